@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+#
+# The two commands a user needs are `make demo` and `make check`; both install what is missing.
+# `make` alone builds the library and the tools; `make help` lists the rest.
+
+# $(BUILD) may be anywhere; a sanitizer has one of its own.
+BUILD	?= build
+ifeq ($(origin CC),default)
+CC	:= gcc
+endif
+SAN	?=
+ARCH	:= $(shell $(CC) -dumpmachine | cut -d- -f1)
+VERSION	:= 0.1.0
+
+OPT	?= -O2
+CFLAGS	?= $(OPT) -g
+WARN	:= -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter
+# Results are the same bits everywhere: contraction would fuse where the written formula does not.
+NUMERIC	:= -ffp-contract=off -fno-math-errno -fno-trapping-math
+INC	:= -Iuapi -Itools/vnpu/engine -Ilibnpu/include -Ilibnpu -I$(BUILD)/gen -I.
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DNPU_VERSION='"$(VERSION)"' -pthread -fPIC -fvisibility=hidden \
+	     $(WARN) $(NUMERIC) $(INC) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) \
+	     $(CFLAGS)
+ALL_LDFLAGS = -pthread $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
+
+# Kernel files that are compiled for one instruction set only; run-time dispatch picks among them.
+ISA_FLAGS_avx2	 := -O3 -mavx2 -mfma -mf16c -mprefer-vector-width=256
+ISA_FLAGS_avx512 := -O3 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma -mf16c -mavx2 -mprefer-vector-width=512
+ISA_FLAGS_portable := -O3
+ifneq ($(ARCH),x86_64)
+skip-isa	:= %_avx2.c %_avx512.c
+endif
+isa-flags	= $(ISA_FLAGS_$(lastword $(subst _, ,$(basename $(notdir $1)))))
+
+# Commands are shown in short; V=1 shows them in full.
+V	?= 0
+ifeq ($(V),0)
+Q	:= @
+say	= @printf '  %-5s %s\n' $1 $2
+endif
+
+src		= $(filter-out $(skip-isa),$(wildcard $(addsuffix /*.c,$1)))
+obj		= $(patsubst %.c,$(BUILD)/obj/%.o,$1)
+
+.PHONY: all
+all:
+
+include scripts/setup.mk
+include libnpu/build.mk
+include tools/build.mk
+include tests/build.mk
+include bench/build.mk
+include Documentation/build.mk
+
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(call isa-flags,$<) $(EXTRA_CFLAGS) -MMD -MP -c -o $@ $<
+
+-include $(shell test -d $(BUILD)/obj && find $(BUILD)/obj -name '*.d')
+
+.PHONY: clean help
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@sed -n 's/^##  *//p' $(MAKEFILE_LIST)

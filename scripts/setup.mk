@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+# Sees to it, before any other file is looked at, that the packages the wanted goals need are here: what
+# follows asks the file system for headers while it is read. When all is there it costs some milliseconds.
+
+wanted		:= $(or $(MAKECMDGOALS),all)
+setup-level	:= $(if $(filter check% test%,$(wanted)),check,$(if $(filter demo% models bench%,$(wanted)),demo,build))
+setup-level	+= $(if $(filter tidy,$(wanted)),tidy) $(if $(filter fuzz%,$(wanted)),fuzz)
+# Nothing is installed for `make clean`, `make help` or a dry run.
+ifneq ($(filter-out clean help,$(wanted)),)
+ifeq ($(findstring n,$(filter-out --%,$(firstword -$(MAKEFLAGS)))),)
+setup-failed	:= $(foreach l,$(setup-level),$(shell CC='$(CC)' scripts/deps.sh $l >&2 || echo $l))
+ifneq ($(strip $(setup-failed)),)
+$(error packages are missing)
+endif
+endif
+endif
+
+# As many jobs as there are processors, unless the caller says otherwise.
+ifeq ($(MAKELEVEL)$(findstring -j,$(MAKEFLAGS)),0)
+MAKEFLAGS	+= -j$(shell nproc)
+endif
+
+# Models and pictures live outside $(BUILD): a sanitizer's build uses the same ones.
+NPU_MODELS	?= $(CURDIR)/build/models
+NPU_ORT		?= $(NPU_MODELS)/ort
+export NPU_MODELS NPU_ORT
+
+## make models		fetch the models, pictures and test data
+.PHONY: models
+models:
+	scripts/models.sh all
+
+PREFIX		?= /usr/local
+LIBDIR		?= $(PREFIX)/lib
+INCLUDEDIR	?= $(PREFIX)/include
+BINDIR		?= $(PREFIX)/bin
+
+## make install		library, headers, libnpu.pc and tools below DESTDIR and PREFIX
+.PHONY: install
+install: lib tools
+	install -d $(addprefix $(DESTDIR),$(LIBDIR)/pkgconfig $(INCLUDEDIR) $(BINDIR))
+	install -m 644 $(BUILD)/libnpu.a $(BUILD)/libnpu.so.0 $(DESTDIR)$(LIBDIR)
+	ln -sf libnpu.so.0 $(DESTDIR)$(LIBDIR)/libnpu.so
+	sed -e 's|@PREFIX@|$(PREFIX)|;s|@LIBDIR@|$(LIBDIR)|;s|@INCLUDEDIR@|$(INCLUDEDIR)|;s|@VERSION@|$(VERSION)|' \
+		scripts/libnpu.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/libnpu.pc
+	install -m 644 $(wildcard libnpu/include/*.h) $(DESTDIR)$(INCLUDEDIR)
+	$(if $(TOOLS),install -m 755 $(addprefix $(BUILD)/,$(TOOLS)) $(DESTDIR)$(BINDIR))

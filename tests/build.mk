@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+# Every tests/<area>/test_<noun>.c is a TAP program; the other .c files of its area are linked to it.
+
+TEST_SRC	:= $(wildcard tests/*/test_*.c)
+TEST_BIN	:= $(patsubst tests/%.c,$(BUILD)/tests/%,$(TEST_SRC))
+TEST_SCRIPTS	:= $(sort $(wildcard tests/*/test_*.sh))
+.SECONDARY:
+
+$(BUILD)/obj/tests/%.o: EXTRA_CFLAGS += -Itests
+
+define test-rule
+$(BUILD)/tests/$1: $(BUILD)/obj/tests/$1.o $(call obj,$(filter-out tests/$(dir $1)test_%,$(wildcard tests/$(dir $1)*.c))) \
+		$(call obj,$(wildcard tests/common/*.c)) $(TOOL_COMMON_OBJ) $(BUILD)/libnpu.a
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o %.a,$$^) $$(TOOL_LIBS) $$(LIBNPU_LIBS)
+endef
+$(foreach t,$(patsubst tests/%.c,%,$(TEST_SRC)),$(eval $(call test-rule,$t)))
+
+# A test of the compiler may read ONNX files by itself.
+$(call obj,$(wildcard tests/*/*.c)): | $(ONNX_PB).h
+
+.PHONY: tests
+tests: $(TEST_BIN)
+
+# What a run consists of. TESTS picks by prefix: make check TESTS="engine compiler/test_import".
+TESTS		?=
+pick-pattern	= $(if $(strip $(TESTS)),$(addprefix tests/,$(addsuffix %,$(TESTS))),tests/%)
+pick		= $(filter $(pick-pattern),$(TEST_SRC:.c=) $(TEST_SCRIPTS))
+RUN_BIN		= $(patsubst tests/%,$(BUILD)/tests/%,$(filter-out %.sh,$(pick)))
+RUN_SCRIPTS	= $(filter %.sh,$(pick))
+
+# Two more builds, for memory errors and undefined behaviour, and for data races. Each runs the programs
+# that its list picks; `make check` runs ASAN_TESTS at its end.
+ASAN_TESTS	?= $(TESTS)
+TSAN_TESTS	?= libnpu engine/test_pool engine/test_thread
+ASAN_RUN	= $(BUILD)/asan
+TSAN_RUN	= $(BUILD)/tsan
+SAN_CHECK	= $(filter-out %.sh,$(shell $(MAKE) -s --no-print-directory BUILD=$1 TESTS='$2' list-run))
+
+# Reports are readable and end the program; a leak is an error.
+export ASAN_OPTIONS	?= detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1
+export UBSAN_OPTIONS	?= print_stacktrace=1:halt_on_error=1
+export TSAN_OPTIONS	?= halt_on_error=1:second_deadlock_stack=1
+# Where a script finds the tools, the models (NPU_MODELS) and ONNX Runtime (NPU_ORT).
+export NPU_BUILD	= $(abspath $(BUILD))
+
+RUN		= perl tests/run.pl -j $(JOBS) -l $(BUILD)/test-log
+JOBS		?= 2
+
+.PHONY: list-run build-run check check-long check-asan check-tsan check-models tidy
+list-run:
+	@echo $(RUN_BIN) $(RUN_SCRIPTS)
+
+build-run: $(RUN_BIN)
+
+# A model that cannot be had fails its own test, not all the others'.
+check-models:
+	-@scripts/models.sh all
+
+## make check		every test; the last line is "N passed, N failed"
+check: all build-run check-models
+	$(MAKE) --no-print-directory BUILD=$(ASAN_RUN) SAN=address,undefined TESTS='$(ASAN_TESTS)' build-run
+	@$(RUN) $(RUN_BIN) $(RUN_SCRIPTS) $(call SAN_CHECK,$(ASAN_RUN),$(ASAN_TESTS))
+
+## make check-long	the same with the full counts
+check-long:
+	NPU_TEST_LONG=1 $(MAKE) --no-print-directory check
+
+## make check-asan	the test programs under AddressSanitizer and UBSan (ASAN_TESTS picks)
+check-asan: check-models
+	$(MAKE) --no-print-directory BUILD=$(ASAN_RUN) SAN=address,undefined TESTS='$(ASAN_TESTS)' build-run
+	@$(RUN) $(call SAN_CHECK,$(ASAN_RUN),$(ASAN_TESTS))
+
+## make check-tsan	the test programs under ThreadSanitizer (TSAN_TESTS picks)
+check-tsan: check-models
+	$(MAKE) --no-print-directory BUILD=$(TSAN_RUN) SAN=thread TESTS='$(TSAN_TESTS)' build-run
+	@$(RUN) $(call SAN_CHECK,$(TSAN_RUN),$(TSAN_TESTS))
+
+## make tidy		clang-tidy over the library, the tools and the tests
+TIDY_SRC	= $(filter %.c,$(LIBNPU_SRC) $(call src,tools/common $(addprefix tools/,$(TOOLS))) $(wildcard tests/*/*.c))
+tidy: $(ONNX_PB).h
+	@echo $(filter-out %_avx2.c %_avx512.c,$(TIDY_SRC)) | xargs -n 8 -P $(JOBS) -I{} sh -c \
+		'clang-tidy --quiet {} -- $(subst ','\'',$(filter-out $(WARN),$(ALL_CFLAGS))) -Itests'

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+# One program per tools/npu-<name>/ directory, linked statically against libnpu; tools/common/ is shared by them.
+
+TOOLS		:= $(notdir $(patsubst %/,%,$(wildcard tools/npu-*/)))
+TOOL_COMMON_OBJ	:= $(call obj,$(call src,tools/common))
+TOOL_LIBS	:= -lpng -ljpeg -lcjson
+
+## make tools		npu-compile, npu-run, npu-ocr
+.PHONY: tools
+tools: $(addprefix $(BUILD)/,$(TOOLS))
+all: tools
+
+define tool-rule
+$(BUILD)/$1: $(call obj,$(call src,tools/$1)) $(TOOL_COMMON_OBJ) $(BUILD)/libnpu.a
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(TOOL_LIBS) $$(LIBNPU_LIBS)
+endef
+$(foreach t,$(TOOLS),$(eval $(call tool-rule,$t)))
