@@ -40,9 +40,9 @@ sub command_of {
 
 # Keep each test's full output, which the console shows only in part.
 sub open_log {
-	my ($parser, $job) = @_;
+	my ($parser, $test) = @_;
 	return unless $opt{l};
-	my $file = "$opt{l}/" . name_of($job->filename) . '.tap';
+	my $file = "$opt{l}/" . name_of($test->[0]) . '.tap';
 	make_path(dirname($file));
 	open(my $fh, '>', $file) or return;
 	$log{$file} = $fh;

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine: executes a job's command stream. The same library stands behind the virtual PCI device and behind
+ * libnpu's sim backend; this header is the whole seam.
+ */
+#ifndef NPU_ENGINE_H
+#define NPU_ENGINE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include "npu_isa.h"
+
+struct npu_engine;
+
+/* Instruction sets of the host that kernels may use; results never depend on the choice. */
+enum npu_simd { NPU_SIMD_AUTO, NPU_SIMD_PORTABLE, NPU_SIMD_AVX2, NPU_SIMD_AVX512 };
+
+struct npu_engine_config {
+	unsigned int threads;		/* 0: one per CPU; threads beside the caller of npu_engine_run are threads - 1 */
+	enum npu_simd simd;		/* a set that the host lacks is refused with -ENOTSUP */
+	npu_u64 sram_size;		/* bytes of on-chip memory that a state owns; 0: the default of 2 MiB */
+	/*
+	 * The caller's own thread pool instead of the engine's: run fn(arg, i) for every i < n, in any order and on any
+	 * threads, and return when all have finished. May run them one after the other.
+	 */
+	void (*parallel_for)(void *ctx, unsigned int n, void (*fn)(void *arg, unsigned int i), void *arg);
+	void *parallel_ctx;
+};
+
+/*
+ * Address space of a context. resolve() gives the host address of [va, va + size), all of it accessible for @access
+ * (NPU_ACCESS_*), or NULL with the first bad address in *@bad. What it returned stays valid until release(), which is
+ * called once per successful resolve() after the instruction. Both are called from the thread that runs the engine.
+ * With resolve == NULL addresses are host addresses (in process).
+ */
+struct npu_address_space {
+	void *(*resolve)(void *ctx, npu_u64 va, npu_u64 size, npu_u32 access, npu_u64 *bad);
+	void (*release)(void *ctx, npu_u64 va, npu_u64 size);
+	void *ctx;
+};
+
+/* One job in execution. Zero it, fill the upper half in, call npu_engine_state_init(). */
+struct npu_engine_state {
+	const void *stream;		/* host memory; may change under the engine, each instruction is copied once */
+	npu_u32 stream_size;
+	npu_u32 num_regions;
+	const struct npu_region *regions;	/* must not change while the job runs */
+	npu_u32 scalar[NPU_MAX_SCALARS];
+	struct npu_address_space space;
+
+	/* The engine's: the resume point. */
+	npu_u32 offset;			/* of the next instruction */
+	npu_u32 insn;			/* its index */
+	npu_u32 num_regions_named;	/* from the header */
+	bool started;
+	bool resumable;			/* false: an in-place instruction was stopped half way */
+	void *sram;			/* owned by the state, zero at start */
+	npu_u64 sram_size;
+	struct npu_fault fault;		/* after NPU_RUN_FAULT */
+	char fault_text[256];		/* the same in words */
+};
+
+enum npu_run_result { NPU_RUN_DONE, NPU_RUN_YIELD, NPU_RUN_STOPPED, NPU_RUN_FAULT };
+
+/* Counters that show which kernel paths ran; for tests ("path-hit counts") and profiles. */
+struct npu_engine_counters {
+	npu_u64 insns;
+	npu_u64 macs;
+	npu_u64 path[64];
+};
+
+/* Returns 0 or a negative errno (-ENOMEM, -ENOTSUP, -EINVAL). *@engine is freed with npu_engine_destroy(). */
+int npu_engine_create(const struct npu_engine_config *config, struct npu_engine **engine);
+void npu_engine_destroy(struct npu_engine *engine);
+
+/* Validate the stream's header and the scalars and allocate on-chip memory. Returns 0, -ENOMEM or -EINVAL (fault filled). */
+int npu_engine_state_init(struct npu_engine *engine, struct npu_engine_state *state);
+void npu_engine_state_fini(struct npu_engine_state *state);
+
+/*
+ * Run from the resume point. At least one instruction is executed; when @budget_ns have passed it yields at the next
+ * instruction boundary (0: after each instruction, UINT64_MAX: never). @stop is polled at least once per millisecond of
+ * work; when it becomes true the result is NPU_RUN_STOPPED and, with state->resumable, a later call repeats the
+ * interrupted instruction. @progress, when not NULL, is increased as work is done (a heartbeat). An engine runs one
+ * state at a time per calling thread; several threads may call it at once with different states (work is shared out by
+ * instruction).
+ */
+enum npu_run_result npu_engine_run(struct npu_engine *engine, struct npu_engine_state *state, npu_u64 budget_ns,
+				   const atomic_bool *stop, atomic_ullong *progress);
+
+/* Whether the engine implements @opcode; name of the SIMD set in use; a snapshot of counters; names of paths (NULL past the end). */
+bool npu_engine_supports(const struct npu_engine *engine, unsigned int opcode);
+const char *npu_engine_simd_name(const struct npu_engine *engine);
+void npu_engine_counters(const struct npu_engine *engine, struct npu_engine_counters *out);
+const char *npu_engine_path_name(unsigned int path);
+
+#endif

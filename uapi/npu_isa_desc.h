@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What npu_isa_table.h says, as enums and as descriptors that code can walk; plus decode and static check of one
+ * instruction. Used by the engine, libnpu, the tools and the reference generator. Everything here is pure and
+ * thread safe.
+ */
+#ifndef NPU_ISA_DESC_H
+#define NPU_ISA_DESC_H
+
+#include <stddef.h>
+#include <stdbool.h>
+#include "npu_isa.h"
+
+/* Opcodes: NPU_OP_CONV, ... */
+enum npu_opcode {
+#define OP(name, code, mnemonic, summary, formula) NPU_OP_##name = code,
+#define SLOT(...)
+#define PARAM(...)
+#define END(op)
+#include "npu_isa_table.h"
+#undef OP
+#undef SLOT
+#undef PARAM
+#undef END
+	NPU_NUM_OPCODES = 0x52
+};
+
+/* Slots: NPU_CONV_OUT, ..., NPU_CONV_NUM_SLOTS. */
+#define OP(name, code, mnemonic, summary, formula) enum {
+#define SLOT(op, name, dir, types, rmin, rmax, flags, doc) NPU_##op##_##name,
+#define PARAM(...)
+#define END(op) NPU_##op##_NUM_SLOTS };
+#include "npu_isa_table.h"
+#undef OP
+#undef SLOT
+#undef PARAM
+#undef END
+
+/* Parameters: NPU_CONV_P_STRIDE_H, ..., NPU_CONV_NUM_PARAMS. */
+#define OP(name, code, mnemonic, summary, formula) enum {
+#define SLOT(...)
+#define PARAM(op, name, kind, min, max, doc) NPU_##op##_P_##name,
+#define END(op) NPU_##op##_NUM_PARAMS };
+#include "npu_isa_table.h"
+#undef OP
+#undef SLOT
+#undef PARAM
+#undef END
+
+enum npu_slot_dir { NPU_DIR_IN, NPU_DIR_OUT, NPU_DIR_INOUT };
+enum npu_param_kind { NPU_PARAM_U32, NPU_PARAM_I32, NPU_PARAM_F32, NPU_PARAM_LEN, NPU_PARAM_MASK };
+
+#define NPU_SLOT_REQUIRED	1u
+#define NPU_SLOT_PANEL		2u
+#define NPU_SLOT_INPLACE	4u
+
+struct npu_slot_desc {
+	const char *name;		/* lower case */
+	enum npu_slot_dir dir;
+	npu_u32 types;			/* bit (1 << enum npu_dtype) */
+	npu_u8 min_rank, max_rank;
+	npu_u32 flags;
+	const char *doc;
+};
+
+struct npu_param_desc {
+	const char *name;
+	enum npu_param_kind kind;
+	npu_s64 min, max;		/* not for F32: any finite value */
+	const char *doc;
+};
+
+struct npu_op_desc {
+	const char *mnemonic;
+	const char *summary;
+	const char *formula;
+	const struct npu_slot_desc *slots;
+	const struct npu_param_desc *params;
+	npu_u8 num_slots;
+	npu_u8 num_params;
+	npu_u16 code;
+};
+
+/* The descriptor of @opcode, or NULL. */
+const struct npu_op_desc *npu_op_desc(unsigned int opcode);
+
+/* One decoded instruction; the pointers look into the words given to npu_insn_decode(). */
+struct npu_insn {
+	const struct npu_op_desc *desc;
+	const struct npu_insn_header *header;
+	const struct npu_operand *operand;	/* desc->num_slots of them */
+	const npu_u32 *param;			/* desc->num_params of them */
+	const struct npu_term *term;
+};
+
+/* Why a check failed: the fault record, and the same in words for people. */
+struct npu_isa_error {
+	struct npu_fault fault;		/* code, opcode, tag, operand, field, value; the caller adds the place */
+	char text[256];
+};
+
+/*
+ * Decode the instruction that starts at @words, of which @avail 32-bit words may be read. Checks sizes, counts,
+ * reserved fields, slots (types, ranks, presence), parameters' ranges and what terms name, but no shapes.
+ * A stream of an older minor version has fewer slots or parameters: they can not be decoded in place, so @words
+ * must have been widened first (NPU v1.0 has none). Returns 0, or -EINVAL with *@err filled in.
+ */
+int npu_insn_decode(const npu_u32 *words, size_t avail, struct npu_insn *insn, struct npu_isa_error *err);
+
+/*
+ * Add factor * scalar of every term to the instruction at @words (a private copy). Returns 0, or -ERANGE with
+ * *@err when a result leaves the range of its field.
+ */
+int npu_insn_apply_terms(npu_u32 *words, const npu_u32 scalar[NPU_MAX_SCALARS], struct npu_isa_error *err);
+
+/*
+ * Check that shapes, types, layouts and parameters of a decoded instruction (terms applied) agree, and that it stays
+ * within the bound of work. Everything that the engine refuses without looking at memory is found here.
+ * Returns 0, or -EINVAL with *@err.
+ */
+int npu_insn_check(const struct npu_insn *insn, struct npu_isa_error *err);
+
+/* Bytes that the operand spans from its offset, or -EOVERFLOW. 0 for an absent one. */
+int npu_operand_extent(const struct npu_operand *op, npu_u64 *bytes);
+
+/* Multiply-accumulates and bytes read + written by a checked instruction. */
+npu_u64 npu_insn_macs(const struct npu_insn *insn);
+npu_u64 npu_insn_bytes(const struct npu_insn *insn);
+
+/*
+ * Write the instruction as one line of text into @buf like snprintf (returns the length wanted). Terms are shown as
+ * "12+8*s0".
+ */
+int npu_insn_disassemble(const struct npu_insn *insn, char *buf, size_t size);
+
+/* Names of enumerators, "?" when unknown; storage size in bits. */
+const char *npu_dtype_name(unsigned int dtype);
+unsigned int npu_dtype_bits(unsigned int dtype);
+bool npu_dtype_is_float(unsigned int dtype);
+const char *npu_layout_name(unsigned int layout);
+const char *npu_act_name(unsigned int act);
+const char *npu_unary_name(unsigned int func);
+const char *npu_binary_name(unsigned int func);
+const char *npu_reduce_name(unsigned int func);
+const char *npu_fault_text(unsigned int code);
+
+/*
+ * Whole-stream verification: header, every instruction at the lowest and the highest value of each scalar, extents
+ * against @regions (what the job file declares: size and access of each), overlap of outputs with inputs, reachability of
+ * END. @sram_size: bytes of on-chip memory. After success the engine meets no static fault in this stream with a region
+ * table at least this large. Returns 0, or -EINVAL with *@err whose fault has the instruction's index and offset.
+ */
+int npu_stream_verify(const void *stream, size_t size, const struct npu_region *regions, unsigned int num_regions,
+		      npu_u64 sram_size, struct npu_isa_error *err);
+
+#endif
