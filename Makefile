@@ -59,8 +59,12 @@ $(BUILD)/obj/%.o: %.c
 
 -include $(shell test -d $(BUILD)/obj && find $(BUILD)/obj -name '*.d')
 
-.PHONY: clean help
+## make clean		remove what was built, but not what was fetched (make distclean)
+.PHONY: clean distclean help
 clean:
+	test ! -d $(BUILD) || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name models -exec rm -rf {} +
+
+distclean:
 	rm -rf $(BUILD)
 
 help:

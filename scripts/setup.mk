@@ -6,7 +6,7 @@ wanted		:= $(or $(MAKECMDGOALS),all)
 setup-level	:= $(if $(filter check% test%,$(wanted)),check,$(if $(filter demo% models bench%,$(wanted)),demo,build))
 setup-level	+= $(if $(filter tidy,$(wanted)),tidy) $(if $(filter fuzz%,$(wanted)),fuzz)
 # Nothing is installed for `make clean`, `make help` or a dry run.
-ifneq ($(filter-out clean help,$(wanted)),)
+ifneq ($(filter-out clean distclean help,$(wanted)),)
 ifeq ($(findstring n,$(filter-out --%,$(firstword -$(MAKEFLAGS)))),)
 setup-failed	:= $(foreach l,$(setup-level),$(shell CC='$(CC)' scripts/deps.sh $l >&2 || echo $l))
 ifneq ($(strip $(setup-failed)),)
