@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The model compiler: an ONNX model in, a job file (.npu) and a placement report out.
+ *
+ * Everything here may be called from several threads at once as long as each works on its own result. There is no
+ * global state, nothing is printed except where the caller gave a FILE, and a bad model never ends the process.
+ */
+#ifndef NPU_COMPILER_H
+#define NPU_COMPILER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifndef NPU_API
+#define NPU_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How activations and weights lie in memory. Products are accumulated in f32 either way. */
+enum npu_precision {
+	NPU_PRECISION_F16,
+	NPU_PRECISION_F32,
+};
+
+/**
+ * struct npu_compile_options - what to make; fill in with npu_compile_options_init() first
+ * @size: sizeof(struct npu_compile_options), set by npu_compile_options_init()
+ * @precision: type of activations and weights
+ * @shapes: shapes of model inputs as text, NULL when the model states all of them. "name=1x3x640x640" is exact;
+ *	"name=1x3x{H=32..1280:32}x{W=32..1280:32}" is a bounded range: each {symbol=min..max:step} becomes a length
+ *	that every run chooses (":step" is 1 when left out, a symbol used twice is the same length, "symbol=" may be
+ *	left out for a length of its own). Naming the same input again starts the next variant: one job file with a
+ *	program per variant over the same weights; inputs that a variant does not name keep the shape of the one
+ *	before. A rank-0 input is "name=scalar".
+ * @num_shapes: entries of @shapes
+ * @dump_pass: print the graph (or the plan) after this pass to @dump; "all": after each; NULL: never
+ * @skip_passes: optional passes to leave out, comma-separated (debugging); NULL: none
+ * @dump: where to dump to; NULL: nowhere
+ * @progress: called now and then from the compiling thread with the stage's name and 0..1; returning nonzero cancels
+ *	the compilation, which then ends with -ECANCELED. May be NULL.
+ * @progress_arg: handed to @progress
+ * @no_sram: keep every activation in the scratch region (debugging)
+ */
+struct npu_compile_options {
+	size_t size;
+	enum npu_precision precision;
+	const char *const *shapes;
+	unsigned int num_shapes;
+	const char *dump_pass;
+	const char *skip_passes;
+	FILE *dump;
+	int (*progress)(void *arg, const char *stage, double fraction);
+	void *progress_arg;
+	bool no_sram;
+};
+
+NPU_API void npu_compile_options_init(struct npu_compile_options *options);
+
+/* Where a node of the model ended. */
+enum npu_place {
+	NPU_PLACE_NPU,		/* instructions of its own */
+	NPU_PLACE_FUSED,	/* part of another node's instruction */
+	NPU_PLACE_FOLDED,	/* computed at compile time */
+	NPU_PLACE_VIEW,		/* changes addresses only: costs nothing */
+	NPU_PLACE_REFUSED,	/* the model does not compile because of it */
+	NPU_NUM_PLACES
+};
+
+/* "npu", "fused", "folded", "view", "refused" */
+NPU_API const char *npu_place_name(enum npu_place place);
+
+/**
+ * struct npu_placement - one node of the model in the report
+ * @node, @op: name and ONNX operator in the model
+ * @place: where it ended
+ * @into: for NPU_PLACE_FUSED the name of the node whose instruction does it, else ""
+ * @insns: mnemonics of its instructions, comma-separated, or ""
+ * @type: element type of the result, "" when it has none
+ * @num_insns: how many instructions it has
+ * @macs: multiply-accumulates at the upper bound of every run-time length
+ * @bytes_read, @bytes_written: of its instructions, at the upper bound
+ * @reason: why it was refused, folded, copied, kept in f32, ...; "" when there is nothing to say
+ */
+struct npu_placement {
+	const char *node;
+	const char *op;
+	enum npu_place place;
+	const char *into;
+	const char *insns;
+	const char *type;
+	unsigned int num_insns;
+	uint64_t macs;
+	uint64_t bytes_read;
+	uint64_t bytes_written;
+	const char *reason;
+};
+
+/**
+ * struct npu_compile_summary - totals over the first program, at the upper bound of every run-time length
+ * @nodes: nodes of the model; @count: how many of them ended in each enum npu_place
+ * @macs: multiply-accumulates of the model; @npu_macs: of them on the NPU
+ * @programs, @insns: programs in the job file, instructions of the first
+ * @copies, @copy_bytes: COPY instructions (layout conversions and moves) and the bytes they write
+ * @weight_bytes: the weight section
+ * @scratch_bytes, @scratch_lower: planned size of the activations outside of on-chip memory, and the most that
+ *	is alive at any one instruction, below which no plan can go
+ * @sram_bytes: on-chip memory used
+ * @f32_weights: weights that an f16 job keeps in f32 because f16 would lose too much
+ */
+struct npu_compile_summary {
+	unsigned int nodes;
+	unsigned int count[NPU_NUM_PLACES];
+	uint64_t macs, npu_macs;
+	unsigned int programs, insns;
+	unsigned int copies;
+	uint64_t copy_bytes;
+	uint64_t weight_bytes;
+	uint64_t scratch_bytes, scratch_lower;
+	uint64_t sram_bytes;
+	unsigned int f32_weights;
+};
+
+struct npu_compile_result;
+
+/**
+ * npu_compile_onnx - compile an ONNX model
+ * @model, @model_size: the file's contents, needed during the call only
+ * @path: for messages, and its folder is where external weights are looked for; NULL: from memory, external
+ *	weights are refused
+ * @options: NULL: the defaults (f16, shapes from the model)
+ * @result: set on success and on failure (then it carries the messages and the refused nodes), to be freed with
+ *	npu_compile_result_free(). NULL only with -ENOMEM and -EINVAL for a NULL argument.
+ *
+ * The same model and options give the same bytes. Returns 0 or a negative errno: -EINVAL the file is not a valid
+ * model or an option is wrong, -EOPNOTSUPP nodes are refused (all of them are in the report), -ECANCELED, -ENOMEM.
+ */
+NPU_API int npu_compile_onnx(const void *model, size_t model_size, const char *path,
+			     const struct npu_compile_options *options, struct npu_compile_result **result);
+NPU_API void npu_compile_result_free(struct npu_compile_result *result);
+
+/* The job file's bytes, owned by @result; NULL and 0 when compilation failed. */
+NPU_API const void *npu_compile_job(const struct npu_compile_result *result, size_t *size);
+
+/* All messages, one per line, errors first by position in the model; "" when there are none. Owned by @result. */
+NPU_API const char *npu_compile_messages(const struct npu_compile_result *result);
+
+/* The report: as a table for people, and as JSON. Owned by @result, never NULL. */
+NPU_API const char *npu_compile_report_text(const struct npu_compile_result *result);
+NPU_API const char *npu_compile_report_json(const struct npu_compile_result *result);
+
+/* The same as data. Node @i in the order of the model, NULL past the end. Owned by @result. */
+NPU_API const struct npu_placement *npu_compile_placement(const struct npu_compile_result *result, unsigned int i);
+NPU_API const struct npu_compile_summary *npu_compile_summary(const struct npu_compile_result *result);
+
+/* Name and one-line description of compiler pass @i, in the order they run; NULL past the end. */
+NPU_API const char *npu_compile_pass_name(unsigned int i);
+NPU_API const char *npu_compile_pass_help(unsigned int i);
+
+/**
+ * struct npu_op_support - one row of the operator table
+ * @op: ONNX operator; @domain: "" for ai.onnx
+ * @supported: false: refused by name
+ * @insns: the instructions that it becomes, or how it disappears ("folded", "view")
+ * @limits: what restricts it, in words; "" when nothing does beyond ranks and types
+ */
+struct npu_op_support {
+	const char *op;
+	const char *domain;
+	bool supported;
+	const char *insns;
+	const char *limits;
+};
+
+/* Row @i of the table that the compiler itself decides by; false past the end. */
+NPU_API bool npu_compile_op_support(unsigned int i, struct npu_op_support *support);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
