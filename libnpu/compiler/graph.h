@@ -11,8 +11,7 @@
  *  - Constant, Identity, Dropout, Shape, Flatten, Squeeze, Unsqueeze, Split, Sum, Mean, Upsample, Gemm and
  *    inference-mode BatchNormalization are gone: constants are tensors with data, the reshapes are Reshape with
  *    ONE input (the target is the output's shape), Split is several Slice, Upsample is Resize, Gemm is MatMul;
- *  - variadic Max and Min have two inputs; Sub, Div, ... by a constant float scalar are Add, Mul where exact or
- *    where the graph was going to round anyway is NOT assumed: x/c stays Div unless c is a power of two;
+ *  - variadic Max and Min have two inputs; x / c with a constant power of two c is Mul, x - c is Add;
  *  - every activation (Relu, Clip, Sigmoid, HardSwish, PRelu, Gelu, ... and recovered patterns) is
  *    NPU_GOP_Activation with its kind in node->ep.act, or part of the epilogue of the node before it;
  *  - Conv, ConvTranspose, pools: `kernel_shape`, `strides`, `pads` (begin..., end...), `dilations`, `group` are all
@@ -345,8 +344,11 @@ struct npu_graph {
 
 	struct npu_gtensor **inputs;	/* without those that have an initializer */
 	unsigned int num_inputs;
-	struct npu_gtensor **outputs;
+	struct npu_gtensor **outputs;	/* may repeat, and may be an input or a constant (pass-through) */
+	const char **output_names;	/* the model's names; passes may have replaced the tensor behind one */
 	unsigned int num_outputs;
+
+	struct npu_name_map *tensor_names, *node_names;	/* used by graph.c */
 
 	struct npu_symbol syms[NPU_GRAPH_MAX_SYMS];
 	unsigned int num_syms;
@@ -432,7 +434,7 @@ struct npu_gnode *npu_graph_node(struct npu_graph *g, enum npu_gop op, const cha
 int npu_gnode_set_input(struct npu_graph *g, struct npu_gnode *n, unsigned int i, struct npu_gtensor *t);
 void npu_gnode_trim_inputs(struct npu_gnode *n, unsigned int count);
 
-/* Everybody who used @from uses @to, graph outputs included (@to takes over the output's name). 0 or -ENOMEM. */
+/* Everybody who used @from uses @to, graph outputs included (output_names[] keeps their names). 0 or -ENOMEM. */
 int npu_graph_replace(struct npu_graph *g, struct npu_gtensor *from, struct npu_gtensor *to);
 
 /* Take a node out: its inputs lose a consumer, its outputs their producer. */
@@ -448,7 +450,12 @@ int npu_gnode_set_ints(struct npu_graph *g, struct npu_gnode *n, const char *nam
 int npu_gnode_set_floats(struct npu_graph *g, struct npu_gnode *n, const char *name, const float *v, size_t count);
 int npu_gnode_set_dims(struct npu_graph *g, struct npu_gnode *n, const char *name, const struct npu_dim *v,
 		       size_t count);
+int npu_gnode_set_strings(struct npu_graph *g, struct npu_gnode *n, const char *name, const char *const *v,
+			  size_t count);
+int npu_gnode_set_tensor(struct npu_graph *g, struct npu_gnode *n, const char *name, struct npu_gtensor *t);
 void npu_gnode_del_attr(struct npu_gnode *n, const char *name);
+
+struct npu_gtensor *npu_graph_find_tensor(const struct npu_graph *g, const char *name);
 
 /* Drop dead nodes and restore topological order, keeping the present order where it is one. -ELOOP on a cycle. */
 int npu_graph_sort(struct npu_graph *g, struct npu_diag *diag);
