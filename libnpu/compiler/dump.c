@@ -58,11 +58,11 @@ static void dump_attr(const struct npu_graph *g, const struct npu_attr *a, FILE 
 	fputs(a->count > 16 ? ",...]" : "]", out);
 }
 
-static void dump_act(const struct npu_act *act, const char *label, FILE *out)
+static void dump_act(const struct npu_gact *act, const char *label, FILE *out)
 {
 	if (act->kind == NPU_GA_NONE)
 		return;
-	fprintf(out, " %s=%s", label, npu_act_name(act->kind));
+	fprintf(out, " %s=%s", label, npu_gact_name(act->kind));
 	switch (act->kind) {
 	case NPU_GA_CLIP: case NPU_GA_HARDSIGMOID: case NPU_GA_HARDSWISH: case NPU_GA_SELU:
 		fprintf(out, "(%.9g,%.9g)", (double)act->a, (double)act->b);

@@ -238,9 +238,10 @@ enum npu_act_kind {
 	NPU_GA_COUNT,
 };
 
-const char *npu_act_name(enum npu_act_kind kind);
+/* npu_gact: uapi/npu_isa.h has the device's enum npu_act and npu_act_name(). */
+const char *npu_gact_name(enum npu_act_kind kind);
 
-struct npu_act {
+struct npu_gact {
 	enum npu_act_kind kind;
 	float a, b;
 	int slope;		/* index into node->inputs, -1 when not PRELU */
@@ -260,12 +261,12 @@ enum npu_residual_op {
  * nodes use act only. The residual has exactly the output's shape and type.
  */
 struct npu_epilogue {
-	struct npu_act act;
+	struct npu_gact act;
 	bool has_affine;
 	float post_mul, post_add;
 	enum npu_residual_op res_op;
 	int res;		/* index into node->inputs, -1 when none */
-	struct npu_act act2;
+	struct npu_gact act2;
 };
 
 /* ---- nodes ------------------------------------------------------------------------------------------------- */

@@ -46,7 +46,7 @@ enum npu_gop npu_gop_find(const char *domain, const char *name)
 	return NPU_GOP_NONE;
 }
 
-const char *npu_act_name(enum npu_act_kind kind)
+const char *npu_gact_name(enum npu_act_kind kind)
 {
 	static const char *const names[NPU_GA_COUNT] = {
 		[NPU_GA_NONE] = "none", [NPU_GA_RELU] = "relu", [NPU_GA_CLIP] = "clip", [NPU_GA_LEAKY] = "leaky",
