@@ -16,3 +16,8 @@ $(BUILD)/$1: $(call obj,$(call src,tools/$1)) $(TOOL_COMMON_OBJ) $(BUILD)/libnpu
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(TOOL_LIBS) $$(LIBNPU_LIBS)
 endef
 $(foreach t,$(TOOLS),$(eval $(call tool-rule,$t)))
+
+# The plain reference of every opcode: for tests and for checking a model layer by layer, never in the library.
+$(BUILD)/liboracle.a: $(call obj,$(call src,tools/vnpu/oracle))
+	@rm -f $@
+	$(AR) rcs $@ $^

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+/* DYN_QUANT and COLOR. */
+#include <math.h>
+#include "oracle.h"
+
+/* ONNX DynamicQuantizeLinear: the range is widened to hold 0. */
+static void quantize_tensor(struct oracle_view out, struct oracle_view in, struct oracle_view scale, struct oracle_view zero)
+{
+	npu_u32 index[NPU_MAX_RANK] = { 0 }, none[NPU_MAX_RANK] = { 0 };
+	float lo = 0, hi = 0, s, z;
+
+	do {
+		float v = oracle_load_real(in, oracle_at(in, index));
+
+		lo = v < lo ? v : lo;
+		hi = v > hi ? v : hi;
+	} while (oracle_next(index, in.op->dim, in.op->rank));
+	s = (hi - lo) / 255;
+	z = s == 0 ? 0 : rintf(fminf(fmaxf(-lo / s, 0), 255));
+	do {
+		float v = oracle_load_real(in, oracle_at(in, index));
+		float code = s == 0 ? 0 : rintf(v / s) + z;
+
+		*oracle_at(out, index) = (unsigned char)fminf(fmaxf(code, 0), 255);
+	} while (oracle_next(index, in.op->dim, in.op->rank));
+	oracle_store_real(scale, oracle_at(scale, none), s);
+	if (oracle_present(zero))
+		*oracle_at(zero, none) = (unsigned char)z;
+}
+
+static void quantize_groups(struct oracle_view out, struct oracle_view in, struct oracle_view scale, npu_u32 group)
+{
+	npu_u32 index[NPU_MAX_RANK] = { 0 }, dim[NPU_MAX_RANK], last = in.op->rank - 1;
+
+	for (unsigned int i = 0; i < in.op->rank; i++)
+		dim[i] = in.op->dim[i];
+	dim[last] = (in.op->dim[last] + group - 1) / group;
+	do {
+		npu_u32 at[NPU_MAX_RANK], from = index[last] * group;
+		npu_u32 end = from + group < in.op->dim[last] ? from + group : in.op->dim[last];
+		float max = 0, s;
+
+		for (unsigned int i = 0; i < in.op->rank; i++)
+			at[i] = index[i];
+		for (at[last] = from; at[last] < end; at[last]++)
+			max = fmaxf(max, fabsf(oracle_load_real(in, oracle_at(in, at))));
+		s = max / 127;
+		for (at[last] = from; at[last] < end; at[last]++) {
+			float code = s == 0 ? 0 : rintf(oracle_load_real(in, oracle_at(in, at)) / s);
+
+			*oracle_at(out, at) = (unsigned char)(signed char)fminf(fmaxf(code, -127), 127);
+		}
+		oracle_store_real(scale, oracle_at(scale, index), s);
+	} while (oracle_next(index, dim, in.op->rank));
+}
+
+int oracle_dyn_quant(const struct npu_insn *insn, const struct oracle_memory *mem)
+{
+	struct oracle_view out = oracle_view(insn, mem, NPU_DYN_QUANT_OUT), in = oracle_view(insn, mem, NPU_DYN_QUANT_IN);
+	struct oracle_view scale = oracle_view(insn, mem, NPU_DYN_QUANT_SCALE), zero = oracle_view(insn, mem, NPU_DYN_QUANT_ZERO);
+
+	if (insn->param[NPU_DYN_QUANT_P_GROUP])
+		quantize_groups(out, in, scale, insn->param[NPU_DYN_QUANT_P_GROUP]);
+	else
+		quantize_tensor(out, in, scale, zero);
+	return 0;
+}
+
+static void pixel(const struct npu_insn *insn, struct oracle_view in, struct oracle_view chroma, const npu_u32 *at, float v[3])
+{
+	npu_u32 half[4] = { at[0], at[1] / 2, at[2] / 2, 0 }, p[4] = { at[0], at[1], at[2], 0 };
+	npu_u32 even[4] = { at[0], at[1], at[2] & ~1u, 1 };
+
+	switch (insn->param[NPU_COLOR_P_FORMAT]) {
+	case NPU_COLOR_NV12:
+		v[0] = *oracle_at(in, at);
+		v[1] = *oracle_at(chroma, half);
+		half[3] = 1;
+		v[2] = *oracle_at(chroma, half);
+		return;
+	case NPU_COLOR_YUYV:
+		v[0] = *oracle_at(in, p);
+		v[1] = *oracle_at(in, even);
+		even[2]++;
+		v[2] = *oracle_at(in, even);
+		return;
+	default:
+		for (npu_u32 c = 0; c < 3; c++) {
+			p[3] = insn->param[NPU_COLOR_P_FORMAT] == NPU_COLOR_BGR24 ? 2 - c : c;
+			v[c] = *oracle_at(in, p);
+		}
+	}
+}
+
+int oracle_color(const struct npu_insn *insn, const struct oracle_memory *mem)
+{
+	struct oracle_view out = oracle_view(insn, mem, NPU_COLOR_OUT), in = oracle_view(insn, mem, NPU_COLOR_IN);
+	struct oracle_view chroma = oracle_view(insn, mem, NPU_COLOR_CHROMA), matrix = oracle_view(insn, mem, NPU_COLOR_MATRIX);
+	npu_u32 index[4] = { 0 };
+	float m[18];
+
+	for (npu_u32 i = 0; i < 18; i++)
+		m[i] = oracle_load_real(matrix, oracle_at(matrix, &i));
+	do {
+		float v[3], acc = 0;
+		npu_u32 c = index[3];
+
+		pixel(insn, in, chroma, index, v);
+		for (int i = 0; i < 3; i++)
+			acc = fmaf(v[i] - m[i], m[3 + c * 3 + i], acc);
+		oracle_store_real(out, oracle_at(out, index), acc * m[12 + c] + m[15 + c]);
+	} while (oracle_next(index, out.op->dim, 4));
+	return 0;
+}
