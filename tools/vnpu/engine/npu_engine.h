@@ -59,6 +59,8 @@ struct npu_engine_state {
 	npu_u64 sram_size;
 	struct npu_fault fault;		/* after NPU_RUN_FAULT */
 	char fault_text[256];		/* the same in words */
+	struct npu_engine *engine;	/* the one of npu_engine_state_init() */
+	struct npu_state_priv *priv;
 };
 
 enum npu_run_result { NPU_RUN_DONE, NPU_RUN_YIELD, NPU_RUN_STOPPED, NPU_RUN_FAULT };
@@ -70,7 +72,12 @@ struct npu_engine_counters {
 	npu_u64 path[64];
 };
 
-/* Returns 0 or a negative errno (-ENOMEM, -ENOTSUP, -EINVAL). *@engine is freed with npu_engine_destroy(). */
+/*
+ * Returns 0 or a negative errno (-ENOMEM, -ENOTSUP, -EINVAL, -EAGAIN). *@engine is freed with npu_engine_destroy().
+ * After fork() the child has none of the engine's threads: there npu_engine_run() faults (INTERNAL) and
+ * npu_engine_state_init() returns -ECHILD; npu_engine_destroy() and npu_engine_state_fini() work, and a new engine
+ * may be made. An engine with the caller's parallel_for has no threads of its own and may be used in a child.
+ */
 int npu_engine_create(const struct npu_engine_config *config, struct npu_engine **engine);
 void npu_engine_destroy(struct npu_engine *engine);
 

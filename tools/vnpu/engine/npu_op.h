@@ -90,6 +90,10 @@ struct npu_exec {
  */
 typedef int (*npu_op_fn)(struct npu_exec *x);
 
+#define X(name, fn) int fn(struct npu_exec *x);
+#include "npu_op_list.h"
+#undef X
+
 /* NULL for an opcode that this engine does not have. */
 npu_op_fn npu_op_lookup(unsigned int opcode);
 

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include "run.h"
+
+bool npu_simd_available(enum npu_simd simd)
+{
+	switch (simd) {
+	case NPU_SIMD_PORTABLE:
+		return true;
+#if defined(__x86_64__)
+	case NPU_SIMD_AVX2:
+		return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+		       __builtin_cpu_supports("f16c");
+	case NPU_SIMD_AVX512:
+		return npu_simd_available(NPU_SIMD_AVX2) && __builtin_cpu_supports("avx512f") &&
+		       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+		       __builtin_cpu_supports("avx512dq");
+#endif
+	default:
+		return false;
+	}
+}
+
+enum npu_simd npu_simd_best(void)
+{
+	if (npu_simd_available(NPU_SIMD_AVX512))
+		return NPU_SIMD_AVX512;
+	if (npu_simd_available(NPU_SIMD_AVX2))
+		return NPU_SIMD_AVX2;
+	return NPU_SIMD_PORTABLE;
+}

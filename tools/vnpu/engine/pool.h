@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Engine internal: threads that sleep until there is work.
+ *
+ * A batch is one piece of work that up to num_slots threads carry out together: each calls fn(arg, slot) once, with a slot of its
+ * own, and fn takes pieces of the work until none is left. The caller is slot 0; helpers join while the batch is
+ * open, so nobody waits for a helper that is busy elsewhere or was not scheduled by the host.
+ */
+#ifndef NPU_POOL_H
+#define NPU_POOL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+struct npu_batch {
+	void (*fn)(void *arg, unsigned int slot);
+	void *arg;
+	unsigned int num_slots;
+	unsigned int next_slot;
+	unsigned int active;		/* helpers inside fn */
+	struct npu_batch *next;
+	pthread_cond_t idle;		/* active became 0 */
+};
+
+struct npu_thread_pool {
+	pthread_mutex_t lock;		/* protects everything below and the fields of open batches */
+	pthread_cond_t work;		/* a batch was opened, or quit */
+	struct npu_batch *open;
+	unsigned int sleeping;		/* helpers that wait for work */
+	bool quit;
+	unsigned int num_threads;
+	pthread_t *threads;
+};
+
+/* Start @num_threads helpers (may be 0). Returns 0 or a negative errno. */
+int npu_pool_init(struct npu_thread_pool *pool, unsigned int num_threads);
+/* @abandon: the threads are not there (the process is a fork's child); only memory is freed. */
+void npu_pool_fini(struct npu_thread_pool *pool, bool abandon);
+
+int npu_batch_init(struct npu_batch *batch);
+void npu_batch_fini(struct npu_batch *batch);
+
+/* Carry @batch out (fn, arg and num_slots filled in). Returns when every thread has left fn. Thread safe. */
+void npu_pool_run(struct npu_thread_pool *pool, struct npu_batch *batch);
+
+#endif
