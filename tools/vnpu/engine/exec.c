@@ -11,13 +11,20 @@
 /* Waking a helper costs some ten microseconds: what is not several times that stays with the caller. */
 #define PARALLEL_MIN_NS	30e3
 
-bool npu_exec_stopped(const struct npu_exec *x)
+static bool cut_wanted(const struct npu_run *run)
 {
-	struct npu_run *run = x->run;
-
 	if (atomic_load_explicit(&run->cut, memory_order_relaxed))
 		return true;
 	return run->stop && atomic_load_explicit(run->stop, memory_order_relaxed);
+}
+
+bool npu_exec_stopped(const struct npu_exec *x)
+{
+	if (!cut_wanted(x->run))
+		return false;
+	/* Who asked will leave its chunk unfinished: the instruction is not done even if no chunk is left. */
+	atomic_store_explicit(&x->run->unfinished, true, memory_order_relaxed);
+	return true;
 }
 
 /* The next piece of the range: a share of what is left, so that pieces get smaller towards the end. */
@@ -47,7 +54,7 @@ static void chunks_run(void *arg, unsigned int worker)
 	struct npu_run *run = arg;
 	npu_u64 begin, end;
 
-	while (!npu_exec_stopped(&run->exec) && chunk_claim(run, &begin, &end)) {
+	while (!cut_wanted(run) && chunk_claim(run, &begin, &end)) {
 		run->chunk_fn(&run->exec, run->chunk_arg, worker, begin, end);
 		if (run->progress)
 			atomic_fetch_add_explicit(run->progress, 1, memory_order_relaxed);
@@ -76,6 +83,8 @@ static int run_result(struct npu_run *run)
 {
 	if (run->fault.code)
 		return -EFAULT;
+	if (atomic_load_explicit(&run->unfinished, memory_order_relaxed))
+		return -EINTR;
 	/* A stop that came after the last chunk changes nothing: the work is done. */
 	return atomic_load_explicit(&run->next_item, memory_order_relaxed) < run->num_items ? -EINTR : 0;
 }
@@ -95,6 +104,7 @@ int npu_exec_parallel_aligned(struct npu_exec *x, npu_u64 n, npu_u64 align, doub
 	run->min_chunk = chunk_items(CHUNK_MIN_NS, item_ns, run->align);
 	run->max_chunk = chunk_items(CHUNK_MAX_NS, item_ns, run->align);
 	atomic_store_explicit(&run->next_item, 0, memory_order_relaxed);
+	atomic_store_explicit(&run->unfinished, false, memory_order_relaxed);
 	if (x->num_workers == 1 || (double)n * item_ns < PARALLEL_MIN_NS || n <= run->align) {
 		npu_exec_path(x, NPU_PATH_SERIAL);
 		chunks_run(run, 0);

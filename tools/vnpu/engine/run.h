@@ -32,7 +32,8 @@ struct npu_run {
 	void *chunk_arg;
 	npu_u64 num_items, align, min_chunk, max_chunk;
 	_Atomic(npu_u64) next_item;
-	atomic_bool cut;		/* stopped or faulted: take no more chunks */
+	atomic_bool cut;		/* faulted: take no more chunks */
+	atomic_bool unfinished;		/* a chunk was left before its end */
 
 	pthread_mutex_t fault_lock;	/* protects the three below; any worker may find a fault */
 	npu_u64 fault_order;

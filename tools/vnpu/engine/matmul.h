@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Engine internal: what the kernels of MATMUL share. */
+#ifndef NPU_MATMUL_H
+#define NPU_MATMUL_H
+
+#include "epilogue.h"
+
+struct npu_matmul {
+	const struct npu_operand *out, *a, *b;
+	char *out_ptr;
+	const char *a_ptr, *b_ptr, *res_ptr;
+	struct npu_epi epi;
+	npu_epi_fn epi_fn;
+	npu_s64 m, k, n, batch;			/* batch: product of the leading dims of out */
+	unsigned int rank;
+	const npu_s32 *b_zero;			/* per column; integer only */
+	npu_s32 a_zero;
+	bool integer;
+};
+
+/* Where the matrices of one batch index begin. b_index counts the matrices of b. */
+struct npu_matmul_batch {
+	const char *a, *b;
+	char *out;
+	const char *res;
+	npu_s64 b_index;
+};
+
+int npu_matmul_init(struct npu_matmul *m, struct npu_exec *x);
+void npu_matmul_batch(const struct npu_matmul *m, npu_s64 batch, struct npu_matmul_batch *at);
+/* Row @row of a batch as an epilogue's place. */
+void npu_matmul_place(const struct npu_matmul *m, const struct npu_matmul_batch *at, npu_s64 row,
+		      struct npu_epi_place *place);
+
+int npu_matmul_generic(struct npu_exec *x, struct npu_matmul *m);
+
+#endif

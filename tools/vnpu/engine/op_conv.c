@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+/* CONV and CONV_TRANSPOSE: which kernel does it. */
+#include "conv.h"
+
+/* Zero points of the weight, one per output: those of W_ZERO, which CONV_TRANSPOSE does not have, or the operand's. */
+static const npu_s32 *zeros_pack(const struct npu_exec *x, bool transposed, npu_s32 common, npu_u32 outputs, npu_s32 *mem)
+{
+	const struct npu_operand *op = &x->operand[NPU_CONV_W_ZERO];
+	const char *src = transposed ? NULL : x->ptr[NPU_CONV_W_ZERO];
+	npu_u32 i;
+
+	for (i = 0; i < outputs; i++) {
+		mem[i] = common;
+		if (src)
+			mem[i] = op->dtype == NPU_I8 ? *(const signed char *)(src + op->stride[0] * i) :
+						       *(const unsigned char *)(src + op->stride[0] * i);
+	}
+	return mem;
+}
+
+static void conv_init_params(struct npu_conv *c, const npu_u32 *p)
+{
+	_Static_assert((int)NPU_CONV_P_GROUPS == (int)NPU_CONV_TRANSPOSE_P_GROUPS &&
+		       (int)NPU_CONV_P_ACT == (int)NPU_CONV_TRANSPOSE_P_ACT &&
+		       (int)NPU_CONV_TABLE == (int)NPU_CONV_TRANSPOSE_TABLE, "CONV and CONV_TRANSPOSE are read alike");
+	c->stride_h = p[NPU_CONV_P_STRIDE_H];
+	c->stride_w = p[NPU_CONV_P_STRIDE_W];
+	c->dil_h = p[NPU_CONV_P_DIL_H];
+	c->dil_w = p[NPU_CONV_P_DIL_W];
+	c->pad_top = p[NPU_CONV_P_PAD_TOP];
+	c->pad_left = p[NPU_CONV_P_PAD_LEFT];
+	c->groups = p[NPU_CONV_P_GROUPS];
+}
+
+int npu_conv_init(struct npu_conv *c, struct npu_exec *x, bool transposed)
+{
+	npu_u32 outputs = x->operand[NPU_CONV_OUT].dim[3];
+	size_t bytes = npu_epi_bytes(outputs);
+
+	memset(c, 0, sizeof(*c));
+	if (npu_exec_reserve_shared(x, bytes + (size_t)outputs * sizeof(npu_s32)))
+		return -ENOMEM;
+	c->out = &x->operand[NPU_CONV_OUT];
+	c->in = &x->operand[NPU_CONV_IN];
+	c->weight = &x->operand[NPU_CONV_WEIGHT];
+	c->out_ptr = x->ptr[NPU_CONV_OUT];
+	c->in_ptr = x->ptr[NPU_CONV_IN];
+	c->w_ptr = x->ptr[NPU_CONV_WEIGHT];
+	c->transposed = transposed;
+	c->integer = c->in->dtype == NPU_I8 || c->in->dtype == NPU_U8;
+	conv_init_params(c, x->param);
+	c->n = c->out->dim[0];
+	c->oh = c->out->dim[1];
+	c->ow = c->out->dim[2];
+	c->o = c->out->dim[3];
+	c->h = c->in->dim[1];
+	c->w = c->in->dim[2];
+	c->c = c->in->dim[3];
+	c->kh = c->weight->dim[1];
+	c->kw = c->weight->dim[2];
+	c->cg = c->weight->dim[3];
+	c->og = c->o / c->groups;
+	npu_epi_init(&c->epi, x, NPU_CONV_BIAS, NPU_CONV_P_ACT, c->integer, npu_exec_shared(x));
+	c->epi_fn = npu_epi_select(x->simd);
+	if (c->epi.res)
+		c->res_ptr = x->ptr[NPU_CONV_RESIDUAL];
+	if (c->integer) {
+		c->x_zero = c->in->zero_point;
+		c->w_zero = zeros_pack(x, transposed, c->weight->zero_point, outputs,
+				       (npu_s32 *)((char *)npu_exec_shared(x) + bytes));
+	}
+	return 0;
+}
+
+void npu_conv_place(const struct npu_conv *c, npu_s64 n, npu_s64 oh, npu_s64 ow, struct npu_epi_place *place)
+{
+	place->out = c->out_ptr + n * c->out->stride[0] + oh * c->out->stride[1] + ow * c->out->stride[2];
+	place->out_step = c->out->stride[2];
+	place->res = NULL;
+	place->res_step = 0;
+	if (!c->res_ptr)
+		return;
+	place->res_step = npu_epi_res_stride(&c->epi, 2);
+	place->res = c->res_ptr + n * npu_epi_res_stride(&c->epi, 0) + oh * npu_epi_res_stride(&c->epi, 1) +
+		     ow * place->res_step;
+}
+
+static int conv_run(struct npu_exec *x, bool transposed)
+{
+	struct npu_conv c;
+	int ret;
+
+	ret = npu_conv_init(&c, x, transposed);
+	if (ret)
+		return ret;
+	return npu_conv_generic(x, &c);
+}
+
+int npu_op_conv(struct npu_exec *x)
+{
+	return conv_run(x, false);
+}
+
+int npu_op_conv_transpose(struct npu_exec *x)
+{
+	return conv_run(x, true);
+}

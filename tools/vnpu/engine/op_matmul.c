@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+/* MATMUL: which kernel does it. */
+#include "matmul.h"
+
+static void zeros_pack(const struct npu_exec *x, npu_s32 common, npu_u32 n, npu_s32 *zero)
+{
+	const struct npu_operand *op = &x->operand[NPU_MATMUL_B_ZERO];
+	const char *src = x->ptr[NPU_MATMUL_B_ZERO];
+	npu_u32 i;
+
+	for (i = 0; i < n; i++) {
+		zero[i] = common;
+		if (src)
+			zero[i] = op->dtype == NPU_I8 ? *(const signed char *)(src + op->stride[0] * i) :
+							*(const unsigned char *)(src + op->stride[0] * i);
+	}
+}
+
+int npu_matmul_init(struct npu_matmul *m, struct npu_exec *x)
+{
+	const struct npu_operand *out = &x->operand[NPU_MATMUL_OUT];
+	npu_u32 n = out->dim[out->rank - 1];
+	size_t bytes = npu_epi_bytes(n);
+	unsigned int i;
+
+	memset(m, 0, sizeof(*m));
+	if (npu_exec_reserve_shared(x, bytes + (size_t)n * sizeof(npu_s32)))
+		return -ENOMEM;
+	m->out = out;
+	m->a = &x->operand[NPU_MATMUL_A];
+	m->b = &x->operand[NPU_MATMUL_B];
+	m->out_ptr = x->ptr[NPU_MATMUL_OUT];
+	m->a_ptr = x->ptr[NPU_MATMUL_A];
+	m->b_ptr = x->ptr[NPU_MATMUL_B];
+	m->rank = out->rank;
+	m->m = out->dim[m->rank - 2];
+	m->n = n;
+	m->k = m->a->dim[m->rank - 1];
+	m->batch = 1;
+	for (i = 0; i + 2 < m->rank; i++)
+		m->batch *= out->dim[i];
+	m->integer = m->a->dtype == NPU_I8 || m->a->dtype == NPU_U8;
+	npu_epi_init(&m->epi, x, NPU_MATMUL_BIAS, NPU_MATMUL_P_ACT, m->integer, npu_exec_shared(x));
+	m->epi_fn = npu_epi_select(x->simd);
+	if (m->epi.res)
+		m->res_ptr = x->ptr[NPU_MATMUL_RESIDUAL];
+	if (m->integer) {
+		npu_s32 *zero = (npu_s32 *)((char *)npu_exec_shared(x) + bytes);
+
+		m->a_zero = m->a->zero_point;
+		zeros_pack(x, m->b->zero_point, n, zero);
+		m->b_zero = zero;
+	}
+	return 0;
+}
+
+void npu_matmul_batch(const struct npu_matmul *m, npu_s64 batch, struct npu_matmul_batch *at)
+{
+	npu_s64 index[NPU_MAX_RANK] = { 0 }, i;
+
+	for (i = (npu_s64)m->rank - 3; i >= 0; i--) {
+		index[i] = batch % m->out->dim[i];
+		batch /= m->out->dim[i];
+	}
+	at->a = m->a_ptr;
+	at->b = m->b_ptr;
+	at->out = m->out_ptr;
+	at->res = m->res_ptr;
+	at->b_index = 0;
+	for (i = 0; i + 2 < (npu_s64)m->rank; i++) {
+		at->out += index[i] * m->out->stride[i];
+		if (at->res)
+			at->res += index[i] * npu_epi_res_stride(&m->epi, (unsigned int)i);
+		if (m->a->dim[i] > 1)
+			at->a += index[i] * m->a->stride[i];
+		if (m->b->layout == NPU_LAYOUT_STRIDED && m->b->dim[i] > 1)
+			at->b += index[i] * m->b->stride[i];
+		at->b_index = at->b_index * m->b->dim[i] + (m->b->dim[i] > 1 ? index[i] : 0);
+	}
+}
+
+void npu_matmul_place(const struct npu_matmul *m, const struct npu_matmul_batch *at, npu_s64 row,
+		      struct npu_epi_place *place)
+{
+	place->out_step = m->out->stride[m->rank - 2];
+	place->out = at->out + row * place->out_step;
+	place->res_step = npu_epi_res_stride(&m->epi, m->rank - 2);
+	place->res = at->res ? at->res + row * place->res_step : NULL;
+}
+
+int npu_op_matmul(struct npu_exec *x)
+{
+	struct npu_matmul m;
+	int ret;
+
+	if (x->operand[NPU_MATMUL_B].layout == NPU_LAYOUT_GROUPED16)
+		return npu_exec_fault(x, 0, NPU_FAULT_OPCODE, NPU_MATMUL_B, ~0u, NPU_LAYOUT_GROUPED16,
+				      "matmul: group-quantized weights are not supported by this engine");
+	ret = npu_matmul_init(&m, x);
+	if (ret)
+		return ret;
+	return npu_matmul_generic(x, &m);
+}
