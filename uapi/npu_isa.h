@@ -13,7 +13,7 @@
  * of each opcode stand in npu_isa_table.h, the single source for the encoder, the engine's decoder, the
  * verifier, the disassembler, the support query and the generated reference.
  *
- * Addresses are region + offset. A term adds factor * scalar to one word of the instruction when it is
+ * Terms stand in rising order of the word they name; several may name one word. Addresses are region + offset. A term adds factor * scalar to one word of the instruction when it is
  * fetched: only words that hold a dimension, a stride or an offset, and parameters that the table marks
  * PARAM_LEN, may be named by a term.
  */
@@ -92,8 +92,11 @@ enum npu_dtype {
  *		(zero). For MATMUL leading batch dims precede, dense.
  * PANEL16K4	i8/u8 weights: as PANEL16, but for each quad of k (K filled up to a multiple of 4 with
  *		zeros): 16 outputs x 4 consecutive k.
- * GROUPED16	group-quantized weights of MATMUL: as PANEL16 with packed 4-, 5-, 6- or 8-bit codes; scales and
- *		minimums are operands of their own.
+ * GROUPED16	group-quantized weights of MATMUL: as PANEL16 with packed 4-, 5-, 6- or 8-bit codes, the 16 codes of
+ *		one k in 2 * bits bytes, lowest bits first; scales and minimums are operands of their own.
+ *
+ * 4-, 5- and 6-bit codes in a STRIDED operand (rows of GATHER): the last dim is packed lowest bits first, its stride is zero,
+ * and each row starts at a byte.
  */
 #define NPU_LAYOUTS(X)			\
 	X(STRIDED,	0, "strided")	\

@@ -55,7 +55,7 @@ enum npu_param_kind { NPU_PARAM_U32, NPU_PARAM_I32, NPU_PARAM_F32, NPU_PARAM_LEN
 #define NPU_SLOT_INPLACE	4u
 
 struct npu_slot_desc {
-	const char *name;		/* lower case */
+	char name[20];			/* lower case */
 	enum npu_slot_dir dir;
 	npu_u32 types;			/* bit (1 << enum npu_dtype) */
 	npu_u8 min_rank, max_rank;
@@ -64,9 +64,9 @@ struct npu_slot_desc {
 };
 
 struct npu_param_desc {
-	const char *name;
+	char name[20];			/* lower case */
 	enum npu_param_kind kind;
-	npu_s64 min, max;		/* not for F32: any finite value */
+	npu_s64 min, max;		/* F32: any finite value, and with max 1 also infinities; MASK: max is the mask */
 	const char *doc;
 };
 
@@ -100,28 +100,51 @@ struct npu_isa_error {
 };
 
 /*
- * Decode the instruction that starts at @words, of which @avail 32-bit words may be read. Checks sizes, counts,
- * reserved fields, slots (types, ranks, presence), parameters' ranges and what terms name, but no shapes.
+ * Decode the instruction that starts at @words (aligned to 8 bytes), of which @avail 32-bit words may be read. Checks sizes, counts,
+ * reserved fields, slots (types, ranks, presence), parameters' ranges (those of LEN parameters are left to
+ * npu_insn_check()) and what terms name, but no shapes.
  * A stream of an older minor version has fewer slots or parameters: they can not be decoded in place, so @words
  * must have been widened first (NPU v1.0 has none). Returns 0, or -EINVAL with *@err filled in.
  */
 int npu_insn_decode(const npu_u32 *words, size_t avail, struct npu_insn *insn, struct npu_isa_error *err);
 
 /*
- * Add factor * scalar of every term to the instruction at @words (a private copy). Returns 0, or -ERANGE with
- * *@err when a result leaves the range of its field.
+ * Add factor * scalar of every term to the instruction at @words (a private copy that npu_insn_decode() has
+ * accepted). Dimensions, LEN parameters and, before terms are added, their signed bases are 32-bit numbers; strides and offsets 64-bit
+ * ones. Returns 0, or -ERANGE with *@err when a result leaves the range of its field.
  */
 int npu_insn_apply_terms(npu_u32 *words, const npu_u32 scalar[NPU_MAX_SCALARS], struct npu_isa_error *err);
 
 /*
  * Check that shapes, types, layouts and parameters of a decoded instruction (terms applied) agree, and that it stays
- * within the bound of work. Everything that the engine refuses without looking at memory is found here.
+ * within the bound of work. Together with npu_insn_check_regions() this is all that the engine refuses without looking at memory.
  * Returns 0, or -EINVAL with *@err.
  */
 int npu_insn_check(const struct npu_insn *insn, struct npu_isa_error *err);
 
-/* Bytes that the operand spans from its offset, or -EOVERFLOW. 0 for an absent one. */
+/*
+ * The second half of the static check, against a job's regions: every operand lies inside its region (or, in an SRAM region,
+ * inside of @sram_size bytes), the region allows the access, and no output overlaps an input or another output by address,
+ * except exactly in place where the slot says so. Operands that interleave without sharing a byte (a channel slice written
+ * beside one that is read) pass. For an instruction that passed npu_insn_check(). Returns 0, or -EINVAL with *@err.
+ */
+int npu_insn_check_regions(const struct npu_insn *insn, const struct npu_region *regions, unsigned int num_regions,
+			   npu_u64 sram_size, struct npu_isa_error *err);
+
+/* Bytes that a STRIDED operand spans from its offset. 0 for an absent one. Returns 0, -EOVERFLOW, or -EINVAL for panels. */
 int npu_operand_extent(const struct npu_operand *op, npu_u64 *bytes);
+
+/*
+ * The same for the operand in @slot of @insn, panel layouts too: how a panel lies depends on the opcode (groups of CONV,
+ * which dims of MATMUL are K and N). This is what has to be resolved before the instruction runs.
+ */
+int npu_insn_operand_extent(const struct npu_insn *insn, unsigned int slot, npu_u64 *bytes);
+
+/* Check a stream's header, of which @size bytes may be read. Returns 0, or -EINVAL with *@err. */
+int npu_stream_check_header(const struct npu_stream_header *header, size_t size, struct npu_isa_error *err);
+
+/* Words of the largest instruction there is: what a private copy needs. */
+#define NPU_MAX_INSN_WORDS	(4 + 26 * NPU_MAX_OPERANDS + NPU_MAX_PARAMS + 2 * NPU_MAX_TERMS)
 
 /* Multiply-accumulates and bytes read + written by a checked instruction. */
 npu_u64 npu_insn_macs(const struct npu_insn *insn);

@@ -4,8 +4,8 @@
  *
  * OP(name, code, mnemonic, summary, formula)
  * SLOT(op, name, dir, types, min rank, max rank, flags, doc)	dir: IN, OUT or INOUT
- * PARAM(op, name, kind, min, max, doc)				kind: U32, I32, F32, LEN (u32 that a term may
- *								name), MASK
+ * PARAM(op, name, kind, min, max, doc)				kind: U32, I32, F32 (finite; max 1: or infinite),
+ *								LEN (u32 that a term may name), MASK
  * END(op)
  *
  * Slots and parameters are encoded in the order written here and a minor version only appends to them.
@@ -31,14 +31,14 @@
 
 #define EPILOGUE_PARAMS(op)										\
 	PARAM(op, ACT,		U32,	0, NPU_NUM_ACTS - 1,	"enum npu_act")				\
-	PARAM(op, ACT_ALPHA,	F32,	0, 0,			"")					\
-	PARAM(op, ACT_BETA,	F32,	0, 0,			"")					\
+	PARAM(op, ACT_ALPHA,	F32,	0, 1,			"")					\
+	PARAM(op, ACT_BETA,	F32,	0, 1,			"")					\
 	PARAM(op, POST_MUL,	F32,	0, 0,			"1: none")				\
 	PARAM(op, POST_ADD,	F32,	0, 0,			"0: none")				\
 	PARAM(op, JOIN,		U32,	0, NPU_NUM_JOINS - 1,	"enum npu_join, NONE without residual")	\
 	PARAM(op, ACT2,		U32,	0, NPU_NUM_ACTS - 1,	"enum npu_act but PRELU")		\
-	PARAM(op, ACT2_ALPHA,	F32,	0, 0,			"")					\
-	PARAM(op, ACT2_BETA,	F32,	0, 0,			"")
+	PARAM(op, ACT2_ALPHA,	F32,	0, 1,			"")					\
+	PARAM(op, ACT2_BETA,	F32,	0, 1,			"")
 
 OP(END, 0x00, "end", "end of the stream", "the job is done")
 END(END)
@@ -122,8 +122,8 @@ OP(EWISE1, 0x20, "ewise1", "unary element-wise function",
 	SLOT(EWISE1, ACT_PARAM, IN, T_F32, 1, 1, 0, "[last dim]; slopes of prelu")
 	PARAM(EWISE1, FUNC, U32, 0, NPU_NUM_UNARIES - 1, "enum npu_unary")
 	PARAM(EWISE1, ACT, U32, 0, NPU_NUM_ACTS - 1, "enum npu_act, float only")
-	PARAM(EWISE1, ACT_ALPHA, F32, 0, 0, "")
-	PARAM(EWISE1, ACT_BETA, F32, 0, 0, "")
+	PARAM(EWISE1, ACT_ALPHA, F32, 0, 1, "")
+	PARAM(EWISE1, ACT_BETA, F32, 0, 1, "")
 	PARAM(EWISE1, POST_MUL, F32, 0, 0, "1: none")
 	PARAM(EWISE1, POST_ADD, F32, 0, 0, "0: none")
 END(EWISE1)
@@ -138,8 +138,8 @@ OP(EWISE2, 0x21, "ewise2", "binary element-wise function with broadcasting",
 	SLOT(EWISE2, ACT_PARAM, IN, T_F32, 1, 1, 0, "[last dim]; slopes of prelu")
 	PARAM(EWISE2, FUNC, U32, 0, NPU_NUM_BINARIES - 1, "enum npu_binary")
 	PARAM(EWISE2, ACT, U32, 0, NPU_NUM_ACTS - 1, "enum npu_act, float only")
-	PARAM(EWISE2, ACT_ALPHA, F32, 0, 0, "")
-	PARAM(EWISE2, ACT_BETA, F32, 0, 0, "")
+	PARAM(EWISE2, ACT_ALPHA, F32, 0, 1, "")
+	PARAM(EWISE2, ACT_BETA, F32, 0, 1, "")
 	PARAM(EWISE2, POST_MUL, F32, 0, 0, "1: none")
 	PARAM(EWISE2, POST_ADD, F32, 0, 0, "0: none")
 END(EWISE2)
