@@ -10,7 +10,7 @@ $(BUILD)/obj/tests/%.o: EXTRA_CFLAGS += -Itests
 
 define test-rule
 $(BUILD)/tests/$1: $(BUILD)/obj/tests/$1.o $(call obj,$(filter-out tests/$(dir $1)test_%,$(wildcard tests/$(dir $1)*.c))) \
-		$(call obj,$(wildcard tests/common/*.c)) $(TOOL_COMMON_OBJ) $(BUILD)/libnpu.a
+		$(call obj,$(wildcard tests/common/*.c)) $(TOOL_COMMON_OBJ) $(BUILD)/liboracle.a $(BUILD)/libnpu.a
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o %.a,$$^) $$(TOOL_LIBS) $$(LIBNPU_LIBS)

@@ -1,0 +1,613 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../tap.h"
+#include "harness.h"
+#include "npu_engine.h"
+#include "tools/vnpu/oracle/oracle.h"
+
+#define GUARD	64	/* bytes around every region that nothing may touch */
+
+static uint64_t rng_state = 1;
+
+void rng_seed(uint64_t seed)
+{
+	rng_state = seed * 2 + 1;
+	tap_diag("seed %llu", (unsigned long long)seed);
+}
+
+uint32_t rng(void)
+{
+	rng_state = rng_state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)((rng_state >> 33) ^ (rng_state >> 20));
+}
+
+uint32_t rng_below(uint32_t n)
+{
+	return n ? (uint32_t)(((uint64_t)rng() * n) >> 32) : 0;
+}
+
+uint32_t rng_range(uint32_t lo, uint32_t hi)
+{
+	return lo + rng_below(hi - lo + 1);
+}
+
+int rng_chance(uint32_t one_in)
+{
+	return rng_below(one_in) == 0;
+}
+
+float rng_float(void)
+{
+	float v = (float)(int32_t)rng() / 2147483648.0f;
+
+	return rng_chance(4) ? v * 8 : v;
+}
+
+void case_init(struct tcase *c, unsigned int opcode)
+{
+	memset(c, 0, sizeof(*c));
+	c->opcode = opcode;
+	c->tolerance = 4e-6;
+}
+
+void case_free(struct tcase *c)
+{
+	for (int i = 0; i < NPU_MAX_OPERANDS; i++)
+		free(c->data[i]);
+}
+
+void case_param_f32(struct tcase *c, unsigned int param, float value)
+{
+	memcpy(&c->param[param], &value, sizeof(value));
+}
+
+static float wild_float(void)
+{
+	switch (rng_below(8)) {
+	case 0:
+		return INFINITY;
+	case 1:
+		return -INFINITY;
+	case 2:
+		return NAN;
+	case 3:
+		return 1e-41f * (float)rng_below(1000);
+	case 4:
+		return 3e38f;
+	case 5:
+		return -0.0f;
+	case 6:
+		return (float)ldexp(rng_float(), (int)rng_below(60) - 30);
+	default:
+		return 65520.0f;
+	}
+}
+
+static void random_element(unsigned char *at, unsigned int dtype, enum contents contents)
+{
+	float f = contents == CONTENTS_WILD && rng_chance(6) ? wild_float() : rng_float();
+	_Float16 h = (_Float16)f;
+	uint64_t i64;
+	uint32_t bits;
+
+	switch (dtype) {
+	case NPU_F32:
+		memcpy(at, &f, sizeof(f));
+		break;
+	case NPU_F16:
+		memcpy(at, &h, sizeof(h));
+		break;
+	case NPU_BF16:
+		memcpy(&bits, &f, sizeof(bits));
+		at[0] = bits >> 16 & 0xff;
+		at[1] = bits >> 24;
+		break;
+	case NPU_I8:
+	case NPU_U8:
+		*at = rng_chance(8) ? (rng_chance(2) ? 0x80 : rng_chance(2) ? 0xff : 0x7f) : rng() & 0xff;
+		break;
+	case NPU_BOOL:
+		*at = rng() & 1;
+		break;
+	case NPU_I32:
+		bits = contents == CONTENTS_WILD && rng_chance(6) ? rng() : rng_below(2000) - 1000;
+		memcpy(at, &bits, sizeof(bits));
+		break;
+	default:
+		i64 = contents == CONTENTS_WILD && rng_chance(6) ? (uint64_t)rng() << 32 | rng() :
+								   (uint64_t)(int64_t)((int)rng_below(2000) - 1000);
+		memcpy(at, &i64, sizeof(i64));
+	}
+}
+
+static void allocate(struct tcase *c, unsigned int slot, npu_u64 bytes)
+{
+	c->size[slot] = bytes + 2 * GUARD;
+	free(c->data[slot]);
+	c->data[slot] = malloc(c->size[slot]);
+	for (npu_u64 i = 0; i < c->size[slot]; i++)
+		c->data[slot][i] = rng() & 0xff;
+}
+
+static void fill_tensor(struct tcase *c, unsigned int slot, enum contents contents)
+{
+	const struct npu_operand *op = &c->operand[slot];
+	npu_u32 index[NPU_MAX_RANK] = { 0 };
+	struct oracle_view v = { op, c->data[slot] + op->offset };
+
+	do {
+		random_element(oracle_at(v, index), op->dtype, contents);
+	} while (oracle_next(index, op->dim, op->rank));
+}
+
+/* Strides of dims in the memory order @order (innermost last), with gaps when @gaps. */
+static npu_u64 make_strides(struct npu_operand *op, const unsigned int *order, int gaps)
+{
+	npu_u64 size = npu_dtype_bits(op->dtype) / 8, step = size;
+
+	for (unsigned int i = op->rank; i-- > 0;) {
+		op->stride[order[i]] = (npu_s64)step;
+		step *= op->dim[order[i]];
+		if (gaps && rng_chance(2))
+			step += size * rng_below(5);
+	}
+	return step;
+}
+
+static void make_tensor(struct tcase *c, unsigned int slot, unsigned int dtype, unsigned int rank, const npu_u32 *dim,
+			enum contents contents, int shuffle, int gaps)
+{
+	struct npu_operand *op = &c->operand[slot];
+	unsigned int order[NPU_MAX_RANK];
+	npu_u64 bytes;
+
+	memset(op, 0, sizeof(*op));
+	op->region = slot;
+	op->dtype = dtype;
+	op->rank = rank;
+	op->offset = GUARD;
+	for (unsigned int i = 0; i < rank; i++) {
+		op->dim[i] = dim[i];
+		order[i] = i;
+	}
+	for (unsigned int i = rank; shuffle && i > 1; i--) {
+		unsigned int j = rng_below(i), t = order[i - 1];
+
+		order[i - 1] = order[j];
+		order[j] = t;
+	}
+	bytes = make_strides(op, order, gaps);
+	if (gaps) {
+		npu_u64 shift = rng_below(4) * (npu_dtype_bits(dtype) / 8);
+
+		op->offset += shift;
+		bytes += shift;
+	}
+	allocate(c, slot, bytes);
+	fill_tensor(c, slot, contents);
+}
+
+void case_tensor(struct tcase *c, unsigned int slot, unsigned int dtype, unsigned int rank, const npu_u32 *dim,
+		 enum contents contents)
+{
+	make_tensor(c, slot, dtype, rank, dim, contents, rng_chance(4), rng_chance(2));
+}
+
+void case_dense(struct tcase *c, unsigned int slot, unsigned int dtype, unsigned int rank, const npu_u32 *dim,
+		enum contents contents)
+{
+	make_tensor(c, slot, dtype, rank, dim, contents, 0, 0);
+}
+
+void case_quantize(struct tcase *c, unsigned int slot)
+{
+	struct npu_operand *op = &c->operand[slot];
+
+	if (op->dtype != NPU_I8 && op->dtype != NPU_U8)
+		return;
+	op->scale = (float)rng_range(1, 1000) / 16384;
+	op->zero_point = (int)rng_below(256) - (op->dtype == NPU_I8 ? 128 : 0);
+}
+
+void case_panel(struct tcase *c, unsigned int slot, unsigned int layout, npu_u32 outputs, npu_u64 k_size, npu_u32 groups)
+{
+	struct npu_operand *op = &c->operand[slot];
+	npu_u64 k = layout == NPU_LAYOUT_PANEL16K4 ? (k_size + 3) / 4 * 4 : k_size, panels = (npu_u64)groups * ((outputs + 15) / 16);
+	npu_u64 size = npu_dtype_bits(op->dtype) / 8, elements = panels * 16 * k;
+
+	op->layout = layout;
+	op->offset = GUARD;
+	memset(op->stride, 0, sizeof(op->stride));
+	allocate(c, slot, elements * size);
+	for (npu_u64 i = 0; i < elements; i++)
+		random_element(c->data[slot] + op->offset + i * size, op->dtype, CONTENTS_TAME);
+	/* What fills the last panel and the last quad up is zero by definition. */
+	for (npu_u64 p = 0; p < panels; p++) {
+		for (npu_u64 kk = 0; kk < k; kk++) {
+			for (npu_u64 o = 0; o < 16; o++) {
+				npu_u64 at = layout == NPU_LAYOUT_PANEL16 ? (p * k + kk) * 16 + o :
+									    (p * (k / 4) + kk / 4) * 64 + o * 4 + kk % 4;
+
+				if (p % ((outputs + 15) / 16) * 16 + o >= outputs || kk >= k_size)
+					memset(c->data[slot] + op->offset + at * size, 0, size);
+			}
+		}
+	}
+}
+
+void case_index(struct tcase *c, unsigned int slot, npu_u32 i, int64_t value)
+{
+	struct oracle_view v = { &c->operand[slot], c->data[slot] + c->operand[slot].offset };
+
+	oracle_store_int(v, oracle_at(v, &i), value);
+}
+
+void case_activation(struct tcase *c, unsigned int act_param, int allow_prelu)
+{
+	unsigned int act = rng_chance(2) ? NPU_ACT_NONE : rng_below(NPU_NUM_ACTS);
+	float a = 0.25f * (float)rng_range(1, 8), b = a + 0.25f * (float)rng_range(0, 8);
+
+	if (act == NPU_ACT_PRELU && !allow_prelu)
+		act = NPU_ACT_RELU;
+	if (act == NPU_ACT_CLIP)
+		a -= 2;
+	if (act == NPU_ACT_HARD_SWISH || act == NPU_ACT_HARD_SIGMOID) {
+		a = 1.0f / 6;
+		b = 0.5f;
+	}
+	c->param[act_param] = act;
+	case_param_f32(c, act_param + 1, a);
+	case_param_f32(c, act_param + 2, b);
+}
+
+void case_epilogue(struct tcase *c, unsigned int bias_slot, unsigned int act_param, int integer)
+{
+	const struct npu_operand *out = &c->operand[0];
+	npu_u32 o = out->dim[out->rank - 1], dim[NPU_MAX_RANK];
+	int plain = integer && out->dtype == NPU_I32;
+
+	case_param_f32(c, act_param + 3, 1);
+	if (rng_chance(2))
+		case_dense(c, bias_slot, integer ? NPU_I32 : NPU_F32, 1, &o, CONTENTS_TAME);
+	if (plain)
+		return;
+	if (integer) {
+		struct oracle_view v;
+
+		case_dense(c, bias_slot + 1, NPU_F32, 1, &o, CONTENTS_TAME);
+		v.op = &c->operand[bias_slot + 1];
+		v.base = c->data[bias_slot + 1] + v.op->offset;
+		for (npu_u32 i = 0; i < o; i++)
+			oracle_store_real(v, oracle_at(v, &i), (float)rng_range(1, 1000) / 262144);
+	}
+	case_activation(c, act_param, 1);
+	if (c->param[act_param] == NPU_ACT_PRELU)
+		case_dense(c, bias_slot + 3, NPU_F32, 1, &o, CONTENTS_TAME);
+	if (rng_chance(4)) {
+		case_param_f32(c, act_param + 3, rng_float());
+		case_param_f32(c, act_param + 4, rng_float());
+	}
+	if (rng_chance(3)) {
+		static const unsigned char types[] = { NPU_F32, NPU_F16, NPU_BF16, NPU_I8, NPU_U8 };
+
+		for (unsigned int i = 0; i < out->rank; i++)
+			dim[i] = rng_chance(5) ? 1 : out->dim[i];
+		case_tensor(c, bias_slot + 2, types[rng_below(integer ? 5 : 3)], out->rank, dim, CONTENTS_TAME);
+		case_quantize(c, bias_slot + 2);
+		c->param[act_param + 5] = rng_chance(3) ? NPU_JOIN_MUL : NPU_JOIN_ADD;
+	}
+	case_activation(c, act_param + 6, 0);
+}
+
+/* The stream: header, the instruction, END. */
+static unsigned char *encode(const struct tcase *c, npu_u32 *size)
+{
+	const struct npu_op_desc *desc = npu_op_desc(c->opcode);
+	npu_u32 bytes = 16 + desc->num_slots * (npu_u32)sizeof(struct npu_operand) + desc->num_params * 4u;
+	struct npu_insn_header h = {
+		.opcode = c->opcode, .num_operands = desc->num_slots, .num_params = desc->num_params,
+	};
+	struct npu_stream_header sh = {
+		.magic = NPU_STREAM_MAGIC, .isa_major = NPU_ISA_MAJOR, .isa_minor = NPU_ISA_MINOR,
+		.num_insns = 2, .num_regions = NPU_MAX_OPERANDS,
+	};
+	unsigned char *s, *at;
+
+	bytes = (bytes + 7) & ~7u;
+	h.words = bytes / 4;
+	*size = (npu_u32)sizeof(sh) + bytes + 16;
+	sh.size = *size;
+	s = aligned_alloc(64, (*size + 63) & ~63u);
+	memset(s, 0, *size);
+	memcpy(s, &sh, sizeof(sh));
+	at = s + sizeof(sh);
+	memcpy(at, &h, sizeof(h));
+	memcpy(at + 16, c->operand, desc->num_slots * sizeof(struct npu_operand));
+	memcpy(at + 16 + desc->num_slots * sizeof(struct npu_operand), c->param, desc->num_params * 4u);
+	h = (struct npu_insn_header){ .opcode = NPU_OP_END, .words = 4 };
+	memcpy(at + bytes, &h, sizeof(h));
+	return s;
+}
+
+#define NUM_CONFIGS	6
+static struct npu_engine *engines[NUM_CONFIGS];
+static int engines_tried;
+
+static void make_engines(void)
+{
+	static const enum npu_simd simd[] = { NPU_SIMD_PORTABLE, NPU_SIMD_AVX2, NPU_SIMD_AVX512 };
+
+	if (engines_tried)
+		return;
+	engines_tried = 1;
+	for (int i = 0; i < NUM_CONFIGS; i++) {
+		struct npu_engine_config config = { .threads = 1 + i % 2, .simd = simd[i / 2] };
+
+		if (npu_engine_create(&config, &engines[i]))
+			engines[i] = NULL;
+		else
+			tap_diag("engine %d: %s, %d thread(s)", i, npu_engine_simd_name(engines[i]), 1 + i % 2);
+	}
+}
+
+static void copy_regions(const struct tcase *c, unsigned char **to)
+{
+	for (int i = 0; i < NPU_MAX_OPERANDS; i++) {
+		to[i] = NULL;
+		if (!c->data[i])
+			continue;
+		to[i] = aligned_alloc(64, (c->size[i] + 63) & ~63ull);
+		memcpy(to[i], c->data[i], c->size[i]);
+	}
+}
+
+static void free_regions(unsigned char **r)
+{
+	for (int i = 0; i < NPU_MAX_OPERANDS; i++)
+		free(r[i]);
+}
+
+static enum npu_run_result run_engine(struct npu_engine *e, const struct tcase *c, const void *stream, npu_u32 size,
+				      unsigned char **mem, struct npu_fault *fault, char *text)
+{
+	struct npu_region regions[NPU_MAX_OPERANDS] = { 0 };
+	struct npu_engine_state state = {
+		.stream = stream, .stream_size = size, .num_regions = NPU_MAX_OPERANDS, .regions = regions,
+	};
+	enum npu_run_result r = NPU_RUN_FAULT;
+	atomic_bool stop = false;
+
+	for (int i = 0; i < NPU_MAX_OPERANDS; i++) {
+		regions[i].base = (npu_u64)(uintptr_t)mem[i];
+		regions[i].size = c->size[i];
+		regions[i].access = NPU_ACCESS_READ | NPU_ACCESS_WRITE;
+	}
+	if (!npu_engine_state_init(e, &state))
+		r = npu_engine_run(e, &state, UINT64_MAX, &stop, NULL);
+	*fault = state.fault;
+	memcpy(text, state.fault_text, sizeof(state.fault_text));
+	npu_engine_state_fini(&state);
+	return r;
+}
+
+static void describe(const struct tcase *c)
+{
+	const struct npu_op_desc *desc = npu_op_desc(c->opcode);
+	npu_u32 size;
+	unsigned char *s = encode(c, &size);
+	struct npu_isa_error err;
+	struct npu_insn insn;
+	char text[2048];
+
+	if (!npu_insn_decode((const npu_u32 *)(s + sizeof(struct npu_stream_header)), size / 4, &insn, &err)) {
+		npu_insn_disassemble(&insn, text, sizeof(text));
+		tap_diag("%s", text);
+	} else {
+		tap_diag("%s: %s", desc->mnemonic, err.text);
+	}
+	free(s);
+}
+
+/* Largest magnitude in the oracle's output, for relative errors. */
+static double magnitude(struct oracle_view v)
+{
+	npu_u32 index[NPU_MAX_RANK] = { 0 };
+	double m = 0;
+
+	do {
+		double x = fabs((double)oracle_load_real(v, oracle_at(v, index)));
+
+		if (isfinite(x) && x > m)
+			m = x;
+	} while (oracle_next(index, v.op->dim, v.op->rank));
+	return m;
+}
+
+static double step_of(const struct npu_operand *op)
+{
+	switch (op->dtype) {
+	case NPU_F16:
+		return 1.0 / 1024;
+	case NPU_BF16:
+		return 1.0 / 128;
+	default:
+		return 0;
+	}
+}
+
+static int close_enough(const struct tcase *c, const struct npu_operand *op, double got, double want, double largest)
+{
+	double tolerance = c->tolerance * largest + fabs(want) * (step_of(op) + c->tolerance) + 1e-37;
+
+	if (isnan(want) || isinf(want) || isnan(got) || isinf(got)) {
+		/* A value on the edge of overflow may round to either side. */
+		if (isnan(want) || isnan(got))
+			return isnan(want) && isnan(got);
+		return want == got || (op->dtype == NPU_F16 && fabs(got) >= 65000 && fabs(want) >= 65000) ||
+		       (fabs(got) > 3.3e38 && fabs(want) > 3.3e38);
+	}
+	if (op->dtype == NPU_F16)
+		tolerance += 6e-8;
+	if (op->scale != 0)
+		tolerance += op->scale * 1.001;
+	else if (op->dtype == NPU_I8 || op->dtype == NPU_U8 || op->dtype == NPU_I32 || op->dtype == NPU_BOOL)
+		tolerance += 1;
+	return fabs(got - want) <= tolerance;
+}
+
+static int compare_slot(const struct tcase *c, unsigned int slot, int exact, unsigned char *got, unsigned char *want)
+{
+	const struct npu_operand *op = &c->operand[slot];
+	struct oracle_view g = { op, got + op->offset }, w = { op, want + op->offset };
+	npu_u64 size = npu_dtype_bits(op->dtype) / 8;
+	npu_u32 index[NPU_MAX_RANK] = { 0 };
+	double largest = exact ? 0 : magnitude(w);
+
+	do {
+		unsigned char *pg = oracle_at(g, index), *pw = oracle_at(w, index);
+
+		if (!memcmp(pg, pw, size))
+			continue;
+		if (exact || !close_enough(c, op, oracle_load_real(g, pg), oracle_load_real(w, pw), largest)) {
+			tap_diag("slot %u at [%u %u %u %u %u %u]: engine %.9g, oracle %.9g (%s)", slot, index[0], index[1], index[2],
+				 index[3], index[4], index[5], oracle_load_real(g, pg), oracle_load_real(w, pw),
+				 exact ? "exact" : "tolerance");
+			return 0;
+		}
+		memcpy(pg, pw, size);	/* so that the bytes around can be compared */
+	} while (oracle_next(index, op->dim, op->rank));
+	if (memcmp(got, want, c->size[slot])) {
+		tap_diag("slot %u: bytes outside of the tensor were changed", slot);
+		return 0;
+	}
+	return 1;
+}
+
+static int compare(const struct tcase *c, int exact, unsigned char **got, unsigned char **want)
+{
+	const struct npu_op_desc *desc = npu_op_desc(c->opcode);
+
+	for (unsigned int i = 0; i < desc->num_slots; i++) {
+		if (!c->data[i] || c->operand[i].dtype == NPU_NONE)
+			continue;
+		if (desc->slots[i].dir != NPU_DIR_IN) {
+			if (!compare_slot(c, i, exact, got[c->operand[i].region], want[c->operand[i].region]))
+				return 0;
+		} else if (c->operand[i].region == i && c->operand[0].region != i && memcmp(got[i], want[i], c->size[i])) {
+			tap_diag("input slot %u was changed", i);
+			return 0;
+		}
+	}
+	return 1;
+}
+
+static int run_oracle(const struct tcase *c, unsigned char *stream, npu_u32 size, unsigned char **mem, int *exact)
+{
+	struct oracle_memory m = { 0 };
+	struct npu_isa_error err;
+	struct npu_insn insn;
+	int ret = npu_insn_decode((const npu_u32 *)(stream + sizeof(struct npu_stream_header)),
+				  (size - sizeof(struct npu_stream_header)) / 4, &insn, &err);
+
+	if (!ret)
+		ret = npu_insn_check(&insn, &err);
+	if (ret) {
+		tap_diag("the test made a bad instruction: %s", err.text);
+		return ret;
+	}
+	for (int i = 0; i < NPU_MAX_OPERANDS; i++) {
+		m.region[i] = mem[i];
+		m.size[i] = c->size[i];
+	}
+	*exact = oracle_is_exact(&insn);
+	return oracle_execute(&insn, &m);
+}
+
+int case_run(struct tcase *c)
+{
+	unsigned char *want[NPU_MAX_OPERANDS], *first[NPU_MAX_OPERANDS] = { 0 };
+	npu_u32 size;
+	unsigned char *stream = encode(c, &size);
+	int exact = 1, ok, ret;
+
+	make_engines();
+	copy_regions(c, want);
+	ret = run_oracle(c, stream, size, want, &exact);
+	ok = c->want_fault ? ret == -ERANGE : !ret;
+	if (!ok)
+		tap_diag("oracle returned %d", ret);
+	for (int i = 0; ok && i < NUM_CONFIGS; i++) {
+		unsigned char *got[NPU_MAX_OPERANDS];
+		enum npu_run_result r;
+		struct npu_fault fault;
+		char text[256];
+
+		if (!engines[i])
+			continue;
+		copy_regions(c, got);
+		r = run_engine(engines[i], c, stream, size, got, &fault, text);
+		if (c->want_fault) {
+			ok = r == NPU_RUN_FAULT && (int)fault.code == c->want_fault;
+		} else if (r != NPU_RUN_DONE) {
+			tap_diag("engine %d: result %d: %s", i, r, text);
+			ok = 0;
+		} else if (!first[0]) {
+			memcpy(first, got, sizeof(first));
+			copy_regions(c, got);
+			for (int s = 0; s < NPU_MAX_OPERANDS; s++)
+				if (first[s])
+					memcpy(got[s], first[s], c->size[s]);
+			ok = compare(c, exact, got, want);
+		} else {
+			ok = compare(c, 1, got, first);
+		}
+		if (!ok)
+			tap_diag("engine %d (%s)", i, npu_engine_simd_name(engines[i]));
+		free_regions(got);
+	}
+	if (!ok)
+		describe(c);
+	free_regions(first);
+	free_regions(want);
+	free(stream);
+	return ok;
+}
+
+void harness_report(void)
+{
+	struct npu_engine_counters k;
+
+	for (int i = 0; i < NUM_CONFIGS; i++) {
+		if (!engines[i])
+			continue;
+		npu_engine_counters(engines[i], &k);
+		printf("# %s: %llu instructions;", npu_engine_simd_name(engines[i]), (unsigned long long)k.insns);
+		for (unsigned int p = 0; npu_engine_path_name(p); p++)
+			if (k.path[p])
+				printf(" %s %llu", npu_engine_path_name(p), (unsigned long long)k.path[p]);
+		printf("\n");
+		npu_engine_destroy(engines[i]);
+	}
+}
+
+void harness_many(const char *name, unsigned int n, void (*make)(struct tcase *c))
+{
+	unsigned int good = 0, bad = 0;
+	struct tcase c;
+
+	if (tap_long())
+		n *= 10;
+	for (unsigned int i = 0; i < n && bad < 3; i++) {
+		make(&c);
+		if (case_run(&c))
+			good++;
+		else
+			bad++;
+		case_free(&c);
+	}
+	tap_ok(!bad, "%s: %u random cases agree", name, good);
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+/* ATTENTION, ROPE, DYN_QUANT and COLOR against the oracle. */
+#include <string.h>
+#include "../tap.h"
+#include "harness.h"
+
+static void index_list(struct tcase *c, unsigned int slot, npu_u32 n)
+{
+	case_dense(c, slot, NPU_I32, 1, &n, CONTENTS_TAME);
+}
+
+/* Lengths, starts and positions of a ragged batch; the cache is plain or in blocks. */
+static void make_attention(struct tcase *c)
+{
+	npu_u32 batch = rng_range(1, 3), kv_heads = rng_range(1, 2), heads = kv_heads * rng_range(1, 3);
+	npu_u32 depth = rng_range(1, rng_chance(3) ? 64 : 20), depth_v = rng_chance(3) ? rng_range(1, 30) : depth;
+	npu_u32 blocked = rng_below(2), block = blocked ? rng_range(1, 9) : rng_range(1, 40);
+	npu_u32 max_blocks = blocked ? rng_range(1, 6) : 1, length = block * max_blocks, rows = 0;
+	npu_u32 kv_len[3], q_len[3], mask[4], table[2] = { batch, max_blocks };
+	unsigned int type = rng_chance(2) ? NPU_F32 : NPU_F16;
+
+	case_init(c, NPU_OP_ATTENTION);
+	c->tolerance = 3e-5;
+	for (npu_u32 b = 0; b < batch; b++) {
+		kv_len[b] = rng_range(1, length);
+		q_len[b] = rng_range(1, kv_len[b] < 5 ? kv_len[b] : 5);
+		rows += q_len[b];
+	}
+	{
+		npu_u32 out[3] = { rows, heads, depth_v }, q[3] = { rows, heads, depth };
+		npu_u32 k[4] = { blocked ? batch * max_blocks + 1 : batch, block, kv_heads, depth };
+		npu_u32 v[4] = { k[0], block, kv_heads, depth_v };
+
+		case_tensor(c, NPU_ATTENTION_OUT, type, 3, out, CONTENTS_TAME);
+		case_tensor(c, NPU_ATTENTION_Q, type, 3, q, CONTENTS_TAME);
+		case_tensor(c, NPU_ATTENTION_K, type, 4, k, CONTENTS_TAME);
+		case_tensor(c, NPU_ATTENTION_V, type, 4, v, CONTENTS_TAME);
+	}
+	index_list(c, NPU_ATTENTION_Q_START, batch + 1);
+	index_list(c, NPU_ATTENTION_KV_LEN, batch);
+	for (npu_u32 b = 0, at = 0; b <= batch; at += b < batch ? q_len[b] : 0, b++)
+		case_index(c, NPU_ATTENTION_Q_START, b, at);
+	for (npu_u32 b = 0; b < batch; b++)
+		case_index(c, NPU_ATTENTION_KV_LEN, b, kv_len[b]);
+	if (blocked) {
+		case_dense(c, NPU_ATTENTION_BLOCK_TABLE, NPU_I32, 2, table, CONTENTS_TAME);
+		for (npu_u32 i = 0; i < batch * max_blocks; i++) {
+			npu_s32 v = (npu_s32)((i * 7 + 3) % (batch * max_blocks + 1));
+
+			memcpy(c->data[NPU_ATTENTION_BLOCK_TABLE] + c->operand[NPU_ATTENTION_BLOCK_TABLE].offset + i * 4, &v, 4);
+		}
+	}
+	if (rng_chance(3)) {
+		mask[0] = rng_chance(2) ? 1 : batch;
+		mask[1] = rng_chance(2) ? 1 : heads;
+		mask[2] = 1;
+		mask[3] = length;
+		case_tensor(c, NPU_ATTENTION_MASK, NPU_F32, 4, mask, CONTENTS_TAME);
+	}
+	if (rng_chance(4))
+		case_dense(c, NPU_ATTENTION_SINKS, NPU_F32, 1, &heads, CONTENTS_TAME);
+	c->param[NPU_ATTENTION_P_BATCH] = batch;
+	case_param_f32(c, NPU_ATTENTION_P_SCALE, 0.25f);
+	c->param[NPU_ATTENTION_P_CAUSAL] = rng_below(2);
+	c->param[NPU_ATTENTION_P_WINDOW] = rng_chance(3) ? rng_range(1, 20) : 0;
+	case_param_f32(c, NPU_ATTENTION_P_SOFT_CAP, rng_chance(4) ? 5 : 0);
+}
+
+static void make_rope(struct tcase *c)
+{
+	npu_u32 half = rng_range(1, 20), dim[3] = { rng_range(1, 6), rng_range(1, 4), 0 };
+	unsigned int type = rng_chance(2) ? NPU_F32 : NPU_F16;
+
+	case_init(c, NPU_OP_ROPE);
+	c->tolerance = 4e-5;
+	dim[2] = 2 * half + rng_below(4);
+	case_tensor(c, NPU_ROPE_OUT, type, 3, dim, CONTENTS_TAME);
+	case_tensor(c, NPU_ROPE_IN, type, 3, dim, CONTENTS_TAME);
+	index_list(c, NPU_ROPE_POSITIONS, dim[0]);
+	for (npu_u32 i = 0; i < dim[0]; i++)
+		case_index(c, NPU_ROPE_POSITIONS, i, rng_below(200));
+	if (rng_chance(2)) {
+		npu_u32 table[2] = { 200, half };
+
+		case_tensor(c, NPU_ROPE_COS_TABLE, NPU_F32, 2, table, CONTENTS_TAME);
+		case_tensor(c, NPU_ROPE_SIN_TABLE, NPU_F32, 2, table, CONTENTS_TAME);
+	}
+	c->param[NPU_ROPE_P_DIMS] = 2 * half;
+	c->param[NPU_ROPE_P_PAIRING] = rng_below(2);
+	case_param_f32(c, NPU_ROPE_P_BASE, 10000);
+	case_param_f32(c, NPU_ROPE_P_POS_SCALE, 1);
+	case_param_f32(c, NPU_ROPE_P_MSCALE, 1);
+}
+
+static void make_dyn_quant(struct tcase *c)
+{
+	npu_u32 dim[3] = { rng_range(1, 4), rng_range(1, 5), rng_range(1, 70) }, scale[3] = { dim[0], dim[1], 1 };
+	int grouped = rng_below(2);
+	npu_u32 group = rng_range(1, 40);
+
+	case_init(c, NPU_OP_DYN_QUANT);
+	case_tensor(c, NPU_DYN_QUANT_IN, rng_chance(2) ? NPU_F32 : NPU_F16, 3, dim, CONTENTS_TAME);
+	case_tensor(c, NPU_DYN_QUANT_OUT, grouped ? NPU_I8 : NPU_U8, 3, dim, CONTENTS_TAME);
+	if (grouped) {
+		scale[2] = (dim[2] + group - 1) / group;
+		case_tensor(c, NPU_DYN_QUANT_SCALE, NPU_F32, 3, scale, CONTENTS_TAME);
+		c->param[NPU_DYN_QUANT_P_GROUP] = group;
+	} else {
+		case_dense(c, NPU_DYN_QUANT_SCALE, NPU_F32, 0, scale, CONTENTS_TAME);
+		case_dense(c, NPU_DYN_QUANT_ZERO, NPU_U8, 0, scale, CONTENTS_TAME);
+	}
+}
+
+static void make_color(struct tcase *c)
+{
+	npu_u32 n = rng_range(1, 2), h = 2 * rng_range(1, 6), w = 2 * rng_range(1, 8), eighteen = 18;
+	npu_u32 out[4] = { n, h, w, 3 }, yuyv[4] = { n, h, w, 2 }, chroma[4] = { n, h / 2, w / 2, 2 };
+	static const unsigned char types[] = { NPU_F32, NPU_F16, NPU_U8 };
+	unsigned int format = rng_below(NPU_NUM_COLORS);
+
+	case_init(c, NPU_OP_COLOR);
+	c->param[NPU_COLOR_P_FORMAT] = format;
+	case_tensor(c, NPU_COLOR_OUT, types[rng_below(3)], 4, out, CONTENTS_TAME);
+	case_dense(c, NPU_COLOR_MATRIX, NPU_F32, 1, &eighteen, CONTENTS_TAME);
+	if (format == NPU_COLOR_NV12) {
+		case_tensor(c, NPU_COLOR_IN, NPU_U8, 3, out, CONTENTS_TAME);
+		case_tensor(c, NPU_COLOR_CHROMA, NPU_U8, 4, chroma, CONTENTS_TAME);
+	} else {
+		case_tensor(c, NPU_COLOR_IN, NPU_U8, 4, format == NPU_COLOR_YUYV ? yuyv : out, CONTENTS_TAME);
+	}
+}
+
+int main(void)
+{
+	rng_seed(27);
+	harness_many("attention", 800, make_attention);
+	harness_many("rope", 800, make_rope);
+	harness_many("dyn_quant", 800, make_dyn_quant);
+	harness_many("color", 600, make_color);
+	harness_report();
+	return tap_done();
+}
