@@ -6,7 +6,7 @@ LIBNPU_SRC	:= $(call src,uapi libnpu/core libnpu/kernels libnpu/compiler) $(ENGI
 ONNX_PROTO	?= $(firstword $(wildcard /usr/include/onnx/onnx.proto /usr/include/onnx/onnx-ml.proto))
 ONNX_PB		:= $(BUILD)/gen/onnx.pb-c
 LIBNPU_OBJ	:= $(call obj,$(LIBNPU_SRC)) $(BUILD)/obj/gen/onnx.pb-c.o
-LIBNPU_LIBS	:= -lprotobuf-c -lm
+LIBNPU_LIBS	:= -lprotobuf-c -lz -lm
 
 ## make lib		libnpu.so, libnpu.a and libnpu.pc
 .PHONY: lib

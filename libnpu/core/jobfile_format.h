@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* The bytes of a job file. Little-endian; what is reserved is written as zero. See Documentation/job-file.md. */
+#ifndef NPU_JOBFILE_FORMAT_H
+#define NPU_JOBFILE_FORMAT_H
+
+#include "core/jobfile.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "job files are read in place and are little-endian"
+#endif
+
+/* A transfer as text or with seven bits damages it in a way that shows. */
+#define NPU_JF_MAGIC		"\x89NPU\r\n\x1a\n"
+
+/* Features a reader has to know; version 1.0 has none. */
+#define NPU_JF_FEATURES		0u
+
+enum npu_jf_section_type {
+	NPU_JF_STRINGS = 1, NPU_JF_WEIGHTS, NPU_JF_SYMBOLS, NPU_JF_REGIONS, NPU_JF_TENSORS, NPU_JF_PROGRAMS,
+	NPU_JF_SCHEDULE, NPU_JF_STREAMS, NPU_JF_DEBUGMAP, NPU_JF_REPORT, NPU_JF_RECORD,
+	NPU_JF_NUM_SECTIONS
+};
+
+#define NPU_JF_REQUIRED		1u	/* section flag: a reader that does not know the type must refuse the file */
+
+#define NPU_JF_STEP_STREAM	1u
+
+#define NPU_JF_MAX_SECTIONS	64u
+#define NPU_JF_MAX_PROGRAMS	1024u
+#define NPU_JF_MAX_RECORDS	4096u
+
+struct npu_jf_header {
+	npu_u8 magic[8];
+	npu_u16 major, minor;
+	npu_u32 header_size;		/* of this struct; newer minors append */
+	npu_u64 file_size;
+	npu_u16 isa_major, isa_minor;
+	npu_u16 runtime_major, runtime_minor;
+	npu_u32 num_sections;
+	npu_u32 section_size;		/* of one entry of the section table */
+	npu_u64 section_offset;
+	npu_u64 opcodes[4];
+	npu_u64 sram_size;
+	npu_u32 features;
+	npu_u32 section_crc;		/* of the section table */
+	char compiler[64];
+	npu_u8 digest[32];
+	npu_u32 reserved;
+	npu_u32 header_crc;		/* of the header_size bytes with this field zero */
+};
+
+struct npu_jf_section {
+	npu_u32 type;
+	npu_u32 flags;
+	npu_u64 offset;
+	npu_u64 size;
+	npu_u32 align;			/* power of two */
+	npu_u32 crc;			/* zlib's crc32 of the section */
+	npu_u32 count;			/* records of a table, else 0 */
+	npu_u32 record_size;		/* bytes of one; newer minors append */
+};
+
+struct npu_jf_expr {
+	npu_s64 base;
+	npu_s64 factor[NPU_JOBFILE_TERMS];
+	npu_u8 sym[NPU_JOBFILE_TERMS];
+	npu_u8 reserved[5];
+};
+
+/* Strings are offsets into the STRINGS section; 0 is "". */
+struct npu_jf_symbol {
+	npu_u32 name;
+	npu_u32 kind;
+	npu_u32 min, max, step;
+	npu_u8 a, b;
+	npu_u16 reserved;
+};
+
+struct npu_jf_region {
+	npu_u32 name;
+	npu_u32 role;
+	npu_u32 access;
+	npu_u32 align;
+	npu_u64 offset;
+	struct npu_jf_expr size;
+};
+
+struct npu_jf_tensor {
+	npu_u32 name, node;
+	npu_u32 role;
+	npu_u32 dtype;
+	npu_u32 rank;
+	npu_u32 region;
+	npu_u32 flags;
+	float scale;
+	npu_s32 zero_point;
+	npu_u32 reserved;
+	struct npu_jf_expr offset;
+	struct npu_jf_expr dim[NPU_TENSOR_MAX_RANK];
+	struct npu_jf_expr stride[NPU_TENSOR_MAX_RANK];
+};
+
+struct npu_jf_program {
+	npu_u32 name;
+	npu_u32 first_symbol, num_symbols;
+	npu_u32 first_region, num_regions;
+	npu_u32 first_tensor, num_tensors;
+	npu_u32 first_debug, num_debug;
+	npu_u32 first_step, num_steps;
+	npu_u32 reserved;
+};
+
+struct npu_jf_step {
+	npu_u32 kind;			/* NPU_JF_STEP_STREAM */
+	npu_u32 size;			/* bytes of the stream */
+	npu_u64 offset;			/* in the STREAMS section, a multiple of 8 */
+};
+
+struct npu_jf_debug {
+	npu_u32 tag;
+	npu_u32 slot;
+	npu_u32 node, op, tensor;
+	npu_u32 reserved;
+	npu_u64 macs, bytes;
+};
+
+struct npu_jf_record {
+	npu_u32 key, value;
+};
+
+_Static_assert(sizeof(struct npu_jf_header) == 200, "header");
+_Static_assert(sizeof(struct npu_jf_section) == 40, "section");
+_Static_assert(sizeof(struct npu_jf_expr) == 40, "expr");
+_Static_assert(sizeof(struct npu_jf_symbol) == 24, "symbol");
+_Static_assert(sizeof(struct npu_jf_region) == 64, "region");
+_Static_assert(sizeof(struct npu_jf_tensor) == 720, "tensor");
+_Static_assert(sizeof(struct npu_jf_program) == 48, "program");
+_Static_assert(sizeof(struct npu_jf_step) == 16, "step");
+_Static_assert(sizeof(struct npu_jf_debug) == 40, "debug");
+_Static_assert(sizeof(struct npu_jf_record) == 8, "record");
+
+/* "WEIGHTS", or "section 17". */
+const char *npu_jf_section_name(npu_u32 type, char buf[32]);
+
+/* The version of this library as numbers. */
+void npu_runtime_version(unsigned int *major, unsigned int *minor);
+
+/*
+ * What writer and reader both demand of a description: names, indices, sizes, streams against regions; fills in the bitmap of
+ * opcodes and the size of on-chip memory. Returns 0, -EINVAL or -ENOMEM.
+ */
+int npu_jobfile_check(const struct npu_jobfile *job, npu_u64 opcodes[4], npu_u64 *sram_size, struct npu_error *err);
+
+#endif

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: MIT
+/* Description to bytes. The same description gives the same bytes: nothing here looks at the clock or the host. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+#include "core/digest.h"
+#include "core/error.h"
+#include "core/jobfile_format.h"
+
+/* A growing table or blob; @failed sticks, so that only the end has to look. */
+struct blob {
+	npu_u8 *data;
+	size_t size, room;
+	bool failed;
+};
+
+struct string_slot {
+	npu_u32 hash, offset;
+};
+
+struct writer {
+	const struct npu_jobfile *job;
+	struct blob section[NPU_JF_NUM_SECTIONS];
+	npu_u32 count[NPU_JF_NUM_SECTIONS];
+	struct string_slot *slots;	/* strings written so far; a power of two, at most half full */
+	size_t num_slots, used_slots;
+	bool failed;
+};
+
+static void blob_add(struct blob *b, const void *data, size_t size)
+{
+	size_t need, room;
+	void *p;
+
+	if (b->failed || !size)
+		return;
+	if (__builtin_add_overflow(b->size, size, &need) || need > UINT32_MAX) {
+		b->failed = true;
+		return;
+	}
+	if (need > b->room) {
+		room = need * 2 > 256 ? need * 2 : 256;
+		p = realloc(b->data, room);
+		if (!p) {
+			b->failed = true;
+			return;
+		}
+		b->data = p;
+		b->room = room;
+	}
+	memcpy(b->data + b->size, data, size);
+	b->size = need;
+}
+
+static void blob_align(struct blob *b, size_t align)
+{
+	static const npu_u8 zero[64];
+
+	blob_add(b, zero, (align - b->size % align) % align);
+}
+
+static void grow_slots(struct writer *w)
+{
+	size_t n = w->num_slots ? w->num_slots * 2 : 256, i, k;
+	struct string_slot *slots = calloc(n, sizeof(*slots));
+
+	if (!slots) {
+		w->failed = true;
+		return;
+	}
+	for (i = 0; i < w->num_slots; i++) {
+		if (!w->slots[i].offset)
+			continue;
+		for (k = w->slots[i].hash & (n - 1); slots[k].offset; k = (k + 1) & (n - 1))
+			;
+		slots[k] = w->slots[i];
+	}
+	free(w->slots);
+	w->slots = slots;
+	w->num_slots = n;
+}
+
+static npu_u32 add_string(struct writer *w, const char *s)
+{
+	struct blob *b = &w->section[NPU_JF_STRINGS];
+	npu_u32 hash = 2166136261u;
+	const char *p;
+	size_t k;
+
+	if (!s || !*s)
+		return 0;
+	if (w->used_slots * 2 >= w->num_slots)
+		grow_slots(w);
+	if (w->failed || b->failed)
+		return 0;
+	for (p = s; *p; p++)
+		hash = (hash ^ (npu_u8)*p) * 16777619u;
+	for (k = hash & (w->num_slots - 1); w->slots[k].offset; k = (k + 1) & (w->num_slots - 1))
+		if (w->slots[k].hash == hash && !strcmp((char *)b->data + w->slots[k].offset, s))
+			return w->slots[k].offset;
+	w->slots[k] = (struct string_slot){ hash, b->size };
+	w->used_slots++;
+	blob_add(b, s, strlen(s) + 1);
+	return w->slots[k].offset;
+}
+
+static void add_record(struct writer *w, int type, const void *record, size_t size)
+{
+	blob_add(&w->section[type], record, size);
+	w->count[type]++;
+}
+
+static struct npu_jf_expr expr_bytes(const struct npu_jobfile_expr *e)
+{
+	struct npu_jf_expr out = { .base = e->base };
+	int i;
+
+	for (i = 0; i < NPU_JOBFILE_TERMS; i++) {
+		if (!e->factor[i])
+			continue;
+		out.factor[i] = e->factor[i];
+		out.sym[i] = e->sym[i];
+	}
+	return out;
+}
+
+static void add_symbols(struct writer *w, const struct npu_jobfile_program *p)
+{
+	npu_u32 lower[NPU_MAX_SCALARS], upper[NPU_MAX_SCALARS], i;
+
+	npu_jobfile_bounds(p, false, lower);
+	npu_jobfile_bounds(p, true, upper);
+	for (i = 0; i < p->num_symbols; i++) {
+		const struct npu_jobfile_symbol *s = &p->symbols[i];
+		struct npu_jf_symbol out = { .name = add_string(w, s->name), .kind = s->kind, .min = s->min, .max = s->max,
+					     .step = s->step };
+
+		if (s->kind == NPU_SYMBOL_PRODUCT) {
+			out.a = s->a;
+			out.b = s->b;
+			out.min = lower[i];
+			out.max = upper[i];
+			out.step = 1;
+		}
+		add_record(w, NPU_JF_SYMBOLS, &out, sizeof(out));
+	}
+}
+
+static void add_regions(struct writer *w, const struct npu_jobfile_program *p)
+{
+	npu_u32 i;
+
+	for (i = 0; i < p->num_regions; i++) {
+		const struct npu_jobfile_region *r = &p->regions[i];
+		struct npu_jf_region out = { .name = add_string(w, r->name), .role = r->role, .access = r->access,
+					     .align = r->align, .offset = r->offset, .size = expr_bytes(&r->size) };
+
+		add_record(w, NPU_JF_REGIONS, &out, sizeof(out));
+	}
+}
+
+static void add_tensors(struct writer *w, const struct npu_jobfile_program *p)
+{
+	npu_u32 i, d;
+
+	for (i = 0; i < p->num_tensors; i++) {
+		const struct npu_jobfile_tensor *t = &p->tensors[i];
+		struct npu_jf_tensor out = {
+			.name = add_string(w, t->name), .node = add_string(w, t->node), .role = t->role, .dtype = t->dtype,
+			.rank = t->rank, .region = t->region, .flags = t->flags, .scale = t->scale,
+			.zero_point = t->zero_point, .offset = expr_bytes(&t->offset),
+		};
+
+		for (d = 0; d < t->rank; d++) {
+			out.dim[d] = expr_bytes(&t->dim[d]);
+			if (!(t->flags & NPU_JOBFILE_DENSE))
+				out.stride[d] = expr_bytes(&t->stride[d]);
+		}
+		add_record(w, NPU_JF_TENSORS, &out, sizeof(out));
+	}
+}
+
+static void add_debug(struct writer *w, const struct npu_jobfile_program *p)
+{
+	npu_u32 i;
+
+	for (i = 0; i < p->num_debug; i++) {
+		const struct npu_jobfile_debug *d = &p->debug[i];
+		struct npu_jf_debug out = { .tag = d->tag, .slot = d->slot, .node = add_string(w, d->node),
+					    .op = add_string(w, d->op), .tensor = add_string(w, d->tensor),
+					    .macs = d->macs, .bytes = d->bytes };
+
+		add_record(w, NPU_JF_DEBUGMAP, &out, sizeof(out));
+	}
+}
+
+static void add_program(struct writer *w, const struct npu_jobfile_program *p)
+{
+	struct npu_jf_program out = {
+		.name = add_string(w, p->name),
+		.first_symbol = w->count[NPU_JF_SYMBOLS], .num_symbols = p->num_symbols,
+		.first_region = w->count[NPU_JF_REGIONS], .num_regions = p->num_regions,
+		.first_tensor = w->count[NPU_JF_TENSORS], .num_tensors = p->num_tensors,
+		.first_debug = w->count[NPU_JF_DEBUGMAP], .num_debug = p->num_debug,
+		.first_step = w->count[NPU_JF_SCHEDULE], .num_steps = 1,
+	};
+	struct npu_jf_step step = { .kind = NPU_JF_STEP_STREAM, .size = p->stream_size };
+
+	add_symbols(w, p);
+	add_regions(w, p);
+	add_tensors(w, p);
+	add_debug(w, p);
+	blob_align(&w->section[NPU_JF_STREAMS], 64);
+	step.offset = w->section[NPU_JF_STREAMS].size;
+	blob_add(&w->section[NPU_JF_STREAMS], p->stream, p->stream_size);
+	add_record(w, NPU_JF_SCHEDULE, &step, sizeof(step));
+	add_record(w, NPU_JF_PROGRAMS, &out, sizeof(out));
+}
+
+static void add_all(struct writer *w)
+{
+	const struct npu_jobfile *job = w->job;
+	npu_u32 i;
+
+	blob_add(&w->section[NPU_JF_STRINGS], "", 1);
+	for (i = 0; i < job->num_programs; i++)
+		add_program(w, &job->programs[i]);
+	for (i = 0; i < job->num_records; i++) {
+		struct npu_jf_record out = { add_string(w, job->records[i].key), add_string(w, job->records[i].value) };
+
+		add_record(w, NPU_JF_RECORD, &out, sizeof(out));
+	}
+	if (job->report)
+		blob_add(&w->section[NPU_JF_REPORT], job->report, strlen(job->report));
+	for (i = 0; i < NPU_JF_NUM_SECTIONS; i++)
+		w->failed |= w->section[i].failed;
+}
+
+static const npu_u32 record_size[NPU_JF_NUM_SECTIONS] = {
+	[NPU_JF_SYMBOLS] = sizeof(struct npu_jf_symbol), [NPU_JF_REGIONS] = sizeof(struct npu_jf_region),
+	[NPU_JF_TENSORS] = sizeof(struct npu_jf_tensor), [NPU_JF_PROGRAMS] = sizeof(struct npu_jf_program),
+	[NPU_JF_SCHEDULE] = sizeof(struct npu_jf_step), [NPU_JF_DEBUGMAP] = sizeof(struct npu_jf_debug),
+	[NPU_JF_RECORD] = sizeof(struct npu_jf_record),
+};
+
+/* Sections in the order of the file: the weights last, so that what is parsed lies together. */
+static const npu_u8 file_order[] = {
+	NPU_JF_STRINGS, NPU_JF_SYMBOLS, NPU_JF_REGIONS, NPU_JF_TENSORS, NPU_JF_PROGRAMS, NPU_JF_SCHEDULE, NPU_JF_STREAMS,
+	NPU_JF_DEBUGMAP, NPU_JF_REPORT, NPU_JF_RECORD, NPU_JF_WEIGHTS,
+};
+
+#define NUM_SECTIONS (sizeof(file_order) / sizeof(file_order[0]))
+
+struct image {
+	struct npu_jf_header header;
+	struct npu_jf_section table[NUM_SECTIONS];
+};
+
+static npu_u32 crc_of(const void *data, npu_u64 size)
+{
+	return crc32_z(0, size ? data : (const void *)"", size);
+}
+
+static void place_sections(struct writer *w, struct image *img)
+{
+	npu_u64 at = sizeof(*img);
+	size_t i;
+
+	for (i = 0; i < NUM_SECTIONS; i++) {
+		npu_u32 type = file_order[i];
+		bool weights = type == NPU_JF_WEIGHTS;
+		npu_u32 align = weights ? NPU_JOBFILE_PAGE : 64;
+		npu_u64 size = weights ? w->job->weights_size : w->section[type].size;
+		const void *data = weights ? w->job->weights : w->section[type].data;
+
+		at = (at + align - 1) / align * align;
+		img->table[i] = (struct npu_jf_section){
+			.type = type,
+			.flags = type == NPU_JF_DEBUGMAP || type == NPU_JF_REPORT || type == NPU_JF_RECORD ? 0 :
+				 NPU_JF_REQUIRED,
+			.offset = at, .size = size, .align = align, .crc = crc_of(data, size),
+			.count = w->count[type], .record_size = record_size[type],
+		};
+		at += size;
+	}
+	img->header.file_size = at;
+}
+
+static void fill_header(struct writer *w, struct image *img, const npu_u64 opcodes[4], npu_u64 sram_size)
+{
+	struct npu_jf_header *h = &img->header;
+	const char *compiler = w->job->compiler ? w->job->compiler : "";
+
+	memcpy(h->magic, NPU_JF_MAGIC, 8);
+	h->major = NPU_JOBFILE_MAJOR;
+	h->minor = NPU_JOBFILE_MINOR;
+	h->header_size = sizeof(*h);
+	h->isa_major = NPU_ISA_MAJOR;
+	h->isa_minor = NPU_ISA_MINOR;
+	/* The first libnpu that reads format 1.0 with instruction set 1.0. */
+	h->runtime_major = 0;
+	h->runtime_minor = 1;
+	h->num_sections = NUM_SECTIONS;
+	h->section_size = sizeof(struct npu_jf_section);
+	h->section_offset = sizeof(*h);
+	memcpy(h->opcodes, opcodes, sizeof(h->opcodes));
+	h->sram_size = sram_size;
+	h->features = NPU_JF_FEATURES;
+	strncpy(h->compiler, compiler, sizeof(h->compiler) - 1);
+	h->section_crc = crc_of(img->table, sizeof(img->table));
+}
+
+/* A file is a list of pieces with gaps of zeros; the digest and both kinds of output walk it the same way. */
+typedef int (*piece_fn)(void *ctx, const void *data, size_t size);
+
+static int walk_file(struct writer *w, const struct image *img, piece_fn fn, void *ctx)
+{
+	static const npu_u8 zero[NPU_JOBFILE_PAGE];
+	npu_u64 at = sizeof(*img);
+	size_t i;
+	int ret;
+
+	ret = fn(ctx, img, sizeof(*img));
+	for (i = 0; i < NUM_SECTIONS && !ret; i++) {
+		const struct npu_jf_section *s = &img->table[i];
+		const void *data = s->type == NPU_JF_WEIGHTS ? w->job->weights : w->section[s->type].data;
+
+		ret = fn(ctx, zero, s->offset - at);
+		if (!ret && s->size)
+			ret = fn(ctx, data, s->size);
+		at = s->offset + s->size;
+	}
+	return ret;
+}
+
+static int piece_digest(void *ctx, const void *data, size_t size)
+{
+	npu_sha256_update(ctx, data, size);
+	return 0;
+}
+
+static int piece_copy(void *ctx, const void *data, size_t size)
+{
+	npu_u8 **to = ctx;
+
+	memcpy(*to, data, size);
+	*to += size;
+	return 0;
+}
+
+static int piece_write(void *ctx, const void *data, size_t size)
+{
+	const char *p = data;
+	int fd = *(int *)ctx;
+	ssize_t n;
+
+	while (size) {
+		n = write(fd, p, size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		p += n;
+		size -= n;
+	}
+	return 0;
+}
+
+static int build(struct writer *w, struct image *img, struct npu_error *err)
+{
+	npu_u64 opcodes[4], sram_size;
+	struct npu_sha256 sha;
+	int ret;
+
+	if (w->job->weights_size && !w->job->weights)
+		return npu_error_set(err, -EINVAL, "weights_size is %llu but weights is NULL",
+				     (unsigned long long)w->job->weights_size);
+	ret = npu_jobfile_check(w->job, opcodes, &sram_size, err);
+	if (ret)
+		return ret;
+	add_all(w);
+	if (w->failed)
+		return npu_error_set(err, -ENOMEM, "no memory for the tables of the job file, or one beyond 4 GiB");
+	place_sections(w, img);
+	fill_header(w, img, opcodes, sram_size);
+	npu_sha256_init(&sha);
+	walk_file(w, img, piece_digest, &sha);
+	npu_sha256_final(&sha, img->header.digest);
+	img->header.header_crc = crc_of(&img->header, sizeof(img->header));
+	return 0;
+}
+
+static void writer_fini(struct writer *w)
+{
+	int i;
+
+	for (i = 0; i < NPU_JF_NUM_SECTIONS; i++)
+		free(w->section[i].data);
+	free(w->slots);
+}
+
+int npu_jobfile_encode(const struct npu_jobfile *job, void **data, size_t *size, struct npu_error *err)
+{
+	struct writer w = { .job = job };
+	struct image img = { 0 };
+	npu_u8 *out, *at;
+	int ret;
+
+	ret = build(&w, &img, err);
+	if (ret)
+		goto out_writer;
+	at = out = malloc(img.header.file_size);
+	if (!out) {
+		ret = npu_error_set(err, -ENOMEM, "no memory for a job file of %llu bytes",
+				    (unsigned long long)img.header.file_size);
+		goto out_writer;
+	}
+	walk_file(&w, &img, piece_copy, &at);
+	*data = out;
+	*size = img.header.file_size;
+out_writer:
+	writer_fini(&w);
+	return ret;
+}
+
+/* A new file beside @path, with the mode that open() gives; *@name is freed by the caller. */
+static int open_beside(const char *path, char **name)
+{
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < 100; i++) {
+		if (asprintf(name, "%s.tmp%ld.%u", path, (long)getpid(), i) < 0) {
+			*name = NULL;
+			return -ENOMEM;
+		}
+		fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (fd >= 0 || errno != EEXIST)
+			return fd >= 0 ? fd : -errno;
+		free(*name);
+	}
+	*name = NULL;
+	return -EEXIST;
+}
+
+static int save_file(struct writer *w, const struct image *img, const char *path, struct npu_error *err)
+{
+	char *tmp = NULL;
+	int fd, ret;
+
+	fd = open_beside(path, &tmp);
+	ret = fd < 0 ? fd : walk_file(w, img, piece_write, &fd);
+	if (fd >= 0 && close(fd) && !ret)
+		ret = -errno;
+	if (!ret && rename(tmp, path))
+		ret = -errno;
+	if (ret && fd >= 0)
+		unlink(tmp);
+	if (ret)
+		npu_error_set(err, ret, "'%s' can not be written: %s", path, strerror(-ret));
+	free(tmp);
+	return ret;
+}
+
+int npu_jobfile_save(const struct npu_jobfile *job, const char *path, struct npu_error *err)
+{
+	struct writer w = { .job = job };
+	struct image img = { 0 };
+	int ret;
+
+	ret = build(&w, &img, err);
+	if (!ret)
+		ret = save_file(&w, &img, path, err);
+	writer_fini(&w);
+	return ret;
+}
