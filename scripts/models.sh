@@ -41,7 +41,7 @@ fetch_npm()
 	[ "$(digest sha512 "$archive")" = "$3" ] && return
 	command -v npm >/dev/null || die "npm is needed to fetch $1 $2 (Debian package npm)"
 	echo "Fetching $1 $2 from the npm registry" >&2
-	(cd "$cache" && npm pack --silent --ignore-scripts "$1@$2" >/dev/null) ||
+	(cd "$cache" && npm pack --loglevel=error --ignore-scripts "$1@$2" >/dev/null) ||
 		die "npm could not fetch $1 at version $2"
 	[ -e "$archive" ] || die "npm pack $1@$2 left no ${archive##*/}"
 	[ "$(digest sha512 "$archive")" = "$3" ] || {
@@ -63,6 +63,8 @@ debian_mirror()
 }
 
 # private_apt SUITE: set $private to the options that make apt see SUITE alone, with all its state in $cache.
+# The suite's signature is checked, its age is not: a mirror that stands still is as good as a fresh one,
+# for every file is held against the table's digest.
 private_apt()
 {
 	local dir=$cache/apt-$1 keyring
@@ -77,6 +79,7 @@ private_apt()
 	private=(-q -o Dir::State="$dir" -o Dir::State::lists="$dir/lists" -o Dir::State::status="$dir/status"
 		-o Dir::Cache="$dir/cache" -o Dir::Etc::sourcelist="$dir/etc/sources.list"
 		-o Dir::Etc::sourceparts=- -o Dir::Etc::preferences=- -o Dir::Etc::preferencesparts=-
+		-o Acquire::Check-Valid-Until=false -o Acquire::Languages=none
 		-o APT::Sandbox::User= -o APT::Architecture=amd64 -o APT::Architectures=amd64)
 	[ -n "${updated[$1]:-}" ] && return
 	apt-get "${private[@]}" update >&2 || die "apt-get update failed for Debian suite $1"

@@ -80,5 +80,5 @@ check-tsan: check-models
 ## make tidy		clang-tidy over the library, the tools and the tests
 TIDY_SRC	= $(filter %.c,$(LIBNPU_SRC) $(call src,tools/common $(addprefix tools/,$(TOOLS))) $(wildcard tests/*/*.c))
 tidy: $(ONNX_PB).h
-	@echo $(filter-out %_avx2.c %_avx512.c,$(TIDY_SRC)) | xargs -n 8 -P $(JOBS) -I{} sh -c \
-		'clang-tidy --quiet {} -- $(subst ','\'',$(filter-out $(WARN),$(ALL_CFLAGS))) -Itests'
+	@printf '%s\n' $(filter-out %_avx2.c %_avx512.c,$(TIDY_SRC)) | \
+		xargs -P $(JOBS) -I{} clang-tidy --quiet {} -- $(filter-out $(WARN),$(ALL_CFLAGS)) -Itests
