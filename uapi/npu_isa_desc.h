@@ -168,10 +168,19 @@ const char *npu_reduce_name(unsigned int func);
 const char *npu_fault_text(unsigned int code);
 
 /*
+ * Verify one instruction (terms not yet applied) at the bounds of the scalars that @header declares; with @regions NULL only what
+ * the instruction says by itself, else npu_insn_check_regions() too, regions told apart by index because their bases are not
+ * known before binding. *@insn is the decoded instruction. Returns 0, or -EINVAL with *@err.
+ */
+int npu_insn_verify(const npu_u32 *words, size_t avail, const struct npu_stream_header *header, const struct npu_region *regions,
+		    unsigned int num_regions, npu_u64 sram_size, struct npu_insn *insn, struct npu_isa_error *err);
+
+/*
  * Whole-stream verification: header, every instruction at the lowest and the highest value of each scalar, extents
  * against @regions (what the job file declares: size and access of each), overlap of outputs with inputs, reachability of
- * END. @sram_size: bytes of on-chip memory. After success the engine meets no static fault in this stream with a region
- * table at least this large. Returns 0, or -EINVAL with *@err whose fault has the instruction's index and offset.
+ * END. @sram_size: bytes of on-chip memory. Every product of scalars' bounds is tried for up to four scalars in an
+ * instruction, plus one point inside; as sizes may have remainders in between (groups, halves), the engine checks each instruction
+ * again at the values it runs with. SRAM regions' bases are offsets into on-chip memory and count; other bases are not looked at. Returns 0, or -EINVAL with *@err whose fault has the instruction's index and offset.
  */
 int npu_stream_verify(const void *stream, size_t size, const struct npu_region *regions, unsigned int num_regions,
 		      npu_u64 sram_size, struct npu_isa_error *err);

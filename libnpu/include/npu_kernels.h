@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libnpu: building command streams without the compiler.
+ *
+ * For runtimes that have a graph or a list of operators of their own (llama.cpp, ONNX Runtime, TFLite): describe operands as
+ * tensors (region, offset, type, dims, strides, quantization), append one operator after the other to a stream builder, and submit
+ * the stream with a region table. Operands take any strides, so views (slices, transposes, broadcasts) cost nothing. Lengths may
+ * be `base + factor * scalar`: one stream then serves every prompt length or image width.
+ *
+ * Nothing here has global state or prints. A function that can fail returns a negative errno; the reason in words is kept in the
+ * builder (npu_stream_error()) or written to the caller's buffer. One builder may be used by one thread at a time; everything else is
+ * pure and thread safe.
+ */
+#ifndef NPU_KERNELS_H
+#define NPU_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "npu_isa_desc.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
+/* ---- lengths ----------------------------------------------------------------------------------------------- */
+
+#define NPU_LEN_TERMS	3
+
+/* A dimension, stride or offset: base + sum of factor * scalar. Unused terms have factor 0. */
+struct npu_len {
+	int64_t base;
+	struct {
+		int32_t factor;
+		uint32_t scalar;	/* index in the stream's list of scalars */
+	} term[NPU_LEN_TERMS];
+};
+
+static inline struct npu_len npu_len(int64_t value)
+{
+	return (struct npu_len){ .base = value };
+}
+
+static inline struct npu_len npu_len_scalar(int64_t base, int32_t factor, unsigned int scalar)
+{
+	return (struct npu_len){ .base = base, .term = { { factor, scalar } } };
+}
+
+/** npu_len_is_const - true when no scalar takes part */
+bool npu_len_is_const(const struct npu_len *len);
+
+/**
+ * npu_len_add, npu_len_mul - sum, and product with a constant
+ * npu_len_product - product of two lengths of which one is constant
+ *
+ * Return 0, -ERANGE (overflow, a factor beyond 32 bits, more than NPU_LEN_TERMS scalars) or, from npu_len_product(), -EDOM when both
+ * vary.
+ */
+int npu_len_add(const struct npu_len *a, const struct npu_len *b, struct npu_len *sum);
+int npu_len_mul(const struct npu_len *a, int64_t k, struct npu_len *product);
+int npu_len_product(const struct npu_len *a, const struct npu_len *b, struct npu_len *product);
+
+/* ---- tensors ----------------------------------------------------------------------------------------------- */
+
+/* What an operand is. Plain data: copy it, change its fields; NULL stands for an operand that is absent. */
+struct npu_tensor {
+	enum npu_dtype dtype;
+	enum npu_layout layout;
+	unsigned int region;
+	unsigned int rank;			/* 0 .. NPU_MAX_RANK */
+	struct npu_len offset;			/* bytes from the region's start */
+	struct npu_len dim[NPU_MAX_RANK];	/* elements, outermost first */
+	struct npu_len stride[NPU_MAX_RANK];	/* bytes; of a dim of size 1: anything */
+	float scale;				/* 0: not quantized */
+	int32_t zero_point;
+};
+
+/**
+ * npu_tensor_dense - a row-major tensor
+ * @dim: @rank lengths
+ *
+ * Strides follow from the dims, and vary with them: the tensor is dense at every length. Returns 0, -EINVAL (rank or type) or -EDOM when
+ * a stride would be a product of two lengths that both vary (pad one of them to its bound instead).
+ */
+int npu_tensor_dense(struct npu_tensor *t, unsigned int region, struct npu_len offset, enum npu_dtype dtype, unsigned int rank,
+		     const struct npu_len *dim);
+
+/** npu_tensor_fixed - the same with constant dims and offset */
+int npu_tensor_fixed(struct npu_tensor *t, unsigned int region, uint64_t offset, enum npu_dtype dtype, unsigned int rank,
+		     const uint32_t *dim);
+
+/** npu_tensor_weight - packed weights (see npu_pack_*): PANEL16, PANEL16K4 or GROUPED16, constant dims */
+int npu_tensor_weight(struct npu_tensor *t, unsigned int region, uint64_t offset, enum npu_dtype dtype, enum npu_layout layout,
+		      unsigned int rank, const uint32_t *dim);
+
+/** npu_tensor_quant - make it quantized data: value = scale * (code - zero_point) */
+void npu_tensor_quant(struct npu_tensor *t, float scale, int32_t zero_point);
+
+/**
+ * Views of the same memory; all work in place on @t and return 0, -EINVAL (axis, order, a panel layout), -ERANGE or -EDOM (the
+ * result would be a product of two lengths that both vary).
+ *
+ * npu_tensor_slice - @count elements of @axis from @start in steps of @step >= 1
+ * npu_tensor_transpose - dim i of the result is dim @order[i]
+ * npu_tensor_broadcast - a dim of size 1 becomes @size, with stride 0 (inputs only)
+ * npu_tensor_insert - a new dim of size 1 before @axis
+ * npu_tensor_remove - take out @axis, of size 1
+ * npu_tensor_split - @axis of constant size becomes two, the inner of @inner elements
+ */
+int npu_tensor_slice(struct npu_tensor *t, unsigned int axis, struct npu_len start, struct npu_len count, uint32_t step);
+int npu_tensor_transpose(struct npu_tensor *t, const unsigned int *order);
+int npu_tensor_broadcast(struct npu_tensor *t, unsigned int axis, struct npu_len size);
+int npu_tensor_insert(struct npu_tensor *t, unsigned int axis);
+int npu_tensor_remove(struct npu_tensor *t, unsigned int axis);
+int npu_tensor_split(struct npu_tensor *t, unsigned int axis, uint32_t inner);
+
+/* ---- streams ----------------------------------------------------------------------------------------------- */
+
+struct npu_stream_builder;
+
+/* A LEN parameter that varies: replaces param[index]. */
+struct npu_param_len {
+	unsigned int index;
+	struct npu_len len;
+};
+
+/**
+ * npu_stream_create - an empty stream
+ * @num_regions: regions that operands may name: 0 .. num_regions - 1
+ *
+ * Free it with npu_stream_destroy(). Returns 0, -EINVAL or -ENOMEM.
+ */
+int npu_stream_create(unsigned int num_regions, struct npu_stream_builder **builder);
+void npu_stream_destroy(struct npu_stream_builder *b);
+
+/**
+ * npu_stream_scalar - declare the next scalar and its bounds, both inclusive
+ *
+ * Has to come before instructions that use it. Returns its index, -EINVAL (min > max) or -ENOSPC (NPU_MAX_SCALARS are taken).
+ */
+int npu_stream_scalar(struct npu_stream_builder *b, uint32_t min, uint32_t max);
+
+/**
+ * npu_stream_emit - append an instruction from its encoded parts
+ * @operands: as many as the opcode has slots, in their order; absent ones all zero
+ * @params: as many as the opcode has parameters
+ * @terms: what varies, in any order
+ * @tag: free for the caller: comes back in fault records
+ *
+ * The instruction is checked as the device will, at the bounds of all scalars. Returns 0, -ENOMEM, -ENOSPC (the stream is at its limit) or
+ * -EINVAL; the stream is unchanged then.
+ */
+int npu_stream_emit(struct npu_stream_builder *b, enum npu_opcode opcode, const struct npu_operand *operands, const npu_u32 *params,
+		    const struct npu_term *terms, unsigned int num_terms, npu_u32 tag);
+
+/** npu_stream_emit_tensors - the same from tensors; operands[i] NULL: absent. @lens: LEN parameters that vary. */
+int npu_stream_emit_tensors(struct npu_stream_builder *b, enum npu_opcode opcode, const struct npu_tensor *const *operands,
+			    const npu_u32 *params, const struct npu_param_len *lens, unsigned int num_lens, npu_u32 tag);
+
+/** npu_stream_num_insns, npu_stream_offset - instructions so far, and the byte offset at which the next one will start */
+unsigned int npu_stream_num_insns(const struct npu_stream_builder *b);
+size_t npu_stream_offset(const struct npu_stream_builder *b);
+
+/**
+ * npu_stream_finish - append END and hand out the stream
+ *
+ * *@data belongs to the builder and stays valid until it is destroyed; nothing can be appended any more. Returns 0, -ENOMEM or -ENOSPC.
+ */
+int npu_stream_finish(struct npu_stream_builder *b, const void **data, size_t *size);
+
+/** npu_stream_error - why the last call failed, in words; "" when it did not. Valid until the next call. */
+const char *npu_stream_error(const struct npu_stream_builder *b);
+
+/** npu_stream_fault - the same as a fault record (code, operand, field, value) */
+const struct npu_fault *npu_stream_fault(const struct npu_stream_builder *b);
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+#endif
