@@ -15,10 +15,11 @@ NPU_MATH float npu_act_leaky(float v, float slope)
 	return v < 0.0f ? v * slope : v;
 }
 
-/* NaN stays; -0 stays for relu, as in v < 0 ? 0 : v. */
+/* The max and min of activations are single comparisons: NaN stays, and so does -0 beside a bound of 0. */
 NPU_MATH float npu_act_clip(float v, float lo, float hi)
 {
-	return npu_min_f32(npu_max_f32(v, lo), hi);
+	v = v < lo ? lo : v;
+	return v > hi ? hi : v;
 }
 
 NPU_MATH float npu_act_hard_sigmoid(float v, float alpha, float beta)

@@ -81,14 +81,24 @@ NPU_MATH float npu_canon_f32(float x)
 	return x != x ? npu_f32_bits(NPU_QNAN_BITS) : x;
 }
 
+/*
+ * maximum and minimum of IEEE 754-2019: NaN when either is, +0 above -0. So the order in which many values are compared
+ * does not matter.
+ */
 NPU_MATH float npu_max_f32(float a, float b)
 {
-	return b > a || b != b ? b : a;
+	float m = b > a ? b : a;
+
+	m = a == b ? npu_f32_bits(npu_bits_f32(a) & npu_bits_f32(b)) : m;
+	return b != b ? b : m;
 }
 
 NPU_MATH float npu_min_f32(float a, float b)
 {
-	return b < a || b != b ? b : a;
+	float m = b < a ? b : a;
+
+	m = a == b ? npu_f32_bits(npu_bits_f32(a) | npu_bits_f32(b)) : m;
+	return b != b ? b : m;
 }
 
 NPU_MATH float npu_fma_f32(float a, float b, float c)

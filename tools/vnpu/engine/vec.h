@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Block kernels: what the operators do to a block of some hundred values in the first-level cache. The operators
+ * themselves are written once, in plain C, over these; only the block kernels are compiled per instruction set
+ * (vec_portable.c, vec_avx2.c, vec_avx512.c from vec_kernel.h), and all give the same bits.
+ */
+#ifndef NPU_VEC_H
+#define NPU_VEC_H
+
+#include <stddef.h>
+#include "npu_isa.h"
+#include "npu_engine.h"
+
+#define NPU_BLOCK	512	/* values in a block: 2 KiB as f32, a few of them stay in a 32 KiB cache */
+
+/* How an element is stored. */
+struct npu_elem {
+	npu_u32 dtype;
+	npu_u32 size;		/* bytes */
+	float scale;		/* integers: 0 is plain */
+	npu_s32 zero;
+};
+
+/* rows x cols elements; strides in bytes, 0 repeats. */
+struct npu_patch {
+	char *p;
+	npu_s64 row, col;
+	npu_u32 rows, cols;
+};
+
+enum npu_fold_kind {
+	NPU_FOLD_SUM,		/* a + x */
+	NPU_FOLD_ABS,		/* a + |x| */
+	NPU_FOLD_SQUARE,	/* fma(x, x, a) */
+	NPU_FOLD_MAX,
+	NPU_FOLD_MIN,
+	NPU_FOLD_PROD,
+};
+
+struct npu_vec {
+	/* Memory to f32 (dense, row-major) and back, with conversion. */
+	void (*load)(float *dst, const struct npu_elem *e, const struct npu_patch *src);
+	void (*store)(const float *src, const struct npu_elem *e, const struct npu_patch *dst);
+	/* Plain integers to i64 and back modulo 2^bits. */
+	void (*load_int)(npu_s64 *dst, const struct npu_elem *e, const struct npu_patch *src);
+	void (*store_int)(const npu_s64 *src, const struct npu_elem *e, const struct npu_patch *dst);
+
+	void (*unary)(float *v, size_t n, unsigned int func);		/* enum npu_unary */
+	void (*binary)(float *a, const float *b, size_t n, unsigned int func);	/* enum npu_binary, into a */
+	void (*act)(float *v, size_t n, unsigned int act, float alpha, float beta, const float *slope);
+	void (*muladd)(float *v, size_t n, float mul, float add);	/* fma(v, mul, add) */
+
+	/* acc[i] = fold(acc[i], x[i]) */
+	void (*fold)(float *acc, const float *x, size_t n, enum npu_fold_kind kind);
+	/* lane[i % 16] = fold(lane[i % 16], x[i]) in rising i */
+	void (*fold16)(float lane[16], const float *x, size_t n, enum npu_fold_kind kind);
+
+	void (*add)(float *v, size_t n, float c);			/* v + c; subtraction is of the negative */
+	void (*scale)(float *v, size_t n, float c);			/* v * c */
+	void (*div)(float *v, size_t n, float c);			/* v / c */
+	void (*exp2_scaled)(float *v, size_t n, float sub, float mul);	/* exp2((v - sub) * mul) */
+	/* v = fma(b - v, f, v) */
+	void (*lerp)(float *v, const float *b, size_t n, float f);
+	/* acc = fma(x, c, acc) */
+	void (*axpy)(float *acc, const float *x, size_t n, float c);
+	/* v = v * g, or fma(v, g, b) */
+	void (*affine)(float *v, const float *g, const float *b, size_t n);
+	/* v[r][c] = a[r] op b[c]-like products are composed from the above; this one is per-column: v = exp2((v - sub) * mul) */
+	void (*exp2_scaled_cols)(float *v, const float *sub, size_t n, float mul);
+	/* dst[c][r] = src[r][c] of 1-, 2-, 4- or 8-byte elements; strides in bytes, columns dense on both sides */
+	void (*transpose)(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row, npu_u32 rows, npu_u32 cols,
+			  npu_u32 size);
+};
+
+extern const struct npu_vec npu_vec_portable;
+#if defined(__x86_64__)
+extern const struct npu_vec npu_vec_avx2, npu_vec_avx512;
+#endif
+
+static inline const struct npu_vec *npu_vec_get(enum npu_simd simd)
+{
+#if defined(__x86_64__)
+	if (simd == NPU_SIMD_AVX512)
+		return &npu_vec_avx512;
+	if (simd == NPU_SIMD_AVX2)
+		return &npu_vec_avx2;
+#endif
+	return &npu_vec_portable;
+}
+
+/* The fixed end of a 16-lane reduction. */
+float npu_lanes_join(float lane[16], enum npu_fold_kind kind);
+
+/* What a lane or an accumulator starts from. */
+float npu_fold_start(enum npu_fold_kind kind);
+
+#endif

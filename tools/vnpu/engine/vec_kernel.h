@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The block kernels of vec.h, compiled once per instruction set: the including file defines VEC_TABLE, the name of its
+ * table. Plain loops that the compiler vectorises; what an instruction set does in its own way (f16) is below vec_memory.h's
+ * conditions. No reduction is written as a loop over one accumulator, so nothing depends on the width.
+ */
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+#include "npu_act.h"
+#include "npu_math.h"
+#include "vec.h"
+#include "vec_memory.h"
+
+static void trig(float *v, size_t n, enum npu_trig which)
+{
+	float big[NPU_BLOCK];
+	size_t i, m;
+	int any;
+
+	for (; n; v += m, n -= m) {
+		m = n < NPU_BLOCK ? n : NPU_BLOCK;
+		any = 0;
+		for (i = 0; i < m; i++) {
+			float x = v[i];
+
+			/* of a big angle a harmless one is taken here and the right one below */
+			any |= !(npu_abs_f32(x) < (float)NPU_TRIG_BIG);
+			big[i] = x;
+			v[i] = npu_abs_f32(x) < (float)NPU_TRIG_BIG ? x : 0.0f;
+		}
+		if (which == NPU_TRIG_SIN)
+			for (i = 0; i < m; i++)
+				v[i] = npu_trig_small(v[i], NPU_TRIG_SIN);
+		else if (which == NPU_TRIG_COS)
+			for (i = 0; i < m; i++)
+				v[i] = npu_trig_small(v[i], NPU_TRIG_COS);
+		else
+			for (i = 0; i < m; i++)
+				v[i] = npu_trig_small(v[i], NPU_TRIG_TAN);
+		for (i = 0; any && i < m; i++)
+			if (!(npu_abs_f32(big[i]) < (float)NPU_TRIG_BIG))
+				v[i] = npu_trig_f32(big[i], which);
+	}
+}
+
+static void vec_unary(float *restrict v, size_t n, unsigned int func)
+{
+	size_t i;
+
+	switch (func) {
+#define UNARY(name, expr)							\
+	case NPU_UNARY_##name:							\
+		for (i = 0; i < n; i++) {					\
+			float x = v[i];						\
+										\
+			v[i] = (expr);						\
+		}								\
+		return
+	UNARY(ABS, npu_abs_f32(x));
+	UNARY(NEG, -x);
+	UNARY(EXP, npu_exp_f32(x));
+	UNARY(LOG, npu_log_f32(x));
+	UNARY(SQRT, __builtin_sqrtf(x));
+	UNARY(RSQRT, npu_rsqrt_f32(x));
+	UNARY(RECIP, 1.0f / x);
+	UNARY(FLOOR, __builtin_floorf(x));
+	UNARY(CEIL, __builtin_ceilf(x));
+	UNARY(ROUND, __builtin_rintf(x));
+	UNARY(SIGN, x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x == 0.0f ? 0.0f : x);
+	UNARY(ERF, npu_erf_f32(x));
+	UNARY(NOT, x == 0.0f ? 1.0f : 0.0f);
+	UNARY(SQUARE, x * x);
+	UNARY(ISNAN, x != x ? 1.0f : 0.0f);
+	UNARY(ISINF, npu_abs_f32(x) == __builtin_inff() ? 1.0f : 0.0f);
+	UNARY(SOFTSIGN, x / (1.0f + npu_abs_f32(x)));
+	UNARY(ASIN, npu_asin_f32(x));
+	UNARY(ACOS, npu_acos_f32(x));
+	UNARY(ATAN, npu_atan_f32(x));
+	UNARY(SINH, npu_sinh_f32(x));
+	UNARY(COSH, npu_cosh_f32(x));
+	UNARY(ASINH, npu_asinh_f32(x));
+	UNARY(ACOSH, npu_acosh_f32(x));
+	UNARY(ATANH, npu_atanh_f32(x));
+#undef UNARY
+	case NPU_UNARY_SIN:
+		trig(v, n, NPU_TRIG_SIN);
+		return;
+	case NPU_UNARY_COS:
+		trig(v, n, NPU_TRIG_COS);
+		return;
+	case NPU_UNARY_TAN:
+		trig(v, n, NPU_TRIG_TAN);
+		return;
+	}
+}
+
+static void vec_binary(float *restrict a, const float *restrict b, size_t n, unsigned int func)
+{
+	size_t i;
+
+	switch (func) {
+#define BINARY(name, expr)							\
+	case NPU_BINARY_##name:							\
+		for (i = 0; i < n; i++) {					\
+			float x = a[i], y = b[i];				\
+										\
+			a[i] = (expr);						\
+		}								\
+		return
+#define TRUTH(expr) ((expr) ? 1.0f : 0.0f)
+	BINARY(ADD, x + y);
+	BINARY(SUB, x - y);
+	BINARY(MUL, x * y);
+	BINARY(DIV, x / y);
+	BINARY(MAX, npu_max_f32(x, y));
+	BINARY(MIN, npu_min_f32(x, y));
+	BINARY(POW, npu_pow_f32(x, y));
+	BINARY(MOD, npu_mod_f32(x, y));
+	BINARY(FMOD, npu_fmod_f32(x, y));
+	BINARY(EQ, TRUTH(x == y));
+	BINARY(LT, TRUTH(x < y));
+	BINARY(LE, TRUTH(x <= y));
+	BINARY(GT, TRUTH(x > y));
+	BINARY(GE, TRUTH(x >= y));
+	BINARY(AND, TRUTH((x != 0.0f) & (y != 0.0f)));
+	BINARY(OR, TRUTH((x != 0.0f) | (y != 0.0f)));
+	BINARY(XOR, TRUTH((x != 0.0f) ^ (y != 0.0f)));
+#undef BINARY
+#undef TRUTH
+	}
+}
+
+static void vec_act(float *v, size_t n, unsigned int act, float alpha, float beta, const float *slope)
+{
+	npu_act_block(v, n, act, alpha, beta, slope);
+}
+
+static void vec_muladd(float *v, size_t n, float mul, float add)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		v[i] = npu_fma_f32(v[i], mul, add);
+}
+
+#define FOLDS(X)								\
+	X(SUM, a + x)								\
+	X(ABS, a + npu_abs_f32(x))						\
+	X(SQUARE, npu_fma_f32(x, x, a))						\
+	X(MAX, npu_max_f32(a, x))						\
+	X(MIN, npu_min_f32(a, x))						\
+	X(PROD, a * x)
+
+static void vec_fold(float *restrict acc, const float *restrict v, size_t n, enum npu_fold_kind kind)
+{
+	size_t i;
+
+	switch (kind) {
+#define FOLD(name, expr)							\
+	case NPU_FOLD_##name:							\
+		for (i = 0; i < n; i++) {					\
+			float a = acc[i], x = v[i];				\
+										\
+			acc[i] = (expr);					\
+		}								\
+		return;
+	FOLDS(FOLD)
+#undef FOLD
+	}
+}
+
+static void vec_fold16(float *restrict lane, const float *restrict v, size_t n, enum npu_fold_kind kind)
+{
+	size_t i, j;
+
+	switch (kind) {
+#define FOLD(name, expr)							\
+	case NPU_FOLD_##name: {							\
+		float l[16];							\
+										\
+		for (j = 0; j < 16; j++)					\
+			l[j] = lane[j];						\
+		for (i = 0; i + 16 <= n; i += 16) {				\
+			for (j = 0; j < 16; j++) {				\
+				float a = l[j], x = v[i + j];			\
+										\
+				l[j] = (expr);					\
+			}							\
+		}								\
+		for (j = 0; j < 16; j++)					\
+			lane[j] = l[j];						\
+		for (j = 0; i + j < n; j++) {					\
+			float a = lane[j], x = v[i + j];			\
+										\
+			lane[j] = (expr);					\
+		}								\
+		return;								\
+	}
+	FOLDS(FOLD)
+#undef FOLD
+	}
+}
+
+static void vec_add(float *v, size_t n, float c)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		v[i] = v[i] + c;
+}
+
+static void vec_scale(float *v, size_t n, float c)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		v[i] = v[i] * c;
+}
+
+static void vec_div(float *v, size_t n, float c)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		v[i] = v[i] / c;
+}
+
+static void vec_exp2_scaled(float *v, size_t n, float sub, float mul)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		v[i] = npu_exp2_f32((v[i] - sub) * mul);
+}
+
+static void vec_exp2_scaled_cols(float *restrict v, const float *restrict sub, size_t n, float mul)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		v[i] = npu_exp2_f32((v[i] - sub[i]) * mul);
+}
+
+static void vec_lerp(float *restrict v, const float *restrict b, size_t n, float f)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		v[i] = npu_fma_f32(b[i] - v[i], f, v[i]);
+}
+
+static void vec_axpy(float *restrict acc, const float *restrict x, size_t n, float c)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		acc[i] = npu_fma_f32(x[i], c, acc[i]);
+}
+
+static void vec_affine(float *restrict v, const float *restrict g, const float *restrict b, size_t n)
+{
+	size_t i;
+
+	if (b) {
+		for (i = 0; i < n; i++)
+			v[i] = npu_fma_f32(v[i], g[i], b[i]);
+	} else {
+		for (i = 0; i < n; i++)
+			v[i] = v[i] * g[i];
+	}
+}
+
+const struct npu_vec VEC_TABLE = {
+	.load = vec_load,
+	.store = vec_store,
+	.load_int = vec_load_int,
+	.store_int = vec_store_int,
+	.unary = vec_unary,
+	.binary = vec_binary,
+	.act = vec_act,
+	.muladd = vec_muladd,
+	.fold = vec_fold,
+	.fold16 = vec_fold16,
+	.add = vec_add,
+	.scale = vec_scale,
+	.div = vec_div,
+	.exp2_scaled = vec_exp2_scaled,
+	.exp2_scaled_cols = vec_exp2_scaled_cols,
+	.lerp = vec_lerp,
+	.axpy = vec_axpy,
+	.affine = vec_affine,
+	.transpose = vec_transpose,
+};

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* Part of vec_kernel.h: elements in memory to blocks and back. */
+
+/* One line of n elements; steps in bytes on the memory side and in elements on the block's. */
+#define LOAD_LINE(name, type, dtype, expr)								\
+static inline void load_##name(dtype *restrict dst, size_t dstep, const char *restrict src, npu_s64 step,	\
+			       size_t n, const struct npu_elem *e)					\
+{													\
+	size_t i;											\
+													\
+	if (dstep == 1 && step == (npu_s64)sizeof(type)) {						\
+		for (i = 0; i < n; i++) {								\
+			type c;										\
+													\
+			memcpy(&c, src + i * sizeof(type), sizeof(c));					\
+			dst[i] = (expr);								\
+		}											\
+		return;											\
+	}												\
+	for (i = 0; i < n; i++) {									\
+		type c;											\
+													\
+		memcpy(&c, src + (npu_s64)i * step, sizeof(c));						\
+		dst[i * dstep] = (expr);								\
+	}												\
+}
+
+/* 8-bit codes are small, so the difference is exact; of i32 it is taken in 64 bits and rounded. */
+#define DEQUANT8(c)	((float)(int32_t)((uint32_t)(int32_t)(c) - (uint32_t)e->zero) * e->scale)
+LOAD_LINE(f32, float, float, c)
+LOAD_LINE(f16_slow, uint16_t, float, npu_f16_to_f32(c))
+LOAD_LINE(bf16, uint16_t, float, npu_bf16_to_f32(c))
+LOAD_LINE(i8, int8_t, float, (float)c)
+LOAD_LINE(u8, uint8_t, float, (float)c)
+LOAD_LINE(i32, int32_t, float, (float)c)
+LOAD_LINE(i64, int64_t, float, (float)c)
+LOAD_LINE(truth, uint8_t, float, (float)(c != 0))
+LOAD_LINE(q8, int8_t, float, DEQUANT8(c))
+LOAD_LINE(qu8, uint8_t, float, DEQUANT8(c))
+LOAD_LINE(q32, int32_t, float, (float)((int64_t)c - e->zero) * e->scale)
+LOAD_LINE(int_i8, int8_t, npu_s64, c)
+LOAD_LINE(int_u8, uint8_t, npu_s64, c)
+LOAD_LINE(int_i32, int32_t, npu_s64, c)
+LOAD_LINE(int_i64, int64_t, npu_s64, c)
+LOAD_LINE(int_truth, uint8_t, npu_s64, c != 0)
+
+#define STORE_LINE(name, type, dtype, expr)								\
+static inline void store_##name(const dtype *restrict src, size_t sstep, char *restrict dst, npu_s64 step,	\
+				size_t n, const struct npu_elem *e)					\
+{													\
+	size_t i;											\
+													\
+	if (sstep == 1 && step == (npu_s64)sizeof(type)) {						\
+		for (i = 0; i < n; i++) {								\
+			dtype v = src[i];								\
+			type c = (type)(expr);								\
+													\
+			memcpy(dst + i * sizeof(type), &c, sizeof(c));					\
+		}											\
+		return;											\
+	}												\
+	for (i = 0; i < n; i++) {									\
+		dtype v = src[i * sstep];								\
+		type c = (type)(expr);									\
+													\
+		memcpy(dst + (npu_s64)i * step, &c, sizeof(c));						\
+	}												\
+}
+
+/* Truncation towards zero within [lo, hi], NaN gives 0. */
+static inline int32_t trunc8(float v, float lo, float hi)
+{
+	float c = v < lo ? lo : v > hi ? hi : v;
+
+	return (int32_t)(c != c ? 0.0f : c);
+}
+
+static inline int32_t trunc32(float v)
+{
+	float c = v < -0x1p31f ? -0x1p31f : v >= 0x1p31f ? 0x1.fffffep30f : v;
+	int32_t i = (int32_t)(c != c ? 0.0f : c);
+
+	return v >= 0x1p31f ? INT32_MAX : i;
+}
+
+static inline int64_t trunc64(float v)
+{
+	float c = v < -0x1p63f ? -0x1p63f : v >= 0x1p63f ? 0x1.fffffep62f : v;
+	int64_t i = (int64_t)(c != c ? 0.0f : c);
+
+	return v >= 0x1p63f ? INT64_MAX : i;
+}
+
+/* Rounded to even through the sum with 1.5 * 2^23; whatever is beyond 2^21 is clamped anyway. NaN is the value 0. */
+static inline int32_t quant8(float v, float scale, int32_t zero, int32_t lo, int32_t hi)
+{
+	float t = v / scale, c = t < -0x1p21f ? -0x1p21f : t > 0x1p21f ? 0x1p21f : t;
+	int32_t r = (int32_t)(npu_bits_f32((c != c ? 0.0f : c) + NPU_ROUND_F32) - npu_bits_f32(NPU_ROUND_F32)) + zero;
+
+	return r < lo ? lo : r > hi ? hi : r;
+}
+
+static inline int32_t quant32(float v, float scale, int32_t zero)
+{
+	float t = v / scale, c = t < -0x1p40f ? -0x1p40f : t > 0x1p40f ? 0x1p40f : t;
+	int64_t r = (int64_t)__builtin_rintf(c != c ? 0.0f : c) + zero;
+
+	return (int32_t)(r < INT32_MIN ? INT32_MIN : r > INT32_MAX ? INT32_MAX : r);
+}
+
+STORE_LINE(f32, float, float, npu_canon_f32(v))
+STORE_LINE(f16_slow, uint16_t, float, npu_f32_to_f16(v))
+STORE_LINE(bf16, uint16_t, float, npu_f32_to_bf16(v))
+STORE_LINE(i8, int8_t, float, trunc8(v, -128.0f, 127.0f))
+STORE_LINE(u8, uint8_t, float, trunc8(v, 0.0f, 255.0f))
+STORE_LINE(i32, int32_t, float, trunc32(v))
+STORE_LINE(i64, int64_t, float, trunc64(v))
+STORE_LINE(truth, uint8_t, float, v != 0.0f)
+STORE_LINE(q8, int8_t, float, quant8(v, e->scale, e->zero, -128, 127))
+STORE_LINE(qu8, uint8_t, float, quant8(v, e->scale, e->zero, 0, 255))
+STORE_LINE(q32, int32_t, float, quant32(v, e->scale, e->zero))
+STORE_LINE(int_i8, int8_t, npu_s64, v)
+STORE_LINE(int_u8, uint8_t, npu_s64, v)
+STORE_LINE(int_i32, int32_t, npu_s64, v)
+STORE_LINE(int_i64, int64_t, npu_s64, v)
+STORE_LINE(int_truth, uint8_t, npu_s64, v != 0)
+
+#if defined(__AVX512F__)
+static inline void load_f16_dense(float *dst, const char *src, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i + 16 <= n; i += 16)
+		_mm512_storeu_ps(dst + i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(src + 2 * i))));
+	if (i < n) {
+		__mmask16 m = (__mmask16)((1u << (n - i)) - 1u);
+		__m256i h = _mm256_maskz_loadu_epi16(m, src + 2 * i);
+
+		_mm512_mask_storeu_ps(dst + i, m, _mm512_cvtph_ps(h));
+	}
+}
+
+static inline __m256i half16(__m512 v)
+{
+	__mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+
+	v = _mm512_mask_mov_ps(v, nan, _mm512_castsi512_ps(_mm512_set1_epi32((int)NPU_QNAN_BITS)));
+	return _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+static inline void store_f16_dense(const float *src, char *dst, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i + 16 <= n; i += 16)
+		_mm256_storeu_si256((__m256i *)(dst + 2 * i), half16(_mm512_loadu_ps(src + i)));
+	if (i < n) {
+		__mmask16 m = (__mmask16)((1u << (n - i)) - 1u);
+
+		_mm256_mask_storeu_epi16(dst + 2 * i, m, half16(_mm512_maskz_loadu_ps(m, src + i)));
+	}
+}
+#elif defined(__AVX2__)
+static inline void load_f16_dense(float *dst, const char *src, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i + 8 <= n; i += 8)
+		_mm256_storeu_ps(dst + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(src + 2 * i))));
+	for (; i < n; i++) {
+		uint16_t h;
+
+		memcpy(&h, src + 2 * i, sizeof(h));
+		dst[i] = npu_f16_to_f32(h);
+	}
+}
+
+static inline void store_f16_dense(const float *src, char *dst, size_t n)
+{
+	const __m256 qnan = _mm256_castsi256_ps(_mm256_set1_epi32((int)NPU_QNAN_BITS));
+	size_t i;
+
+	for (i = 0; i + 8 <= n; i += 8) {
+		__m256 v = _mm256_loadu_ps(src + i);
+
+		v = _mm256_blendv_ps(v, qnan, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+		_mm_storeu_si128((__m128i *)(dst + 2 * i),
+				 _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+	}
+	for (; i < n; i++) {
+		uint16_t h = npu_f32_to_f16(src[i]);
+
+		memcpy(dst + 2 * i, &h, sizeof(h));
+	}
+}
+#else
+static inline void load_f16_dense(float *dst, const char *src, size_t n)
+{
+	load_f16_slow(dst, 1, src, 2, n, NULL);
+}
+
+static inline void store_f16_dense(const float *src, char *dst, size_t n)
+{
+	store_f16_slow(src, 1, dst, 2, n, NULL);
+}
+#endif
+
+static inline void load_f16(float *dst, size_t dstep, const char *src, npu_s64 step, size_t n, const struct npu_elem *e)
+{
+	if (dstep == 1 && step == 2)
+		load_f16_dense(dst, src, n);
+	else
+		load_f16_slow(dst, dstep, src, step, n, e);
+}
+
+static inline void store_f16(const float *src, size_t sstep, char *dst, npu_s64 step, size_t n, const struct npu_elem *e)
+{
+	if (sstep == 1 && step == 2)
+		store_f16_dense(src, dst, n);
+	else
+		store_f16_slow(src, sstep, dst, step, n, e);
+}
+
+/* A patch line by line: as one line where rows follow each other, along the rows where those are dense in memory. */
+#define LOAD_PATCH(name, dtype)										\
+static void patch_load_##name(dtype *dst, const struct npu_elem *e, const struct npu_patch *s)		\
+{													\
+	size_t r, c;											\
+													\
+	if (s->rows == 1 || s->row == s->col * (npu_s64)s->cols) {					\
+		load_##name(dst, 1, s->p, s->col, (size_t)s->rows * s->cols, e);			\
+	} else if (s->row == (npu_s64)e->size && s->col != s->row) {					\
+		for (c = 0; c < s->cols; c++)								\
+			load_##name(dst + c, s->cols, s->p + (npu_s64)c * s->col, s->row, s->rows, e);	\
+	} else {											\
+		for (r = 0; r < s->rows; r++)								\
+			load_##name(dst + r * s->cols, 1, s->p + (npu_s64)r * s->row, s->col, s->cols, e);	\
+	}												\
+}
+
+#define STORE_PATCH(name, dtype)									\
+static void patch_store_##name(const dtype *src, const struct npu_elem *e, const struct npu_patch *d)	\
+{													\
+	size_t r, c;											\
+													\
+	if (d->rows == 1 || d->row == d->col * (npu_s64)d->cols) {					\
+		store_##name(src, 1, d->p, d->col, (size_t)d->rows * d->cols, e);			\
+	} else if (d->row == (npu_s64)e->size && d->col != d->row) {					\
+		for (c = 0; c < d->cols; c++)								\
+			store_##name(src + c, d->cols, d->p + (npu_s64)c * d->col, d->row, d->rows, e);	\
+	} else {											\
+		for (r = 0; r < d->rows; r++)								\
+			store_##name(src + r * d->cols, 1, d->p + (npu_s64)r * d->row, d->col, d->cols, e);	\
+	}												\
+}
+
+#define FLOAT_TYPES(X) X(f32) X(f16) X(bf16) X(i8) X(u8) X(i32) X(i64) X(truth) X(q8) X(qu8) X(q32)
+#define INT_TYPES(X) X(int_i8) X(int_u8) X(int_i32) X(int_i64) X(int_truth)
+#define F_PATCH(name) LOAD_PATCH(name, float) STORE_PATCH(name, float)
+#define I_PATCH(name) LOAD_PATCH(name, npu_s64) STORE_PATCH(name, npu_s64)
+FLOAT_TYPES(F_PATCH)
+INT_TYPES(I_PATCH)
+
+#define FLOAT_SWITCH(what)										\
+	switch (e->dtype) {										\
+	case NPU_F32:	what(f32);									\
+	case NPU_F16:	what(f16);									\
+	case NPU_BF16:	what(bf16);									\
+	case NPU_I8:	if (e->scale != 0.0f) what(q8); what(i8);					\
+	case NPU_U8:	if (e->scale != 0.0f) what(qu8); what(u8);					\
+	case NPU_I32:	if (e->scale != 0.0f) what(q32); what(i32);					\
+	case NPU_I64:	what(i64);									\
+	case NPU_BOOL:	what(truth);									\
+	}
+
+static void vec_load(float *dst, const struct npu_elem *e, const struct npu_patch *src)
+{
+#define CALL(name) do { patch_load_##name(dst, e, src); return; } while (0)
+	FLOAT_SWITCH(CALL)
+#undef CALL
+}
+
+static void vec_store(const float *src, const struct npu_elem *e, const struct npu_patch *dst)
+{
+#define CALL(name) do { patch_store_##name(src, e, dst); return; } while (0)
+	FLOAT_SWITCH(CALL)
+#undef CALL
+}
+
+#define INT_SWITCH(what)										\
+	switch (e->dtype) {										\
+	case NPU_I8:	what(int_i8);									\
+	case NPU_U8:	what(int_u8);									\
+	case NPU_I32:	what(int_i32);									\
+	case NPU_I64:	what(int_i64);									\
+	case NPU_BOOL:	what(int_truth);									\
+	}
+
+static void vec_load_int(npu_s64 *dst, const struct npu_elem *e, const struct npu_patch *src)
+{
+#define CALL(name) do { patch_load_##name(dst, e, src); return; } while (0)
+	INT_SWITCH(CALL)
+#undef CALL
+}
+
+static void vec_store_int(const npu_s64 *src, const struct npu_elem *e, const struct npu_patch *dst)
+{
+#define CALL(name) do { patch_store_##name(src, e, dst); return; } while (0)
+	INT_SWITCH(CALL)
+#undef CALL
+}
+
+/* 16 x 16 pieces stay in the cache's lines on both sides. */
+#define TRANSPOSE(bits)											\
+static void transpose##bits(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row, npu_u32 rows, npu_u32 cols)	\
+{													\
+	npu_u32 r0, c0, r, c;										\
+													\
+	for (r0 = 0; r0 < rows; r0 += 16) {								\
+		npu_u32 r1 = rows - r0 < 16 ? rows : r0 + 16;						\
+													\
+		for (c0 = 0; c0 < cols; c0 += 16) {							\
+			npu_u32 c1 = cols - c0 < 16 ? cols : c0 + 16;					\
+													\
+			for (c = c0; c < c1; c++) {							\
+				for (r = r0; r < r1; r++)						\
+					memcpy(dst + c * dst_row + r * (bits / 8),			\
+					       src + r * src_row + c * (bits / 8), bits / 8);		\
+			}										\
+		}											\
+	}												\
+}
+TRANSPOSE(8)
+TRANSPOSE(16)
+TRANSPOSE(32)
+TRANSPOSE(64)
+
+static void vec_transpose(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row, npu_u32 rows, npu_u32 cols,
+			  npu_u32 size)
+{
+	switch (size) {
+	case 1:
+		transpose8(dst, dst_row, src, src_row, rows, cols);
+		break;
+	case 2:
+		transpose16(dst, dst_row, src, src_row, rows, cols);
+		break;
+	case 4:
+		transpose32(dst, dst_row, src, src_row, rows, cols);
+		break;
+	case 8:
+		transpose64(dst, dst_row, src, src_row, rows, cols);
+		break;
+	}
+}
