@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Test Anything Protocol in one header: a test program calls tap_ok() and friends and ends with
- * `return tap_done();`. Single-threaded use only; collect results from threads before reporting.
+ * `return tap_done();`. Single-threaded use only, from any of the program's files; collect results from threads before reporting.
  */
 #ifndef TAP_H
 #define TAP_H
@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int tap_count, tap_failed;
+/* Weak: one pair of counters for a program of several files. */
+__attribute__((weak)) int tap_count, tap_failed;
 
 static inline int tap_vok(int ok, const char *fmt, va_list ap)
 {

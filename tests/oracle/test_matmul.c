@@ -33,8 +33,10 @@ static void place(struct tcase *c, unsigned int a_type, unsigned int b_type, uns
 	if (rng_chance(2))
 		case_panel(c, NPU_MATMUL_B, integer ? NPU_LAYOUT_PANEL16K4 : NPU_LAYOUT_PANEL16, n, k, batches);
 	case_epilogue(c, NPU_MATMUL_BIAS, NPU_MATMUL_P_ACT, integer);
-	if (integer && rng_chance(4))
+	if (integer && rng_chance(4)) {
+		c->operand[NPU_MATMUL_B].zero_point = 0;
 		case_dense(c, NPU_MATMUL_B_ZERO, b_type, 1, &n, CONTENTS_TAME);
+	}
 }
 
 static void make_float(struct tcase *c)
