@@ -160,7 +160,10 @@ want()
 {
 	local kind=$2 package=$3 version=$4 suite=$5 sum=$6 member=$7 file_sum=$8 target=$models/$9
 
-	if [ "$file_sum" = - ]; then
+	if [ "$kind" = link ]; then
+		[ "$target" -ef "$models/$member" ] || ln -sfn "$member" "$target"
+		return
+	elif [ "$file_sum" = - ]; then
 		# A folder: the package's digest was checked, and a stamp says which package it came from.
 		[ "$(cat "$target/.from" 2>/dev/null)" = "$package $version $sum" ] && return
 	else

