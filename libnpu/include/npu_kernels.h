@@ -176,6 +176,56 @@ const char *npu_stream_error(const struct npu_stream_builder *b);
 /** npu_stream_fault - the same as a fault record (code, operand, field, value) */
 const struct npu_fault *npu_stream_fault(const struct npu_stream_builder *b);
 
+/* ---- weights ----------------------------------------------------------------------------------------------- */
+
+/*
+ * A weight outside of the panel layouts: element (batch, group, output of the group, kh, kw, channel of the group) lies at the sum of
+ * index * stride, strides in elements, >= 0. A matrix has kh = kw = 1, K channels and N outputs.
+ */
+struct npu_pack_shape {
+	uint32_t batch, groups;
+	uint32_t outputs;		/* of all groups; a multiple of groups */
+	uint32_t kh, kw;
+	uint32_t channels;		/* of one group */
+	int64_t stride[6];
+};
+
+/**
+ * Shapes of dense weights, by the order in which they lie in memory:
+ * npu_pack_oihw - ONNX Conv [outputs][channels][kh][kw]
+ * npu_pack_ohwi - TFLite and the NPU's own [outputs][kh][kw][channels]
+ * npu_pack_iohw - ONNX ConvTranspose [groups * channels][outputs / groups][kh][kw]
+ * npu_pack_kn, npu_pack_nk - matrices [batch][k][n] (ONNX MatMul) and [batch][n][k] (its transpose; GGUF)
+ */
+void npu_pack_oihw(struct npu_pack_shape *s, uint32_t groups, uint32_t outputs, uint32_t channels, uint32_t kh, uint32_t kw);
+void npu_pack_ohwi(struct npu_pack_shape *s, uint32_t groups, uint32_t outputs, uint32_t kh, uint32_t kw, uint32_t channels);
+void npu_pack_iohw(struct npu_pack_shape *s, uint32_t groups, uint32_t outputs, uint32_t channels, uint32_t kh, uint32_t kw);
+void npu_pack_kn(struct npu_pack_shape *s, uint32_t batch, uint32_t k, uint32_t n);
+void npu_pack_nk(struct npu_pack_shape *s, uint32_t batch, uint32_t n, uint32_t k);
+
+/**
+ * npu_pack_size - bytes of packed weights
+ * @layout: PANEL16 (f32, f16, bf16), PANEL16K4 (i8, u8) or GROUPED16 (i8, u8, u6, u5, u4)
+ *
+ * Returns 0, -EINVAL (layout, type, a zero in the shape, outputs that groups do not divide) or -EOVERFLOW.
+ */
+int npu_pack_size(enum npu_layout layout, enum npu_dtype dtype, const struct npu_pack_shape *s, size_t *bytes);
+
+/**
+ * npu_pack_weights - pack into a panel layout
+ * @src_type: any float type for a float @type (rounded to nearest even); the same type for i8 and u8; u8, one code each, for u4 to u6
+ * @src_size: bytes that may be read at @src
+ * @dst_size: exactly what npu_pack_size() gives
+ *
+ * Lanes that no output uses become zero. Returns 0, -EINVAL or -EOVERFLOW, and writes nothing then.
+ */
+int npu_pack_weights(enum npu_layout layout, const struct npu_pack_shape *s, enum npu_dtype src_type, const void *src,
+		     size_t src_size, enum npu_dtype type, void *dst, size_t dst_size);
+
+/** npu_unpack_weights - the inverse, for reading weights back; elements of @dst that the shape does not reach stay as they are */
+int npu_unpack_weights(enum npu_layout layout, const struct npu_pack_shape *s, enum npu_dtype type, const void *src, size_t src_size,
+		       enum npu_dtype dst_type, void *dst, size_t dst_size);
+
 #pragma GCC visibility pop
 
 #ifdef __cplusplus

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+/* Weights into the panel layouts and back. */
+#include <errno.h>
+#include <string.h>
+#include "npu_half.h"
+#include "npu_kernels.h"
+
+int npu_pack_size(enum npu_layout layout, enum npu_dtype dtype, const struct npu_pack_shape *s, size_t *bytes)
+{
+	bool k4 = layout == NPU_LAYOUT_PANEL16K4;
+	npu_u64 k, n;
+
+	*bytes = 0;
+	if (!s->batch || !s->groups || !s->outputs || !s->kh || !s->kw || !s->channels || s->outputs % s->groups)
+		return -EINVAL;
+	if ((layout == NPU_LAYOUT_PANEL16 && !npu_dtype_is_float(dtype)) || (k4 && dtype != NPU_I8 && dtype != NPU_U8) ||
+	    layout == NPU_LAYOUT_STRIDED || (unsigned int)layout >= NPU_NUM_LAYOUTS || !npu_dtype_bits(dtype))
+		return -EINVAL;
+	if (__builtin_mul_overflow((npu_u64)s->kh * s->kw, s->channels, &k))
+		return -EOVERFLOW;
+	if (k4)
+		k = (k + 3) & ~3ull;
+	n = (npu_u64)s->outputs / s->groups;
+	n = (n + NPU_PANEL - 1) / NPU_PANEL;
+	if (__builtin_mul_overflow(n, (npu_u64)NPU_PANEL / 8 * npu_dtype_bits(dtype), &n) ||
+	    __builtin_mul_overflow(n, k, &n) || __builtin_mul_overflow(n, s->groups, &n) ||
+	    __builtin_mul_overflow(n, s->batch, &n) || n > SIZE_MAX / 2)
+		return -EOVERFLOW;
+	*bytes = n;
+	return 0;
+}
+
+/* Strides: batch, group, output in group, kh, kw, channel. */
+void npu_pack_oihw(struct npu_pack_shape *s, uint32_t groups, uint32_t outputs, uint32_t channels, uint32_t kh, uint32_t kw)
+{
+	int64_t filter = (int64_t)channels * kh * kw;
+
+	*s = (struct npu_pack_shape) { 1, groups, outputs, kh, kw, channels,
+		{ 0, groups ? outputs / groups * filter : 0, filter, kw, 1, (int64_t)kh * kw } };
+}
+
+void npu_pack_ohwi(struct npu_pack_shape *s, uint32_t groups, uint32_t outputs, uint32_t kh, uint32_t kw, uint32_t channels)
+{
+	int64_t filter = (int64_t)channels * kh * kw;
+
+	*s = (struct npu_pack_shape) { 1, groups, outputs, kh, kw, channels,
+		{ 0, groups ? outputs / groups * filter : 0, filter, (int64_t)kw * channels, channels, 1 } };
+}
+
+void npu_pack_iohw(struct npu_pack_shape *s, uint32_t groups, uint32_t outputs, uint32_t channels, uint32_t kh, uint32_t kw)
+{
+	int64_t filter = (int64_t)kh * kw, row = groups ? outputs / groups * filter : 0;
+
+	*s = (struct npu_pack_shape) { 1, groups, outputs, kh, kw, channels, { 0, channels * row, filter, kw, 1, row } };
+}
+
+void npu_pack_kn(struct npu_pack_shape *s, uint32_t batch, uint32_t k, uint32_t n)
+{
+	*s = (struct npu_pack_shape) { batch, 1, n, 1, 1, k, { (int64_t)k * n, 0, 1, 0, 0, n } };
+}
+
+void npu_pack_nk(struct npu_pack_shape *s, uint32_t batch, uint32_t n, uint32_t k)
+{
+	*s = (struct npu_pack_shape) { batch, 1, n, 1, 1, k, { (int64_t)k * n, 0, k, 0, 0, 1 } };
+}
+
+/* The plain side's last element has to lie inside of @size bytes, and all strides must be >= 0. */
+static int check_plain(const struct npu_pack_shape *s, unsigned int elem, size_t size)
+{
+	const uint32_t count[6] = { s->batch, s->groups, s->outputs / s->groups, s->kh, s->kw, s->channels };
+	npu_u64 last = 0, span;
+	unsigned int i;
+
+	for (i = 0; i < 6; i++) {
+		if (s->stride[i] < 0 || __builtin_mul_overflow((npu_u64)s->stride[i], count[i] - 1, &span) ||
+		    __builtin_add_overflow(last, span, &last))
+			return -EINVAL;
+	}
+	return last >= size / elem ? -EINVAL : 0;
+}
+
+/* One element at a time; @visit is inlined with it. */
+struct walk {
+	const struct npu_pack_shape *s;
+	npu_u8 *packed;
+	npu_u8 *plain;
+	unsigned int plain_bytes;
+	enum npu_dtype plain_type, type;
+};
+
+static npu_u32 load_bits(const npu_u8 *p, enum npu_dtype type)
+{
+	npu_u16 h;
+	npu_u32 u;
+
+	if (type == NPU_F32) {
+		memcpy(&u, p, 4);
+		return u;
+	}
+	memcpy(&h, p, 2);
+	return type == NPU_F16 ? npu_half_widen_bits(h) : npu_bfloat_widen_bits(h);
+}
+
+static void store_bits(npu_u8 *p, enum npu_dtype type, npu_u32 u)
+{
+	npu_u16 h;
+
+	if (type == NPU_F32) {
+		u = (u & 0x7fffffff) > 0x7f800000 ? 0x7fc00000 : u;
+		memcpy(p, &u, 4);
+		return;
+	}
+	h = type == NPU_F16 ? npu_half_narrow_bits(u) : npu_bfloat_narrow_bits(u);
+	memcpy(p, &h, 2);
+}
+
+/* Where element @k of output @lane of a panel lies, in bits from the panel's start. */
+static npu_u64 panel_bit(enum npu_layout layout, unsigned int bits, npu_u64 k, unsigned int lane)
+{
+	if (layout == NPU_LAYOUT_PANEL16K4)
+		return (k / 4 * NPU_PANEL * 4 + lane * 4 + k % 4) * 8;
+	return (k * NPU_PANEL + lane) * bits;
+}
+
+static void put_code(npu_u8 *panel, npu_u64 bit, unsigned int bits, npu_u32 code)
+{
+	unsigned int i;
+
+	for (i = 0; i < bits; i++, bit++)
+		panel[bit / 8] = (panel[bit / 8] & ~(1u << bit % 8)) | (code >> i & 1) << bit % 8;
+}
+
+static npu_u32 get_code(const npu_u8 *panel, npu_u64 bit, unsigned int bits)
+{
+	npu_u32 code = 0;
+	unsigned int i;
+
+	for (i = 0; i < bits; i++, bit++)
+		code |= (npu_u32)(panel[bit / 8] >> bit % 8 & 1) << i;
+	return code;
+}
+
+/* 8-bit codes and floats lie at whole bytes; the rest are strings of bits. */
+static void move_element(const struct walk *w, npu_u8 *panel, npu_u64 bit, npu_u8 *plain, bool pack)
+{
+	unsigned int bits = npu_dtype_bits(w->type);
+
+	if (npu_dtype_is_float(w->type)) {
+		if (pack)
+			store_bits(panel + bit / 8, w->type, load_bits(plain, w->plain_type));
+		else
+			store_bits(plain, w->plain_type, load_bits(panel + bit / 8, w->type));
+	} else if (bits == 8) {
+		if (pack)
+			panel[bit / 8] = *plain;
+		else
+			*plain = panel[bit / 8];
+	} else if (pack) {
+		put_code(panel, bit, bits, *plain);
+	} else {
+		*plain = get_code(panel, bit, bits);
+	}
+}
+
+static void walk_panel(const struct walk *w, enum npu_layout layout, npu_u8 *panel, npu_u8 *plain, unsigned int lanes, bool pack)
+{
+	const struct npu_pack_shape *s = w->s;
+	unsigned int bits = npu_dtype_bits(w->type), lane;
+	npu_u64 k = 0;
+	uint32_t h, x, c;
+
+	for (h = 0; h < s->kh; h++)
+		for (x = 0; x < s->kw; x++)
+			for (c = 0; c < s->channels; c++, k++)
+				for (lane = 0; lane < lanes; lane++)
+					move_element(w, panel, panel_bit(layout, bits, k, lane),
+						     plain + (lane * s->stride[2] + h * s->stride[3] + x * s->stride[4] +
+							      c * s->stride[5]) * w->plain_bytes, pack);
+}
+
+static void walk_all(const struct walk *w, enum npu_layout layout, size_t size, bool pack)
+{
+	const struct npu_pack_shape *s = w->s;
+	uint32_t outs = s->outputs / s->groups, panels = outs / NPU_PANEL + (outs % NPU_PANEL != 0), b, g, p;
+	size_t panel_bytes = size / ((size_t)s->batch * s->groups * panels);
+	npu_u8 *panel = w->packed;
+
+	for (b = 0; b < s->batch; b++)
+		for (g = 0; g < s->groups; g++)
+			for (p = 0; p < panels; p++, panel += panel_bytes)
+				walk_panel(w, layout, panel, w->plain + (b * s->stride[0] + g * s->stride[1] +
+					   (int64_t)p * NPU_PANEL * s->stride[2]) * w->plain_bytes,
+					   outs - p * NPU_PANEL < NPU_PANEL ? outs - p * NPU_PANEL : NPU_PANEL, pack);
+}
+
+static int walk_init(struct walk *w, enum npu_layout layout, const struct npu_pack_shape *s, enum npu_dtype plain_type, void *plain,
+		     size_t plain_size, enum npu_dtype type, void *packed, size_t packed_size)
+{
+	size_t need;
+	int ret = npu_pack_size(layout, type, s, &need);
+
+	if (ret)
+		return ret;
+	if (packed_size != need)
+		return -EINVAL;
+	/* Codes are plain bytes before they are packed. */
+	if (npu_dtype_is_float(type) != npu_dtype_is_float(plain_type) ||
+	    (npu_dtype_bits(type) == 8 && plain_type != type) || (npu_dtype_bits(type) < 8 && plain_type != NPU_U8))
+		return -EINVAL;
+	w->s = s;
+	w->packed = packed;
+	w->plain = plain;
+	w->plain_type = plain_type;
+	w->plain_bytes = npu_dtype_bits(plain_type) / 8;
+	w->type = type;
+	return check_plain(s, w->plain_bytes, plain_size);
+}
+
+int npu_pack_weights(enum npu_layout layout, const struct npu_pack_shape *s, enum npu_dtype src_type, const void *src,
+		     size_t src_size, enum npu_dtype type, void *dst, size_t dst_size)
+{
+	struct walk w;
+	int ret = walk_init(&w, layout, s, src_type, (void *)src, src_size, type, dst, dst_size);
+
+	if (ret)
+		return ret;
+	memset(dst, 0, dst_size);
+	walk_all(&w, layout, dst_size, true);
+	return 0;
+}
+
+int npu_unpack_weights(enum npu_layout layout, const struct npu_pack_shape *s, enum npu_dtype type, const void *src, size_t src_size,
+		       enum npu_dtype dst_type, void *dst, size_t dst_size)
+{
+	struct walk w;
+	int ret = walk_init(&w, layout, s, dst_type, dst, dst_size, type, (void *)src, src_size);
+
+	if (ret)
+		return ret;
+	walk_all(&w, layout, src_size, false);
+	return 0;
+}
