@@ -30,18 +30,30 @@ export NPU_MODELS NPU_ORT
 models:
 	scripts/models.sh all
 
+PICTURE		?= $(NPU_MODELS)/imageTextN.png
+
+## make demo		read the text in a picture (PICTURE=file.jpg; a sample without)
+.PHONY: demo
+demo: $(BUILD)/npu-ocr
+	@scripts/models.sh ocr $(if $(filter $(NPU_MODELS)/%,$(PICTURE)),text)
+	$(BUILD)/npu-ocr --annotate $(BUILD)/demo.png $(PICTURE)
+	@echo 'The picture with its boxes is $(BUILD)/demo.png; another one: $(BUILD)/npu-ocr picture.jpg'
+
 PREFIX		?= /usr/local
 LIBDIR		?= $(PREFIX)/lib
 INCLUDEDIR	?= $(PREFIX)/include
 BINDIR		?= $(PREFIX)/bin
+# What the public headers include of uapi/ goes with them.
+PUBLIC_HEADERS	= $(wildcard libnpu/include/*.h) $(filter-out %_priv.h,$(wildcard uapi/npu_*.h))
 
 ## make install		library, headers, libnpu.pc and tools below DESTDIR and PREFIX
 .PHONY: install
 install: lib tools
-	install -d $(addprefix $(DESTDIR),$(LIBDIR)/pkgconfig $(INCLUDEDIR) $(BINDIR))
-	install -m 644 $(BUILD)/libnpu.a $(BUILD)/libnpu.so.0 $(DESTDIR)$(LIBDIR)
+	install -d $(addprefix $(DESTDIR),$(LIBDIR)/pkgconfig $(INCLUDEDIR)/npu $(BINDIR))
+	install -m 644 $(BUILD)/libnpu.a $(DESTDIR)$(LIBDIR)
+	install -m 755 $(BUILD)/libnpu.so.0 $(DESTDIR)$(LIBDIR)
 	ln -sf libnpu.so.0 $(DESTDIR)$(LIBDIR)/libnpu.so
 	sed -e 's|@PREFIX@|$(PREFIX)|;s|@LIBDIR@|$(LIBDIR)|;s|@INCLUDEDIR@|$(INCLUDEDIR)|;s|@VERSION@|$(VERSION)|' \
 		scripts/libnpu.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/libnpu.pc
-	install -m 644 $(wildcard libnpu/include/*.h) $(DESTDIR)$(INCLUDEDIR)
+	install -m 644 $(PUBLIC_HEADERS) $(DESTDIR)$(INCLUDEDIR)/npu
 	$(if $(TOOLS),install -m 755 $(addprefix $(BUILD)/,$(TOOLS)) $(DESTDIR)$(BINDIR))

@@ -77,6 +77,11 @@ check-tsan: check-models
 	$(MAKE) --no-print-directory BUILD=$(TSAN_RUN) SAN=thread TESTS='$(TSAN_TESTS)' build-run
 	@$(RUN) $(call SAN_CHECK,$(TSAN_RUN),$(TSAN_TESTS))
 
+## make check-clang	compile everything with clang, whose warnings are other ones
+.PHONY: check-clang
+check-clang:
+	$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC=clang all build-run
+
 ## make tidy		clang-tidy over the library, the tools and the tests
 TIDY_SRC	= $(filter %.c,$(LIBNPU_SRC) $(call src,tools/common $(addprefix tools/,$(TOOLS))) $(wildcard tests/*/*.c))
 tidy: $(ONNX_PB).h

@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# What `make install` puts in place is all that a program needs: headers, library and libnpu.pc, and the
+# exported names are npu_* only.
+. tests/tap.sh
+
+root=$tap_tmp/root
+tap_run "make install" make --no-print-directory BUILD="$NPU_BUILD" DESTDIR="$root" PREFIX=/opt/npu install
+export PKG_CONFIG_PATH=$root/opt/npu/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
+flags=$(pkg-config --cflags --libs libnpu)
+tap_like "$flags" "-I$root/opt/npu/include/npu .*-lnpu" "pkg-config names headers and library"
+tap_is "$(pkg-config --modversion libnpu)" "$("$NPU_BUILD/npu-ocr" --version | cut -d' ' -f2)" \
+	"libnpu.pc and the tools have one version"
+
+# Each header stands alone, in C and in C++ where there is a compiler for it.
+for header in "$root"/opt/npu/include/npu/npu*.h; do
+	name=${header##*/}
+	echo "#include <$name>" >"$tap_tmp/one.c"
+	tap_run "<$name> compiles alone, pedantic C11" ${CC:-gcc} -std=c11 -Wall -Wextra -pedantic-errors -Werror \
+		$(pkg-config --cflags libnpu) -fsyntax-only "$tap_tmp/one.c"
+	if [[ $name != npu_isa* ]] && command -v g++ >/dev/null; then
+		tap_run "<$name> compiles as C++" g++ -Wall -Wextra -Werror $(pkg-config --cflags libnpu) \
+			-fsyntax-only -x c++ "$tap_tmp/one.c"
+	fi
+done
+
+cat >"$tap_tmp/use.c" <<'EOF'
+#include <npu.h>
+#include <stdio.h>
+
+int main(void)
+{
+	struct npu_device *dev;
+	struct npu_error why;
+	int err = npu_device_open("sim:threads=1", NULL, &dev, &why);
+
+	printf("open: %d\n", err);
+	if (!err)
+		npu_device_close(dev);
+	return !!err;
+}
+EOF
+tap_run "a program links to the shared library" ${CC:-gcc} -o "$tap_tmp/use" "$tap_tmp/use.c" $flags
+tap_is "$(LD_LIBRARY_PATH=$root/opt/npu/lib "$tap_tmp/use" 2>&1)" "open: 0" "and opens the in-process device"
+tap_run "a program links to the static library" ${CC:-gcc} -o "$tap_tmp/use-static" "$tap_tmp/use.c" \
+	$(pkg-config --cflags libnpu) "$root/opt/npu/lib/libnpu.a" -lprotobuf-c -lm -pthread
+tap_is "$("$tap_tmp/use-static" 2>&1)" "open: 0" "and does the same"
+
+names=$(nm -D --defined-only "$root/opt/npu/lib/libnpu.so" | awk '$2 != "A" { print $3 }')
+tap_like "$names" 'npu_' "the shared library exports names"
+tap_is "$(grep -v '^npu_' <<<"$names")" "" "all of them in its name space"
+tap_like "$(readelf -d "$root/opt/npu/lib/libnpu.so" | grep SONAME)" '\[libnpu\.so\.0\]' "its soname is libnpu.so.0"
+tap_done
