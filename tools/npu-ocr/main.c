@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ocr.h"
+#include "output.h"
+#include "tools/common/file.h"
+
+static const char usage[] =
+"Usage: npu-ocr [OPTION]... PICTURE\n"
+"Read the text in a PNG or JPEG picture with PP-OCRv4 on the NPU.\n"
+"\n"
+"  --json            print one JSON object\n"
+"  --annotate FILE   write a PNG with boxes, numbers and the text beside the picture\n"
+"  --models DIR      where the .onnx files and ppocr_keys_v1.txt are\n"
+"                    (default: $NPU_MODELS, or build/models, /usr/share/npu/models)\n"
+"  --cache DIR       where compiled job files are kept (default: $XDG_CACHE_HOME/npu or ~/.cache/npu)\n"
+"  --device NAME     a device node, or 'sim' for in process (default: the first there is)\n"
+"  --threads N       threads of the in-process NPU (default: all CPUs)\n"
+"  --det-limit N     longest side that detection looks at, 32 to 1280 pixels (default: 960)\n"
+"  --cls, --no-cls   do or do not look for lines that are upside down (default: do)\n"
+"  --dump DIR        write every network input and output (.npy) and every crop (.png)\n"
+"  --quiet           print the text only, and no progress\n"
+"  --help, --version\n"
+"\n"
+"Prints a line of text each: confidence, the box's corners from the text's top left clockwise, the text.\n"
+"Exit status: 0 when the picture was read (even if there is no text in it), 1 on errors, 2 on wrong usage.\n";
+
+/* What the networks are called here and upstream. */
+static const char *const det_files[] = { "det.onnx", "ch_PP-OCRv4_det_infer.onnx" };
+static const char *const cls_files[] = { "cls.onnx", "ch_ppocr_mobile_v2.0_cls_infer.onnx" };
+static const char *const rec_files[] = { "rec.onnx", "ch_PP-OCRv4_rec_infer.onnx" };
+static const char keys_file[] = "ppocr_keys_v1.txt";
+
+struct args {
+	const char *picture, *annotate, *models;
+	struct ocr_options opt;
+	struct ocr_runtime_options rt;
+	int json, quiet;
+	char models_buf[PATH_MAX], cache_buf[PATH_MAX];
+};
+
+static int arg_int(const char *name, const char *text, int lo, int hi, int *value)
+{
+	char *end;
+	long v;
+
+	errno = 0;
+	v = strtol(text, &end, 10);
+	if (errno || end == text || *end || v < lo || v > hi) {
+		fprintf(stderr, "npu-ocr: --%s '%s': a number from %d to %d is expected\n", name, text, lo, hi);
+		return -EINVAL;
+	}
+	*value = (int)v;
+	return 0;
+}
+
+enum { OPT_JSON = 256, OPT_ANNOTATE, OPT_MODELS, OPT_CACHE, OPT_DEVICE, OPT_THREADS, OPT_DET_LIMIT, OPT_CLS, OPT_NO_CLS,
+       OPT_DUMP, OPT_QUIET, OPT_VERSION };
+
+static const struct option options[] = {
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "annotate", required_argument, NULL, OPT_ANNOTATE },
+	{ "models", required_argument, NULL, OPT_MODELS },
+	{ "cache", required_argument, NULL, OPT_CACHE },
+	{ "device", required_argument, NULL, OPT_DEVICE },
+	{ "threads", required_argument, NULL, OPT_THREADS },
+	{ "det-limit", required_argument, NULL, OPT_DET_LIMIT },
+	{ "cls", no_argument, NULL, OPT_CLS },
+	{ "no-cls", no_argument, NULL, OPT_NO_CLS },
+	{ "dump", required_argument, NULL, OPT_DUMP },
+	{ "quiet", no_argument, NULL, OPT_QUIET },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ 0 }
+};
+
+/* Returns 0 to go on, 1 when there is nothing more to do, or a negative errno after telling what is wrong. */
+static int arg_option(struct args *a, int opt)
+{
+	switch (opt) {
+	case OPT_JSON:
+		a->json = 1;
+		return 0;
+	case OPT_ANNOTATE:
+		a->annotate = optarg;
+		return 0;
+	case OPT_MODELS:
+		a->models = optarg;
+		return 0;
+	case OPT_CACHE:
+		a->rt.cache = optarg;
+		return 0;
+	case OPT_DEVICE:
+		a->rt.device = optarg;
+		return 0;
+	case OPT_THREADS:
+		return arg_int("threads", optarg, 1, 1024, &a->rt.threads);
+	case OPT_DET_LIMIT:
+		return arg_int("det-limit", optarg, 32, 1280, &a->opt.det_limit);
+	case OPT_CLS:
+	case OPT_NO_CLS:
+		a->opt.classify = opt == OPT_CLS;
+		return 0;
+	case OPT_DUMP:
+		a->opt.dump = optarg;
+		return 0;
+	case OPT_QUIET:
+		a->quiet = a->rt.quiet = 1;
+		return 0;
+	case 'h':
+		fputs(usage, stdout);
+		return 1;
+	case OPT_VERSION:
+		puts("npu-ocr " NPU_VERSION);
+		return 1;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int args_parse(struct args *a, int argc, char **argv)
+{
+	int opt, err;
+
+	memset(a, 0, sizeof(*a));
+	ocr_options_default(&a->opt);
+	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		err = arg_option(a, opt);
+		if (err)
+			return err;
+	}
+	if (optind + 1 != argc) {
+		fprintf(stderr, "npu-ocr: %s; see npu-ocr --help\n",
+			optind < argc ? "more than one picture" : "which picture?");
+		return -EINVAL;
+	}
+	a->picture = argv[optind];
+	return 0;
+}
+
+/* Which of the two names @dir has; -ENOENT when it has none. */
+static int find_file(const char *dir, const char *const files[2], char path[PATH_MAX])
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (snprintf(path, PATH_MAX, "%s/%s", dir, files[i]) < PATH_MAX && !access(path, R_OK))
+			return 0;
+	return -ENOENT;
+}
+
+/* The first place that has the detection model. */
+static int find_models(struct args *a, struct npu_reason *why)
+{
+	const char *places[] = { getenv("NPU_MODELS"), "build/models", "/usr/share/npu/models" };
+	char path[PATH_MAX];
+	size_t i;
+
+	for (i = 0; !a->models && i < sizeof(places) / sizeof(places[0]); i++) {
+		if (!places[i] || find_file(places[i], det_files, path))
+			continue;
+		snprintf(a->models_buf, sizeof(a->models_buf), "%s", places[i]);
+		a->models = a->models_buf;
+	}
+	if (a->models)
+		return 0;
+	return npu_reason_set(why, -ENOENT, "no models: %s is not in $NPU_MODELS, build/models or "
+			      "/usr/share/npu/models. `scripts/models.sh ocr` fetches it, or name a folder with --models",
+			      det_files[0]);
+}
+
+static int find_cache(struct args *a, struct npu_reason *why)
+{
+	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	int n;
+
+	if (a->rt.cache)
+		return 0;
+	if (xdg && *xdg == '/')
+		n = snprintf(a->cache_buf, sizeof(a->cache_buf), "%s/npu", xdg);
+	else if (home && *home)
+		n = snprintf(a->cache_buf, sizeof(a->cache_buf), "%s/.cache/npu", home);
+	else
+		return npu_reason_set(why, -ENOENT, "neither HOME nor XDG_CACHE_HOME is set; use --cache");
+	if (n >= (int)sizeof(a->cache_buf))
+		return npu_reason_set(why, -ENAMETOOLONG, "the name of the cache directory is too long");
+	a->rt.cache = a->cache_buf;
+	return 0;
+}
+
+static int net_open(struct ocr_runtime *rt, const struct args *a, const char *name, const char *const files[2],
+		    struct ocr_range h, struct ocr_range w, struct ocr_net **net, struct npu_reason *why)
+{
+	struct ocr_net_spec spec = { .name = name, .dims = { { 1, 1, 1 }, { 3, 3, 1 }, h, w } };
+	char path[PATH_MAX];
+	int compiled;
+
+	if (find_file(a->models, files, path))
+		return npu_reason_set(why, -ENOENT, "%s has neither %s nor %s", a->models, files[0], files[1]);
+	spec.model = path;
+	return ocr_net_open(rt, &spec, net, &compiled, why);
+}
+
+static int ocr_open(struct ocr *ocr, struct ocr_runtime *rt, struct args *a, struct npu_reason *why)
+{
+	static const struct ocr_range page = { 32, 1280, 32 }, line = { 16, 3200, 8 };
+	static const struct ocr_range h48 = { 48, 48, 1 }, w192 = { 192, 192, 1 };
+	char keys[PATH_MAX];
+	int err;
+
+	ocr->opt = a->opt;
+	if (snprintf(keys, sizeof(keys), "%s/%s", a->models, keys_file) >= (int)sizeof(keys))
+		return npu_reason_set(why, -ENAMETOOLONG, "%s: the name is too long", a->models);
+	err = ocr_dict_load(&ocr->dict, keys, why);
+	if (!err)
+		err = net_open(rt, a, "det", det_files, page, page, &ocr->det, why);
+	if (!err && a->opt.classify)
+		err = net_open(rt, a, "cls", cls_files, h48, w192, &ocr->cls, why);
+	if (!err)
+		err = net_open(rt, a, "rec", rec_files, h48, line, &ocr->rec, why);
+	return err;
+}
+
+static void ocr_close(struct ocr *ocr)
+{
+	ocr_net_close(ocr->det);
+	ocr_net_close(ocr->cls);
+	ocr_net_close(ocr->rec);
+	ocr_dict_free(&ocr->dict);
+}
+
+static struct ocr_placement placement_sum(const struct ocr *ocr)
+{
+	const struct ocr_net *nets[] = { ocr->det, ocr->cls, ocr->rec };
+	struct ocr_placement sum = { 0 }, one;
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		if (!nets[i])
+			continue;
+		ocr_net_placement(nets[i], &one);
+		sum.nodes += one.nodes;
+		sum.nodes_npu += one.nodes_npu;
+		sum.macs += one.macs;
+		sum.macs_npu += one.macs_npu;
+	}
+	return sum;
+}
+
+static int print_result(const struct args *a, const struct ocr *ocr, const struct ocr_runtime *rt,
+			const struct npu_image *img, const struct ocr_lines *lines, struct npu_reason *why)
+{
+	struct ocr_summary s = {
+		.picture = a->picture, .width = img->width, .height = img->height, .lines = lines,
+		.runtime = ocr_runtime_name(rt), .times = &ocr->times, .placement = placement_sum(ocr),
+	};
+	int err = 0;
+
+	if (a->json)
+		err = ocr_output_json(stdout, &s);
+	else
+		ocr_output_lines(stdout, lines);
+	if (!a->json && !a->quiet)
+		ocr_output_summary(stdout, &s);
+	if (!err && (fflush(stdout) || ferror(stdout)))
+		err = -EIO;
+	return err ? npu_reason_set(why, err, "standard output: %s", strerror(-err)) : 0;
+}
+
+static int run(struct args *a, struct npu_reason *why)
+{
+	struct ocr_runtime *rt = NULL;
+	struct ocr_lines lines = { 0 };
+	struct npu_image img = { 0 };
+	struct ocr ocr = { 0 };
+	double t0 = ocr_now(), t1;
+	int err;
+
+	/* The picture first: a wrong name should not wait for a compiler. */
+	err = npu_image_load(a->picture, &img, why);
+	t1 = ocr_now();
+	ocr.times.load = t1 - t0;
+	if (!err)
+		err = find_models(a, why);
+	if (!err)
+		err = find_cache(a, why);
+	if (!err && a->opt.dump)
+		err = npu_file_mkdirs(a->opt.dump, why);
+	if (!err)
+		err = ocr_runtime_open(&rt, &a->rt, why);
+	if (!err)
+		err = ocr_open(&ocr, rt, a, why);
+	ocr.times.start = ocr_now() - t1;
+	if (!err)
+		err = ocr_read(&ocr, &img, &lines, why);
+	t0 = ocr_now();
+	if (!err && a->annotate)
+		err = ocr_annotate(&img, &lines, a->annotate, why);
+	ocr.times.annotate = ocr_now() - t0;
+	if (!err)
+		err = print_result(a, &ocr, rt, &img, &lines, why);
+	ocr_lines_free(&lines);
+	ocr_close(&ocr);
+	ocr_runtime_close(rt);
+	npu_image_free(&img);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct npu_reason why = { "" };
+	struct args a;
+	int err;
+
+	err = args_parse(&a, argc, argv);
+	if (err)
+		return err < 0 ? 2 : 0;
+	err = run(&a, &why);
+	if (err)
+		fprintf(stderr, "npu-ocr: %s\n", *why.text ? why.text : strerror(-err));
+	return err ? 1 : 0;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The seam between the pipeline and what runs its networks. The pipeline knows float tensors with run-time
+ * lengths; how a network is compiled, cached and run is behind it. One net is used by one thread at a time.
+ */
+#ifndef OCR_NET_H
+#define OCR_NET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tools/common/reason.h"
+
+#define OCR_NET_RANK_MAX	8
+
+struct ocr_net;
+struct ocr_runtime;
+
+/* A dimension of the input that is chosen per run: @min, @min + @step, ... up to @max. min == max is a constant. */
+struct ocr_range {
+	int64_t min, max, step;
+};
+
+struct ocr_net_spec {
+	const char *name;		/* "det": names the job file, dumps and messages */
+	const char *model;		/* path of the ONNX file */
+	struct ocr_range dims[4];	/* of the one input, NCHW */
+};
+
+struct ocr_runtime_options {
+	const char *device;		/* NULL: the first device there is, or in process */
+	const char *cache;		/* directory for compiled job files */
+	int threads;			/* 0: all CPUs */
+	int quiet;			/* no progress lines while compiling */
+};
+
+/* How a network was placed; MACs are those of one run at the largest lengths. */
+struct ocr_placement {
+	uint64_t nodes, nodes_npu;
+	uint64_t macs, macs_npu;
+};
+
+int ocr_runtime_open(struct ocr_runtime **rt, const struct ocr_runtime_options *opt, struct npu_reason *why);
+/* All nets of the runtime must be closed before. NULL is fine. */
+void ocr_runtime_close(struct ocr_runtime *rt);
+/* A few words on what runs the networks, for the user. Valid as long as @rt. */
+const char *ocr_runtime_name(const struct ocr_runtime *rt);
+
+/* Load the compiled network from the cache, or compile it and put it there. @compiled tells which. */
+int ocr_net_open(struct ocr_runtime *rt, const struct ocr_net_spec *spec, struct ocr_net **net, int *compiled,
+		 struct npu_reason *why);
+void ocr_net_close(struct ocr_net *net);
+
+/*
+ * Run on @in of shape @dims (inside the spec's ranges, -EINVAL otherwise). @out and @out_dims are set to the
+ * first output, which belongs to the net and is valid until its next run or close.
+ */
+int ocr_net_run(struct ocr_net *net, const float *in, const int64_t dims[4], const float **out,
+		int64_t out_dims[OCR_NET_RANK_MAX], int *out_rank, struct npu_reason *why);
+
+void ocr_net_placement(const struct ocr_net *net, struct ocr_placement *placement);
+
+#endif

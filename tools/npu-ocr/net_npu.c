@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: MIT
+/* The networks on libnpu: compiled once, kept as job files, run one submit at a time. */
+#include "net.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "net_cache.h"
+#include "npu.h"
+#include "npu_compiler.h"
+#include "placement.h"
+#include "tools/common/file.h"
+
+#define MODEL_FILE_MAX	((size_t)1 << 30)
+
+struct ocr_runtime {
+	struct npu_device *dev;
+	struct npu_queue *queue;
+	char *cache;
+	int quiet;
+	char name[200];
+};
+
+struct ocr_net {
+	struct ocr_runtime *rt;
+	struct npu_job *job;
+	struct npu_run *run;
+	char name[16], input[128], output[128];
+	struct ocr_placement placement;
+	float *out;
+	size_t room;			/* bytes behind @out */
+};
+
+/* Carry a reason of libnpu over; @err is what the call returned. */
+static int npu_why(struct npu_reason *why, const char *what, int err, const struct npu_error *text)
+{
+	return err ? npu_reason_set(why, err, "%s: %s", what, text->text) : 0;
+}
+
+int ocr_runtime_open(struct ocr_runtime **out, const struct ocr_runtime_options *opt, struct npu_reason *why)
+{
+	struct npu_device_options dev_opt = NPU_INIT(dev_opt);
+	struct npu_device_info info = NPU_INIT(info);
+	struct npu_error text = { 0 };
+	struct ocr_runtime *rt;
+	int err;
+
+	*out = NULL;
+	rt = calloc(1, sizeof(*rt));
+	if (!rt || !(rt->cache = strdup(opt->cache))) {
+		free(rt);
+		return npu_reason_set(why, -ENOMEM, "no memory");
+	}
+	rt->quiet = opt->quiet;
+	dev_opt.threads = (uint32_t)opt->threads;
+	err = npu_device_open(opt->device, &dev_opt, &rt->dev, &text);
+	if (!err)
+		err = npu_queue_create(rt->dev, NULL, &rt->queue, &text);
+	if (!err)
+		err = npu_device_info(rt->dev, &info, &text);
+	if (err) {
+		ocr_runtime_close(rt);
+		return npu_why(why, "device", err, &text);
+	}
+	snprintf(rt->name, sizeof(rt->name), "%s (%s%s%s)", info.name, info.uri, *info.simd ? ", " : "", info.simd);
+	*out = rt;
+	return 0;
+}
+
+void ocr_runtime_close(struct ocr_runtime *rt)
+{
+	if (!rt)
+		return;
+	npu_queue_destroy(rt->queue);
+	npu_device_close(rt->dev);
+	free(rt->cache);
+	free(rt);
+}
+
+const char *ocr_runtime_name(const struct ocr_runtime *rt)
+{
+	return rt->name;
+}
+
+/* "x=1x3x{H=32..1280:32}x{W=32..1280:32}" as the compiler wants it. */
+static void shape_text(const struct ocr_net_spec *spec, char *text, size_t size)
+{
+	static const char letter[4] = "NCHW";
+	size_t n = (size_t)snprintf(text, size, "x=");
+	int i;
+
+	for (i = 0; i < 4 && n < size; i++) {
+		const struct ocr_range *r = &spec->dims[i];
+
+		if (r->min == r->max)
+			n += (size_t)snprintf(text + n, size - n, "%s%lld", i ? "x" : "", (long long)r->min);
+		else
+			n += (size_t)snprintf(text + n, size - n, "%s{%c=%lld..%lld:%lld}", i ? "x" : "", letter[i],
+					      (long long)r->min, (long long)r->max, (long long)r->step);
+	}
+}
+
+struct progress {
+	const char *name;
+	int live, percent;		/* a terminal is rewritten, a log gets one line */
+};
+
+static int show_progress(void *arg, const char *stage, double fraction)
+{
+	struct progress *p = arg;
+	int percent = (int)(fraction * 100);
+
+	if (!p->live || percent == p->percent)
+		return 0;
+	p->percent = percent;
+	fprintf(stderr, "\rnpu-ocr: compiling %s: %3d %% %-24s", p->name, percent, stage);
+	fflush(stderr);
+	return 0;
+}
+
+/* The first message is the one that matters; all of them would not fit. */
+static int compile_why(struct npu_reason *why, const char *path, int err, const struct npu_compile_result *res)
+{
+	const char *text = res ? npu_compile_messages(res) : "";
+	int n = (int)strcspn(text, "\n");
+
+	return npu_reason_set(why, err, "%s: %.*s", path, n ? n : 20, n ? text : strerror(-err));
+}
+
+static int net_compile(const struct ocr_runtime *rt, const struct ocr_net_spec *spec, const char *shape,
+		       const uint8_t *model, size_t len, const char *path, struct npu_reason *why)
+{
+	struct progress progress = { spec->name, !rt->quiet && isatty(STDERR_FILENO), -1 };
+	struct npu_compile_result *res = NULL;
+	struct npu_compile_options opt;
+	const char *shapes[] = { shape };
+	struct timespec t0, t1;
+	const void *job;
+	size_t size;
+	int err;
+
+	npu_compile_options_init(&opt);
+	opt.shapes = shapes;
+	opt.num_shapes = 1;
+	opt.progress = show_progress;
+	opt.progress_arg = &progress;
+	clock_gettime(CLOCK_MONOTONIC, &t0);
+	err = npu_compile_onnx(model, len, spec->model, &opt, &res);
+	clock_gettime(CLOCK_MONOTONIC, &t1);
+	if (progress.live)
+		fputs("\r\033[K", stderr);
+	if (err) {
+		compile_why(why, spec->model, err, res);
+	} else {
+		job = npu_compile_job(res, &size);
+		err = npu_file_mkdirs(rt->cache, why);
+		if (!err)
+			err = npu_file_write(path, job, size, why);
+	}
+	if (!err && !rt->quiet)
+		fprintf(stderr, "npu-ocr: compiled %s in %.1f s to %s\n", spec->name,
+			(double)(t1.tv_sec - t0.tv_sec) + (double)(t1.tv_nsec - t0.tv_nsec) * 1e-9, path);
+	npu_compile_result_free(res);
+	return err;
+}
+
+/* The names of the one input and of the first output, which must both be f32. */
+static int net_names(struct ocr_net *net, struct npu_reason *why)
+{
+	struct npu_tensor_info info = NPU_INIT(info);
+	unsigned int i;
+
+	for (i = 0; !npu_job_tensor(net->job, 0, i, &info); i++) {
+		char *name = info.role == NPU_TENSOR_INPUT ? net->input :
+			     info.role == NPU_TENSOR_OUTPUT ? net->output : NULL;
+
+		if (!name || *name)
+			continue;
+		if (info.dtype != NPU_F32 || strlen(info.name) >= sizeof(net->input))
+			return npu_reason_set(why, -EINVAL, "%s: tensor %s is not f32, or its name is too long",
+					      net->name, info.name);
+		strcpy(name, info.name);
+	}
+	if (!*net->input || !*net->output)
+		return npu_reason_set(why, -EINVAL, "%s: the job has no input or no output", net->name);
+	return 0;
+}
+
+static int net_load(struct ocr_net *net, const char *path, struct npu_reason *why)
+{
+	struct npu_job_info info = NPU_INIT(info);
+	struct npu_error text = { 0 };
+	int err;
+
+	err = npu_job_load(net->rt->dev, path, 0, &net->job, &text);
+	if (!err)
+		err = npu_run_create(net->job, &net->run, &text);
+	if (err)
+		return npu_why(why, net->name, err, &text);
+	err = net_names(net, why);
+	if (!err && !npu_job_info(net->job, &info))
+		ocr_placement_parse(info.report, &net->placement);
+	return err;
+}
+
+static void net_unload(struct ocr_net *net)
+{
+	npu_run_destroy(net->run);
+	npu_job_unload(net->job);
+	net->run = NULL;
+	net->job = NULL;
+	*net->input = *net->output = 0;
+}
+
+int ocr_net_open(struct ocr_runtime *rt, const struct ocr_net_spec *spec, struct ocr_net **out, int *compiled,
+		 struct npu_reason *why)
+{
+	char path[PATH_MAX], shape[128];
+	uint8_t *model = NULL;
+	struct ocr_net *net;
+	size_t len;
+	int err;
+
+	*out = NULL;
+	*compiled = 0;
+	net = calloc(1, sizeof(*net));
+	if (!net)
+		return npu_reason_set(why, -ENOMEM, "%s: no memory", spec->name);
+	net->rt = rt;
+	snprintf(net->name, sizeof(net->name), "%s", spec->name);
+	shape_text(spec, shape, sizeof(shape));
+	err = npu_file_read(spec->model, MODEL_FILE_MAX, &model, &len, why);
+	if (!err)
+		err = ocr_cache_path(rt->cache, spec, shape, model, len, path, sizeof(path), why);
+	if (err)
+		goto err_free;
+	/* A file that does not load (cut short, of a newer format) is made anew. */
+	if (access(path, R_OK) || net_load(net, path, why)) {
+		net_unload(net);
+		*compiled = 1;
+		err = net_compile(rt, spec, shape, model, len, path, why);
+		if (!err)
+			err = net_load(net, path, why);
+		if (err)
+			goto err_free;
+	}
+	free(model);
+	*out = net;
+	return 0;
+
+err_free:
+	free(model);
+	ocr_net_close(net);
+	return err;
+}
+
+void ocr_net_close(struct ocr_net *net)
+{
+	if (!net)
+		return;
+	net_unload(net);
+	free(net->out);
+	free(net);
+}
+
+static int net_submit(struct ocr_net *net, struct npu_error *text)
+{
+	struct npu_fence *fence = NULL;
+	int err;
+
+	err = npu_queue_submit(net->rt->queue, net->run, NULL, &fence, text);
+	if (err)
+		return err;
+	err = npu_fence_wait(fence, NPU_FOREVER, text);
+	npu_fence_put(fence);
+	return err;
+}
+
+static int net_read(struct ocr_net *net, int64_t out_dims[OCR_NET_RANK_MAX], int *out_rank, struct npu_error *text)
+{
+	unsigned int rank, i;
+	size_t count = 1;
+	float *out;
+	int err;
+
+	err = npu_run_get_shape(net->run, net->output, &rank, out_dims, text);
+	if (err)
+		return err;
+	for (i = 0; i < rank; i++)
+		count *= (size_t)out_dims[i];
+	if (count * sizeof(float) > net->room) {
+		out = realloc(net->out, count * sizeof(float));
+		if (!out) {
+			snprintf(text->text, sizeof(text->text), "no memory for %zu results", count);
+			return -ENOMEM;
+		}
+		net->out = out;
+		net->room = count * sizeof(float);
+	}
+	*out_rank = (int)rank;
+	return npu_run_read(net->run, net->output, net->out, count * sizeof(float), text);
+}
+
+int ocr_net_run(struct ocr_net *net, const float *in, const int64_t dims[4], const float **out,
+		int64_t out_dims[OCR_NET_RANK_MAX], int *out_rank, struct npu_reason *why)
+{
+	size_t bytes = (size_t)(dims[0] * dims[1] * dims[2] * dims[3]) * sizeof(float);
+	struct npu_error text = { 0 };
+	int err;
+
+	err = npu_run_set_shape(net->run, net->input, 4, dims, &text);
+	if (!err)
+		err = npu_run_write(net->run, net->input, in, bytes, &text);
+	if (!err)
+		err = net_submit(net, &text);
+	if (!err)
+		err = net_read(net, out_dims, out_rank, &text);
+	*out = net->out;
+	return npu_why(why, net->name, err, &text);
+}
+
+void ocr_net_placement(const struct ocr_net *net, struct ocr_placement *placement)
+{
+	*placement = net->placement;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#include "placement.h"
+
+#include <cjson/cJSON.h>
+#include <string.h>
+
+static uint64_t number(const cJSON *o, const char *key)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+
+	return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble < 9e15 ? (uint64_t)v->valuedouble : 0;
+}
+
+void ocr_placement_parse(const char *json, struct ocr_placement *placement)
+{
+	cJSON *root = cJSON_Parse(json);
+	const cJSON *sum = cJSON_GetObjectItemCaseSensitive(root, "summary");
+
+	memset(placement, 0, sizeof(*placement));
+	placement->nodes_npu = number(sum, "npu") + number(sum, "fused") + number(sum, "view");
+	placement->nodes = placement->nodes_npu + number(sum, "host") + number(sum, "refused");
+	placement->macs = number(sum, "macs");
+	placement->macs_npu = number(sum, "npu_macs");
+	cJSON_Delete(root);
+}
