@@ -96,13 +96,13 @@ install_missing()
 {
 	local sudo=() apt
 
+	printf 'Installing what is missing:\n%s' "$missing_text" >&2
 	if [ "$(id -u)" != 0 ]; then
-		command -v sudo >/dev/null ||
-			die "not root and no sudo; as root: apt-get install ${missing[*]}"
+		command -v sudo >/dev/null && sudo -v ||
+			die "not root, and sudo does not work; as root: apt-get install ${missing[*]}"
 		sudo=(sudo)
 	fi
 	apt=("${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300)
-	printf 'Installing what is missing:\n%s' "$missing_text" >&2
 	if ! have_lists || ! "${apt[@]}" install -y --no-install-recommends "${missing[@]}" </dev/null; then
 		# Either there were no lists or they are too old to name files that still exist.
 		"${apt[@]}" update </dev/null || die "apt-get update failed"
