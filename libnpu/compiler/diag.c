@@ -81,7 +81,7 @@ int npu_diag_node(struct npu_diag *diag, int err, const struct npu_gnode *node, 
 	va_list ap;
 
 	va_start(ap, fmt);
-	diag_vadd(diag, NPU_DIAG_ERROR, err, name, npu_gnode_info(node)->name, attr, fmt, ap);
+	diag_vadd(diag, NPU_DIAG_ERROR, err, name, npu_gop_info(node->model_op)->name, attr, fmt, ap);
 	va_end(ap);
 	return err;
 }

@@ -333,7 +333,7 @@ struct npu_gnode *npu_graph_node(struct npu_graph *g, enum npu_gop op, const cha
 	n->name = name_claim(g, g->node_names, name, npu_gop_info(op)->name, n);
 	if (!n->inputs || !n->outputs || !n->name)
 		return NULL;
-	n->op = op;
+	n->op = n->model_op = op;
 	n->opset = g->opset;
 	n->ep.act.slope = n->ep.act2.slope = n->ep.res = -1;
 	n->ep.post_mul = 1;

@@ -293,6 +293,7 @@ struct npu_attr {
 struct npu_gnode {
 	unsigned int id;
 	enum npu_gop op;
+	enum npu_gop model_op;		/* what the model called it, for messages; op may have been rewritten */
 	int opset;			/* version of the operator set the node was written for */
 	const char *name;		/* unique; made up when the model's was empty */
 	struct npu_gtensor **inputs;	/* NULL entry = absent optional input */

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+/* Which constant nodes are folded, and the element access that the evaluators share. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "compiler/fold.h"
+
+#define FOLD_MAX	(64u << 20)	/* largest result, bytes, unless it is no larger than the input */
+
+bool npu_fold_is_float(enum npu_gtype type)
+{
+	return type == NPU_GT_F32 || type == NPU_GT_F64 || type == NPU_GT_F16 || type == NPU_GT_BF16;
+}
+
+uint16_t npu_float_to_bf16(float f)
+{
+	uint32_t u;
+
+	memcpy(&u, &f, sizeof(u));
+	if ((u & 0x7fffffff) > 0x7f800000)
+		return (uint16_t)(u >> 16 | 0x40);	/* keep a NaN a NaN */
+	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+uint16_t npu_float_to_half(float f)
+{
+	uint32_t u, sign, man;
+	int exp;
+
+	memcpy(&u, &f, sizeof(u));
+	sign = u >> 16 & 0x8000;
+	u &= 0x7fffffff;
+	if (u > 0x7f800000)
+		return (uint16_t)(sign | 0x7e00);
+	if (u >= 0x477ff000)	/* rounds to 65536 or more */
+		return (uint16_t)(sign | 0x7c00);
+	if (u < 0x33000001)	/* at most half of the smallest subnormal */
+		return (uint16_t)sign;
+	exp = (int)(u >> 23) - 127;
+	man = (u & 0x7fffff) | 0x800000;
+	if (exp < -14) {
+		int shift = -exp - 1;	/* 14..24: puts the subnormal's unit at bit 0 */
+		uint32_t half = 1u << (shift - 1), rest = man & ((1u << shift) - 1);
+
+		man >>= shift;
+		man += rest > half || (rest == half && (man & 1));
+		return (uint16_t)(sign | man);
+	}
+	u = (uint32_t)(exp + 15) << 10 | (man >> 13 & 0x3ff);
+	man &= 0x1fff;
+	u += man > 0x1000 || (man == 0x1000 && (u & 1));
+	return (uint16_t)(sign | u);
+}
+
+void npu_fold_put_int(struct npu_gtensor *t, size_t i, int64_t v)
+{
+	unsigned char *p = (unsigned char *)t->data + i * npu_gtype_size(t->type);
+
+	if (npu_fold_is_float(t->type)) {
+		npu_fold_put(t, i, (double)v);
+		return;
+	}
+	if (t->type == NPU_GT_BOOL)
+		v = v != 0;
+	/* little-endian: the low bytes are the value modulo 2^bits */
+	memcpy(p, &v, npu_gtype_size(t->type));
+}
+
+void npu_fold_put(struct npu_gtensor *t, size_t i, double v)
+{
+	unsigned char *p = (unsigned char *)t->data + i * npu_gtype_size(t->type);
+	float f = (float)v;
+	uint16_t h;
+
+	switch (t->type) {
+	case NPU_GT_F32:
+		memcpy(p, &f, sizeof(f));
+		return;
+	case NPU_GT_F64:
+		memcpy(p, &v, sizeof(v));
+		return;
+	case NPU_GT_F16: case NPU_GT_BF16:
+		h = t->type == NPU_GT_F16 ? npu_float_to_half(f) : npu_float_to_bf16(f);
+		memcpy(p, &h, sizeof(h));
+		return;
+	case NPU_GT_BOOL:
+		*p = v != 0;
+		return;
+	default:
+		/* out of range or NaN has no defined result in ONNX; zero is one that C can compute */
+		npu_fold_put_int(t, i, v > -9.2e18 && v < 9.2e18 ? (int64_t)v : 0);
+		return;
+	}
+}
+
+void npu_fold_walk_init(struct npu_fold_walk *w, const struct npu_gtensor *shape)
+{
+	int i;
+
+	memset(w, 0, sizeof(*w));
+	w->rank = shape->rank;
+	for (i = 0; i < w->rank; i++)
+		w->dim[i] = shape->dim[i].base;
+}
+
+void npu_fold_walk_operand(struct npu_fold_walk *w, const struct npu_gtensor *t)
+{
+	int64_t *stride = w->stride[w->operands++], step = 1;
+	int i;
+
+	for (i = t->rank - 1; i >= 0; i--) {
+		stride[i + w->rank - t->rank] = t->dim[i].base == 1 ? 0 : step;
+		step *= t->dim[i].base;
+	}
+}
+
+void npu_fold_walk_next(struct npu_fold_walk *w)
+{
+	unsigned int k;
+	int i;
+
+	for (i = w->rank - 1; i >= 0; i--) {
+		for (k = 0; k < w->operands; k++)
+			w->index[k] += w->stride[k][i];
+		if (++w->at[i] < w->dim[i])
+			return;
+		for (k = 0; k < w->operands; k++)
+			w->index[k] -= w->stride[k][i] * w->dim[i];
+		w->at[i] = 0;
+	}
+}
+
+static bool fold_wanted(const struct npu_gnode *n)
+{
+	unsigned int i;
+	size_t have = 0, want = 0;
+
+	for (i = 0; i < n->num_inputs; i++) {
+		if (!n->inputs[i])
+			continue;
+		if (!n->inputs[i]->data || n->inputs[i]->type == NPU_GT_STRING)
+			return false;
+		have += n->inputs[i]->size;
+	}
+	for (i = 0; i < n->num_outputs; i++) {
+		int64_t elems = n->outputs[i] ? npu_gtensor_const_elems(n->outputs[i]) : 0;
+		size_t bytes;
+
+		if (elems < 0 || n->outputs[i]->type == NPU_GT_STRING ||
+		    __builtin_mul_overflow((size_t)elems, npu_gtype_size(n->outputs[i]->type), &bytes) ||
+		    __builtin_add_overflow(want, bytes, &want))
+			return false;
+	}
+	return n->num_inputs && (want <= FOLD_MAX || want <= have);
+}
+
+static bool fold_eval(const struct npu_gnode *n, struct npu_gtensor **outs)
+{
+	switch (npu_gnode_info(n)->family) {
+	case NPU_GF_UNARY: case NPU_GF_ACT: case NPU_GF_BINARY: case NPU_GF_VARIADIC: case NPU_GF_COMPARE:
+	case NPU_GF_LOGIC: case NPU_GF_SELECT:
+		return npu_fold_elementwise(n, outs[0]);
+	case NPU_GF_CAST:
+		return npu_fold_cast(n, outs[0]);
+	case NPU_GF_RESHAPE: case NPU_GF_MOVE: case NPU_GF_INDEX:
+		return npu_fold_move(n, outs);
+	case NPU_GF_REDUCE:
+		return npu_fold_reduce(n, outs[0]);
+	case NPU_GF_MATMUL:
+		return n->op == NPU_GOP_MatMul && npu_fold_matmul(n, outs[0]);
+	default:
+		return false;
+	}
+}
+
+int npu_fold_node(struct npu_graph *g, struct npu_gnode *n)
+{
+	struct npu_gtensor made[64], *outs[64];
+	unsigned int i;
+
+	if (n->num_outputs > 64 || !fold_wanted(n))
+		return 0;
+	/* evaluated into copies, so that an operator that is not covered leaves the graph untouched */
+	for (i = 0; i < n->num_outputs; i++) {
+		outs[i] = NULL;
+		if (!n->outputs[i])
+			continue;
+		made[i] = *n->outputs[i];
+		outs[i] = &made[i];
+		made[i].size = (size_t)npu_gtensor_const_elems(&made[i]) * npu_gtype_size(made[i].type);
+		made[i].data = npu_arena_alloc(&g->arena, made[i].size ? made[i].size : 1);
+		if (!made[i].data)
+			return -ENOMEM;
+	}
+	if (!outs[0] || !fold_eval(n, outs))
+		return 0;
+	for (i = 0; i < n->num_outputs; i++) {
+		if (!outs[i])
+			continue;
+		n->outputs[i]->data = made[i].data;
+		n->outputs[i]->size = made[i].size;
+		n->outputs[i]->value = NULL;
+	}
+	npu_graph_remove(g, n);
+	return 1;
+}
