@@ -176,6 +176,287 @@ const char *npu_stream_error(const struct npu_stream_builder *b);
 /** npu_stream_fault - the same as a fault record (code, operand, field, value) */
 const struct npu_fault *npu_stream_fault(const struct npu_stream_builder *b);
 
+/* ---- operators --------------------------------------------------------------------------------------------- */
+
+/*
+ * One npu_emit_<operator>() per operator, each with a struct of arguments: zero it, fill in what is needed. Tensors that are NULL are
+ * absent; those marked (o) may be. Shapes and formulas stand in Documentation/hardware/instructions.md. @tag comes back in fault
+ * records. Strides, dilations and groups of 0 mean 1.
+ *
+ * All return 0, -EINVAL (npu_stream_error() tells which operand or parameter and what was expected), -ENOMEM or -ENOSPC, and leave
+ * the stream as it was on failure.
+ */
+
+/* What comes after the accumulator: bias, activation, v * post_mul + post_add, residual, second activation. */
+struct npu_epilogue {
+	const struct npu_tensor *bias;		/* (o) [O] f32, i32 for integers */
+	const struct npu_tensor *scale;		/* (o) [O] or [] f32: integer accumulator to real value */
+	const struct npu_tensor *residual;	/* (o) broadcasts to out */
+	const struct npu_tensor *act_param;	/* (o) [O] slopes of prelu */
+	const struct npu_tensor *table;		/* (o) [256] */
+	enum npu_act act;
+	float act_alpha, act_beta;
+	bool post;				/* post_mul and post_add are used */
+	float post_mul, post_add;
+	enum npu_join join;			/* NONE with a residual means ADD */
+	enum npu_act act2;
+	float act2_alpha, act2_beta;
+};
+
+struct npu_conv_args {
+	const struct npu_tensor *out, *in;	/* [N, OH, OW, O], [N, H, W, C] */
+	const struct npu_tensor *weight;	/* [O, KH, KW, C / groups] */
+	const struct npu_tensor *w_zero;	/* (o) [O]; not for conv_transpose */
+	uint32_t stride_h, stride_w, dil_h, dil_w, pad_top, pad_left, groups;
+	struct npu_epilogue epilogue;
+	uint32_t tag;
+};
+
+struct npu_matmul_args {
+	const struct npu_tensor *out, *a, *b;	/* [.., M, N], [.., M, K], [.., K, N] */
+	const struct npu_tensor *group_scale, *group_min, *super_scale, *codebook;	/* (o) grouped weights */
+	const struct npu_tensor *b_zero;	/* (o) [N] */
+	const struct npu_tensor *a_scale;	/* (o) [.., M] */
+	uint32_t group, super;
+	struct npu_epilogue epilogue;
+	uint32_t tag;
+};
+
+struct npu_unary_args {
+	const struct npu_tensor *out, *in;
+	const struct npu_tensor *act_param;	/* (o) [last dim] */
+	enum npu_unary func;
+	enum npu_act act;			/* after func; with func NPU_UNARY_COPY the activation alone */
+	float act_alpha, act_beta;
+	bool post;
+	float post_mul, post_add;
+	uint32_t tag;
+};
+
+struct npu_binary_args {
+	const struct npu_tensor *out, *a, *b;	/* the same rank; dims of a and b equal out's or are 1 */
+	const struct npu_tensor *act_param;	/* (o) [last dim] */
+	enum npu_binary func;
+	enum npu_act act;
+	float act_alpha, act_beta;
+	bool post;
+	float post_mul, post_add;
+	uint32_t tag;
+};
+
+struct npu_select_args {
+	const struct npu_tensor *out, *cond, *a, *b;
+	uint32_t tag;
+};
+
+struct npu_reduce_args {
+	const struct npu_tensor *out, *in;	/* the same rank, reduced dims 1 */
+	enum npu_reduce func;
+	uint32_t axes;				/* bit i: dim i */
+	uint32_t tag;
+};
+
+struct npu_arg_reduce_args {
+	const struct npu_tensor *out, *in;
+	uint32_t axis;
+	bool is_min, last;
+	uint32_t tag;
+};
+
+struct npu_topk_args {
+	const struct npu_tensor *values, *indices, *in;
+	uint32_t axis;
+	bool smallest;
+	uint32_t tag;
+};
+
+struct npu_cumsum_args {
+	const struct npu_tensor *out, *in;
+	uint32_t axis;
+	bool exclusive, reverse;
+	uint32_t tag;
+};
+
+struct npu_softmax_args {
+	const struct npu_tensor *out, *in;
+	uint32_t axis;
+	bool log;
+	uint32_t tag;
+};
+
+struct npu_norm_args {
+	const struct npu_tensor *out, *in;	/* [.., D] */
+	const struct npu_tensor *gamma, *beta;	/* (o) [D] */
+	const struct npu_tensor *addend, *sum;	/* (o) in + addend is normalized and stored to sum */
+	enum npu_norm kind;
+	float eps;
+	uint32_t tag;
+};
+
+struct npu_pool_args {
+	const struct npu_tensor *out, *in;	/* [N, OH, OW, C], [N, H, W, C] */
+	enum npu_pool kind;
+	struct npu_len kernel_h, kernel_w;	/* may vary: global pooling of any size */
+	uint32_t stride_h, stride_w, dil_h, dil_w, pad_top, pad_left, pad_bottom, pad_right;
+	bool include_pad;
+	uint32_t tag;
+};
+
+struct npu_resize_args {
+	const struct npu_tensor *out, *in;	/* [N, OH, OW, C], [N, H, W, C] */
+	enum npu_resize mode;
+	enum npu_coord coord;
+	enum npu_nearest nearest;
+	float scale_h, scale_w;			/* output over input */
+	float cubic_a;
+	bool exclude_outside;
+	uint32_t tag;
+};
+
+struct npu_crop_resize_args {
+	const struct npu_tensor *out, *in;	/* [R, OH, OW, C], [N, H, W, C] */
+	const struct npu_tensor *boxes;		/* [R, 4] */
+	const struct npu_tensor *batch;		/* (o) [R] */
+	float fill;
+	uint32_t tag;
+};
+
+struct npu_copy_args {
+	const struct npu_tensor *out, *in;
+	uint32_t tag;
+};
+
+struct npu_fill_args {
+	const struct npu_tensor *out;
+	uint64_t bits;				/* of one element, as stored */
+	uint32_t tag;
+};
+
+struct npu_pad_args {
+	const struct npu_tensor *out, *in;
+	enum npu_pad mode;
+	int32_t before[NPU_MAX_RANK];		/* elements in front of each dim; negative crops */
+	uint64_t bits;				/* of the constant, as stored */
+	uint32_t tag;
+};
+
+struct npu_iota_args {
+	const struct npu_tensor *out;
+	uint32_t axis;
+	float start, step;
+	uint32_t tag;
+};
+
+struct npu_gather_args {
+	const struct npu_tensor *out, *in, *index;	/* [outer, count, inner], [outer, rows, inner], [count] */
+	const struct npu_tensor *group_scale, *group_min, *super_scale, *codebook;	/* (o) quantized rows */
+	uint32_t group, super;
+	uint32_t tag;
+};
+
+struct npu_gather_elements_args {
+	const struct npu_tensor *out, *in, *index;
+	uint32_t axis;
+	uint32_t tag;
+};
+
+struct npu_scatter_args {
+	const struct npu_tensor *inout, *in, *index;	/* [outer, rows, inner], [outer, count, inner], [count] */
+	enum npu_scatter join;
+	bool skip;				/* index -1 skips the row */
+	uint32_t tag;
+};
+
+struct npu_scatter_elements_args {
+	const struct npu_tensor *inout, *in, *index;
+	uint32_t axis;
+	enum npu_scatter join;
+	uint32_t tag;
+};
+
+struct npu_attention_args {
+	const struct npu_tensor *out, *q;	/* [T, heads, DV], [T, heads, D] */
+	const struct npu_tensor *k, *v;		/* [blocks, block size, kv_heads, D], the same with DV */
+	const struct npu_tensor *mask, *positions, *q_start, *kv_len, *block_table, *sinks, *k_scale, *v_scale;	/* (o) */
+	struct npu_len batch;
+	float scale;
+	bool causal;
+	uint32_t window;
+	float soft_cap;
+	uint32_t tag;
+};
+
+struct npu_rope_args {
+	const struct npu_tensor *out, *in, *positions;	/* [T, heads, D] twice, [T] */
+	const struct npu_tensor *factors, *cos_table, *sin_table;	/* (o) */
+	uint32_t dims;
+	enum npu_rope pairing;
+	float base;
+	float pos_scale, mscale;		/* 0 means 1 */
+	uint32_t tag;
+};
+
+struct npu_dyn_quant_args {
+	const struct npu_tensor *out, *scale;
+	const struct npu_tensor *zero;		/* u8 per tensor only */
+	const struct npu_tensor *in;
+	uint32_t group;				/* 0: per tensor */
+	uint32_t tag;
+};
+
+struct npu_color_args {
+	const struct npu_tensor *out, *in;
+	const struct npu_tensor *chroma;	/* NV12 only */
+	const struct npu_tensor *matrix;	/* [18] */
+	enum npu_color format;
+	uint32_t tag;
+};
+
+struct npu_marker_args {
+	uint32_t value;
+	uint32_t tag;
+};
+
+struct npu_timestamp_args {
+	const struct npu_tensor *out;
+	uint32_t tag;
+};
+
+struct npu_load_scalar_args {
+	const struct npu_tensor *in;
+	uint32_t index, min, max;
+	uint32_t tag;
+};
+
+/* Operators and their opcodes: X(name, OPCODE). conv_transpose takes struct npu_conv_args; the others struct npu_<name>_args. */
+#define NPU_EMITTERS(X)										\
+	X(conv, CONV) X(conv_transpose, CONV_TRANSPOSE) X(matmul, MATMUL) X(unary, EWISE1)	\
+	X(binary, EWISE2) X(select, SELECT) X(reduce, REDUCE) X(arg_reduce, ARG_REDUCE)		\
+	X(topk, TOPK) X(cumsum, CUMSUM) X(softmax, SOFTMAX) X(norm, NORM) X(pool, POOL)		\
+	X(resize, RESIZE) X(crop_resize, CROP_RESIZE) X(copy, COPY) X(fill, FILL) X(pad, PAD)	\
+	X(iota, IOTA) X(gather, GATHER) X(gather_elements, GATHER_ELEMENTS)			\
+	X(scatter, SCATTER) X(scatter_elements, SCATTER_ELEMENTS) X(attention, ATTENTION)	\
+	X(rope, ROPE) X(dyn_quant, DYN_QUANT) X(color, COLOR) X(marker, MARKER)			\
+	X(timestamp, TIMESTAMP) X(load_scalar, LOAD_SCALAR)
+
+#define npu_conv_transpose_args npu_conv_args
+#define X(name, op) int npu_emit_##name(struct npu_stream_builder *b, const struct npu_##name##_args *args);
+NPU_EMITTERS(X)
+#undef X
+
+/**
+ * npu_supports - whether the architecture can run an operator
+ * @args: the struct of arguments of the opcode's npu_emit_<operator>()
+ * @why: NULL, or where the reason goes
+ *
+ * The same check as emitting it, without a builder: pure, no allocation, about a microsecond. Lengths must be constant; those that vary
+ * are asked about with npu_stream_dry_run(). Returns true or false.
+ */
+bool npu_supports(enum npu_opcode opcode, const void *args, char *why, size_t size);
+
+/** npu_stream_dry_run - from now on check what is emitted but append nothing (or append again, with false) */
+void npu_stream_dry_run(struct npu_stream_builder *b, bool on);
+
 /* ---- weights ----------------------------------------------------------------------------------------------- */
 
 /*

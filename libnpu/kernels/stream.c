@@ -7,14 +7,6 @@
 #include <string.h>
 #include "kernels/stream.h"
 
-struct npu_stream_builder {
-	struct npu_stream_header header;	/* copied to the front by finish */
-	npu_u8 *data;
-	size_t size, room;			/* size counts the header */
-	bool finished;
-	struct npu_isa_error err;
-};
-
 int npu_stream_refuse(struct npu_stream_builder *b, int err, const char *fmt, ...)
 {
 	va_list ap;
@@ -124,6 +116,8 @@ static int stream_append(struct npu_stream_builder *b, const struct npu_code *c)
 
 	if (npu_insn_verify(c->words, words, &b->header, NULL, 0, 0, &insn, &b->err) || check_region_numbers(b, &insn))
 		return -EINVAL;
+	if (b->dry_run)
+		return 0;
 	ret = stream_reserve(b, words * 4);
 	if (ret)
 		return ret;
@@ -184,6 +178,11 @@ int npu_stream_emit_tensors(struct npu_stream_builder *b, enum npu_opcode opcode
 	return stream_append(b, &c);
 }
 
+void npu_stream_dry_run(struct npu_stream_builder *b, bool on)
+{
+	b->dry_run = on;
+}
+
 unsigned int npu_stream_num_insns(const struct npu_stream_builder *b)
 {
 	return b->header.num_insns;
@@ -199,6 +198,7 @@ int npu_stream_finish(struct npu_stream_builder *b, const void **data, size_t *s
 	struct npu_code c;
 	int ret;
 
+	b->dry_run = false;
 	if (!b->finished) {
 		b->err.text[0] = '\0';
 		npu_code_open(&c, NPU_OP_END, 0, &b->err);

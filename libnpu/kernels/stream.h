@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of libnpu/kernels: encoding of one instruction. */
+/* Inside of libnpu/kernels: the builder, and encoding of one instruction. */
 #ifndef NPU_KERNELS_STREAM_H
 #define NPU_KERNELS_STREAM_H
 
 #include "npu_kernels.h"
+
+struct npu_stream_builder {
+	struct npu_stream_header header;	/* copied to the front by finish */
+	npu_u8 *data;
+	size_t size, room;			/* size counts the header */
+	bool finished;
+	bool dry_run;				/* check only; then data may be NULL */
+	struct npu_isa_error err;
+};
 
 /* An instruction in the making; words are complete after npu_code_close(). */
 struct npu_code {
