@@ -100,24 +100,32 @@ static void append_one(struct npu_iter *it)
 		it->op[i].stride[0] = 0;
 }
 
-static void cut(struct npu_iter *it, npu_u32 block)
+void npu_iter_cut(struct npu_iter *it, npu_u32 rows, npu_u32 cols)
 {
-	npu_u64 rows = it->dim[it->rank - 2], cols = it->dim[it->rank - 1], n;
+	npu_u64 all_rows = it->dim[it->rank - 2], all_cols = it->dim[it->rank - 1];
 	unsigned int d;
 
-	it->cols = cols < block ? (npu_u32)cols : block;
-	n = cols <= block && it->cols ? block / it->cols : 1;
-	it->rows = (npu_u32)(n < rows ? n : rows);
-	it->row_tiles = it->rows ? (rows + it->rows - 1) / it->rows : 0;
-	it->col_tiles = it->cols ? (cols + it->cols - 1) / it->cols : 0;
+	it->rows = all_rows < rows ? (npu_u32)all_rows : rows;
+	it->cols = all_cols < cols ? (npu_u32)all_cols : cols;
+	it->row_tiles = it->rows ? (all_rows + it->rows - 1) / it->rows : 0;
+	it->col_tiles = it->cols ? (all_cols + it->cols - 1) / it->cols : 0;
 	it->num_tiles = it->row_tiles * it->col_tiles;
 	for (d = 0; d + 2 < it->rank; d++)
 		it->num_tiles *= it->dim[d];
 }
 
+void npu_iter_move_dim(struct npu_iter *it, unsigned int d, unsigned int to)
+{
+	for (; d < to; d++)
+		swap_dims(it, d, d + 1);
+	for (; d > to; d--)
+		swap_dims(it, d, d - 1);
+}
+
 void npu_iter_finish(struct npu_iter *it, npu_u32 block)
 {
 	unsigned int i, j, d;
+	npu_u64 cols;
 
 	for (d = it->rank; d-- > 0;)
 		if (it->dim[d] == 1)
@@ -134,7 +142,8 @@ void npu_iter_finish(struct npu_iter *it, npu_u32 block)
 	}
 	while (it->rank < 2)
 		append_one(it);
-	cut(it, block);
+	cols = it->dim[it->rank - 1];
+	npu_iter_cut(it, cols && cols < block ? (npu_u32)(block / cols) : 1, block);
 }
 
 void npu_iter_tile(const struct npu_iter *it, npu_u64 index, struct npu_tile *tile)

@@ -54,6 +54,12 @@ unsigned int npu_iter_add_vector(struct npu_iter *it, const struct npu_operand *
 /* Order and merge dimensions, and cut into tiles of at most @block elements. */
 void npu_iter_finish(struct npu_iter *it, npu_u32 block);
 
+/* Cut anew: tiles of @rows x @cols of the last two dimensions, where those are as long. */
+void npu_iter_cut(struct npu_iter *it, npu_u32 rows, npu_u32 cols);
+
+/* Move dimension @d to place @to, the ones between move up or down by one. */
+void npu_iter_move_dim(struct npu_iter *it, unsigned int d, unsigned int to);
+
 /* Tile @index of it->num_tiles. */
 void npu_iter_tile(const struct npu_iter *it, npu_u64 index, struct npu_tile *tile);
 

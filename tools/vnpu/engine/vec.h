@@ -59,13 +59,13 @@ struct npu_vec {
 	void (*scale)(float *v, size_t n, float c);			/* v * c */
 	void (*div)(float *v, size_t n, float c);			/* v / c */
 	void (*exp2_scaled)(float *v, size_t n, float sub, float mul);	/* exp2((v - sub) * mul) */
-	/* v = fma(b - v, f, v) */
-	void (*lerp)(float *v, const float *b, size_t n, float f);
+	/* v = fma(b - a, f, a) */
+	void (*lerp)(float *v, const float *a, const float *b, size_t n, float f);
 	/* acc = fma(x, c, acc) */
 	void (*axpy)(float *acc, const float *x, size_t n, float c);
 	/* v = v * g, or fma(v, g, b) */
 	void (*affine)(float *v, const float *g, const float *b, size_t n);
-	/* v[r][c] = a[r] op b[c]-like products are composed from the above; this one is per-column: v = exp2((v - sub) * mul) */
+	/* v[i] = exp2((v[i] - sub[i]) * mul) */
 	void (*exp2_scaled_cols)(float *v, const float *sub, size_t n, float mul);
 	/* dst[c][r] = src[r][c] of 1-, 2-, 4- or 8-byte elements; strides in bytes, columns dense on both sides */
 	void (*transpose)(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row, npu_u32 rows, npu_u32 cols,

@@ -245,12 +245,12 @@ static void vec_exp2_scaled_cols(float *restrict v, const float *restrict sub, s
 		v[i] = npu_exp2_f32((v[i] - sub[i]) * mul);
 }
 
-static void vec_lerp(float *restrict v, const float *restrict b, size_t n, float f)
+static void vec_lerp(float *restrict v, const float *a, const float *b, size_t n, float f)
 {
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		v[i] = npu_fma_f32(b[i] - v[i], f, v[i]);
+		v[i] = npu_fma_f32(b[i] - a[i], f, a[i]);
 }
 
 static void vec_axpy(float *restrict acc, const float *restrict x, size_t n, float c)

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+/*
+ * COPY: moves bytes where type and quantization stay, else converts by blocks. When the inner dimension of the two
+ * sides is not the same, tiles are transposed in the cache, so that both sides are touched along their lines.
+ */
+#include "iter.h"
+
+#define ROW_BYTES	65536u	/* of a tile of plain rows */
+#define TILE		4096u	/* elements of a transposed tile, 16 KiB as f32 */
+#define SIDE		64u
+
+struct copy {
+	struct npu_iter it;
+	const struct npu_vec *vec;
+	bool as_int;
+};
+
+/* n elements of size bytes, one step after the other. */
+static void copy_line(char *dst, npu_s64 dst_step, const char *src, npu_s64 src_step, size_t n, npu_u32 size)
+{
+	size_t i;
+
+	switch (size) {
+#define LINE(bytes)										\
+	case bytes:										\
+		for (i = 0; i < n; i++)								\
+			memcpy(dst + (npu_s64)i * dst_step, src + (npu_s64)i * src_step, bytes);	\
+		return
+	LINE(1);
+	LINE(2);
+	LINE(4);
+	LINE(8);
+#undef LINE
+	}
+}
+
+static void copy_rows(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+{
+	const struct copy *w = arg;
+	npu_u32 size = w->it.op[0].elem.size, r;
+	struct npu_tile t;
+
+	for (; begin < end; begin++) {
+		const struct npu_patch *d = &t.patch[0], *s = &t.patch[1];
+
+		npu_iter_tile(&w->it, begin, &t);
+		for (r = 0; r < d->rows; r++) {
+			char *dp = d->p + (npu_s64)r * d->row, *sp = s->p + (npu_s64)r * s->row;
+
+			if (d->col == size && s->col == size)
+				memcpy(dp, sp, (size_t)d->cols * size);
+			else
+				copy_line(dp, d->col, sp, s->col, d->cols, size);
+		}
+	}
+}
+
+/* Rows of a tile are dense in the input, its columns in the output. */
+static void copy_transposed(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+{
+	const struct copy *w = arg;
+	npu_u32 size = w->it.op[0].elem.size;
+	struct npu_tile t;
+
+	for (; begin < end; begin++) {
+		npu_iter_tile(&w->it, begin, &t);
+		w->vec->transpose(t.patch[0].p, t.patch[0].row, t.patch[1].p, t.patch[1].col, t.patch[0].cols,
+				  t.patch[0].rows, size);
+	}
+}
+
+static void convert_transposed(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+{
+	const struct copy *w = arg;
+	float in[TILE], out[TILE];
+	struct npu_patch s;
+	struct npu_tile t;
+
+	for (; begin < end; begin++) {
+		npu_iter_tile(&w->it, begin, &t);
+		s = (struct npu_patch){
+			.p = t.patch[1].p, .row = t.patch[1].col, .col = t.patch[1].row,
+			.rows = t.patch[1].cols, .cols = t.patch[1].rows,
+		};
+		w->vec->load(in, &w->it.op[1].elem, &s);
+		w->vec->transpose((char *)out, (npu_s64)s.rows * 4, (const char *)in, (npu_s64)s.cols * 4, s.rows,
+				  s.cols, 4);
+		w->vec->store(out, &w->it.op[0].elem, &t.patch[0]);
+	}
+}
+
+static void convert(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+{
+	const struct copy *w = arg;
+	union {
+		float f[NPU_BLOCK];
+		npu_s64 i[NPU_BLOCK];
+	} v;
+	struct npu_tile t;
+
+	for (; begin < end; begin++) {
+		npu_iter_tile(&w->it, begin, &t);
+		if (w->as_int) {
+			w->vec->load_int(v.i, &w->it.op[1].elem, &t.patch[1]);
+			w->vec->store_int(v.i, &w->it.op[0].elem, &t.patch[0]);
+		} else {
+			w->vec->load(v.f, &w->it.op[1].elem, &t.patch[1]);
+			w->vec->store(v.f, &w->it.op[0].elem, &t.patch[0]);
+		}
+	}
+}
+
+/* Bits are moved when nothing would change them. i64, bool and floats have no quantization. */
+static bool same_code(const struct npu_elem *a, const struct npu_elem *b)
+{
+	return a->dtype == b->dtype && a->scale == b->scale && (a->scale == 0.0f || a->zero == b->zero);
+}
+
+/*
+ * The dimension along which the input is dense, put beside the output's inner one; false when that is the inner one itself, or
+ * there is none.
+ */
+static bool find_transpose(struct npu_iter *it)
+{
+	const struct npu_iter_operand *out = &it->op[0], *in = &it->op[1];
+	unsigned int last = it->rank - 1, d;
+
+	if (out->stride[last] != out->elem.size || in->stride[last] == in->elem.size)
+		return false;
+	for (d = 0; d < last; d++) {
+		if (in->stride[d] == in->elem.size && it->dim[d] > 1) {
+			npu_iter_move_dim(it, d, last - 1);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Near squares; a short side leaves more of the tile to the other. */
+static void cut_transpose(struct npu_iter *it)
+{
+	npu_u64 rows = it->dim[it->rank - 2], cols = it->dim[it->rank - 1];
+	npu_u32 c = cols < SIDE ? (npu_u32)cols : SIDE, r = TILE / c;
+
+	if (rows < SIDE)
+		c = TILE / (npu_u32)rows;
+	npu_iter_cut(it, r, c);
+}
+
+int npu_op_copy(struct npu_exec *x)
+{
+	struct copy w = { .vec = npu_vec_get(x->simd) };
+	struct npu_iter *it = &w.it;
+	const struct npu_elem *out = &it->op[0].elem, *in = &it->op[1].elem;
+	bool raw, dense;
+
+	npu_iter_begin(it, &x->operand[NPU_COPY_OUT]);
+	npu_iter_add(it, &x->operand[NPU_COPY_OUT], x->ptr[NPU_COPY_OUT]);
+	npu_iter_add(it, &x->operand[NPU_COPY_IN], x->ptr[NPU_COPY_IN]);
+	npu_iter_finish(it, NPU_BLOCK);
+	raw = same_code(out, in);
+	w.as_int = npu_elem_plain_int(out) && npu_elem_plain_int(in);
+	if ((raw || !w.as_int) && find_transpose(it)) {
+		cut_transpose(it);
+		npu_exec_path(x, NPU_PATH_COPY_TRANSPOSE);
+		return npu_exec_parallel(x, it->num_tiles, it->rows * (double)it->cols * (raw ? 0.3 : 0.5),
+					 raw ? copy_transposed : convert_transposed, &w);
+	}
+	dense = it->op[0].stride[it->rank - 1] == out->size && it->op[1].stride[it->rank - 1] == in->size;
+	if (raw) {
+		npu_u64 row = it->dim[it->rank - 1] * out->size;
+
+		npu_iter_cut(it, row < ROW_BYTES ? ROW_BYTES / (npu_u32)row : 1, ROW_BYTES / out->size);
+		npu_exec_path(x, dense ? NPU_PATH_COPY_ROWS : NPU_PATH_COPY_GENERIC);
+		return npu_exec_parallel(x, it->num_tiles,
+					 (double)it->rows * it->cols * (dense ? 0.1 * out->size : 0.7), copy_rows, &w);
+	}
+	npu_exec_path(x, dense ? NPU_PATH_COPY_CAST : NPU_PATH_COPY_GENERIC);
+	return npu_exec_parallel(x, it->num_tiles, (double)it->rows * it->cols * (dense ? 0.3 : 1), convert, &w);
+}

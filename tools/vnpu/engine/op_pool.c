@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+/* POOL: a tile of output pixels and channels takes one window element after the other. */
+#include "iter.h"
+
+struct pool {
+	const struct npu_vec *vec;
+	const struct npu_operand *out, *in;
+	struct npu_elem oe, ie;
+	char *op;
+	const char *ip;
+	bool avg, include_pad;
+	npu_s64 kernel[2], stride[2], dil[2], pad[2], pad_end[2];	/* h, w */
+	npu_u32 cols, pixels;		/* channels and output columns in a tile */
+	npu_u64 col_tiles, pixel_tiles;
+};
+
+/* The part of [o, o + n) whose tap k lies inside of [0, size): its first and its end, relative to o. */
+static void taps_inside(const struct pool *w, int axis, npu_s64 k, npu_s64 o, npu_u32 n, npu_s64 size, npu_u32 *first,
+			npu_u32 *end)
+{
+	npu_s64 at = o * w->stride[axis] - w->pad[axis] + k * w->dil[axis], s = w->stride[axis];
+	npu_s64 a = at < 0 ? (-at + s - 1) / s : 0, b = size > at ? (size - at + s - 1) / s : 0;
+
+	*first = (npu_u32)(a < n ? a : n);
+	*end = (npu_u32)(b < n ? b : n);
+	if (*end < *first)
+		*end = *first;
+}
+
+/* Taps of output coordinate @o that count for the average. */
+static npu_s64 taps_counted(const struct pool *w, int axis, npu_s64 o, npu_s64 size)
+{
+	npu_s64 lo = w->include_pad ? -w->pad[axis] : 0, hi = w->include_pad ? size + w->pad_end[axis] : size;
+	npu_s64 at = o * w->stride[axis] - w->pad[axis], d = w->dil[axis];
+	npu_s64 a = at < lo ? (lo - at + d - 1) / d : 0, b = hi > at ? (hi - at + d - 1) / d : 0;
+
+	b = b < w->kernel[axis] ? b : w->kernel[axis];
+	return b > a ? b - a : 0;
+}
+
+static void divide(const struct pool *w, float *acc, npu_s64 oh, npu_s64 ow, npu_u32 pixels, npu_u32 cols)
+{
+	npu_s64 h = taps_counted(w, 0, oh, w->in->dim[1]);
+	npu_u32 i, j;
+
+	for (i = 0; i < pixels; i = j) {
+		npu_s64 n = taps_counted(w, 1, ow + i, w->in->dim[2]) * h;
+
+		for (j = i + 1; j < pixels && taps_counted(w, 1, ow + j, w->in->dim[2]) * h == n; j++)
+			;
+		if (n)
+			w->vec->div(acc + (size_t)i * cols, (size_t)(j - i) * cols, (float)n);
+	}
+}
+
+/* Output pixels [ow, ow + pixels) of row oh, channels [c, c + cols). */
+static void pool_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n, npu_s64 oh, npu_s64 ow, npu_u64 c,
+		      npu_u32 pixels, npu_u32 cols)
+{
+	const npu_s64 *is = w->in->stride, *os = w->out->stride;
+	float acc[NPU_BLOCK], v[NPU_BLOCK], start = w->avg ? 0.0f : -__builtin_inff();
+	enum npu_fold_kind kind = w->avg ? NPU_FOLD_SUM : NPU_FOLD_MAX;
+	npu_s64 kh, kw, ih;
+	size_t i;
+
+	for (i = 0; i < (size_t)pixels * cols; i++)
+		acc[i] = start;
+	for (kh = 0; kh < w->kernel[0]; kh++) {
+		ih = oh * w->stride[0] - w->pad[0] + kh * w->dil[0];
+		if (ih < 0 || ih >= w->in->dim[1])
+			continue;
+		if (npu_exec_stopped(x))	/* a global window may be long */
+			return;
+		for (kw = 0; kw < w->kernel[1]; kw++) {
+			npu_u32 a, b;
+			struct npu_patch p;
+			npu_s64 iw;
+
+			taps_inside(w, 1, kw, ow, pixels, w->in->dim[2], &a, &b);
+			if (a == b)
+				continue;
+			iw = (ow + a) * w->stride[1] - w->pad[1] + kw * w->dil[1];
+			p = (struct npu_patch){
+				.p = (char *)w->ip + (npu_s64)n * is[0] + ih * is[1] + iw * is[2] + (npu_s64)c * is[3],
+				.row = is[2] * w->stride[1], .col = is[3], .rows = b - a, .cols = cols,
+			};
+			w->vec->load(v, &w->ie, &p);
+			w->vec->fold(acc + (size_t)a * cols, v, (size_t)(b - a) * cols, kind);
+		}
+	}
+	if (w->avg)
+		divide(w, acc, oh, ow, pixels, cols);
+	w->vec->store(acc, &w->oe, &(struct npu_patch){
+		.p = w->op + (npu_s64)n * os[0] + oh * os[1] + ow * os[2] + (npu_s64)c * os[3],
+		.row = os[2], .col = os[3], .rows = pixels, .cols = cols,
+	});
+}
+
+static void pool_chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+{
+	const struct pool *w = arg;
+
+	for (; begin < end; begin++) {
+		npu_u64 ct = begin % w->col_tiles, rest = begin / w->col_tiles, c = ct * w->cols;
+		npu_u64 ow = rest % w->pixel_tiles * w->pixels, row = rest / w->pixel_tiles;
+		npu_u64 left_c = w->out->dim[3] - c, left_w = w->out->dim[2] - ow;
+
+		pool_tile(x, w, row / w->out->dim[1], (npu_s64)(row % w->out->dim[1]), (npu_s64)ow, c,
+			  left_w < w->pixels ? (npu_u32)left_w : w->pixels, left_c < w->cols ? (npu_u32)left_c : w->cols);
+	}
+}
+
+int npu_op_pool(struct npu_exec *x)
+{
+	const npu_u32 *p = x->param;
+	struct pool w = {
+		.vec = npu_vec_get(x->simd),
+		.out = &x->operand[NPU_POOL_OUT], .in = &x->operand[NPU_POOL_IN],
+		.oe = npu_elem_of(&x->operand[NPU_POOL_OUT]), .ie = npu_elem_of(&x->operand[NPU_POOL_IN]),
+		.op = x->ptr[NPU_POOL_OUT], .ip = x->ptr[NPU_POOL_IN],
+		.avg = p[NPU_POOL_P_KIND] == NPU_POOL_AVG, .include_pad = p[NPU_POOL_P_INCLUDE_PAD],
+		.kernel = { p[NPU_POOL_P_KERNEL_H], p[NPU_POOL_P_KERNEL_W] },
+		.stride = { p[NPU_POOL_P_STRIDE_H], p[NPU_POOL_P_STRIDE_W] },
+		.dil = { p[NPU_POOL_P_DIL_H], p[NPU_POOL_P_DIL_W] },
+		.pad = { p[NPU_POOL_P_PAD_TOP], p[NPU_POOL_P_PAD_LEFT] },
+		.pad_end = { p[NPU_POOL_P_PAD_BOTTOM], p[NPU_POOL_P_PAD_RIGHT] },
+	};
+	double taps = (double)w.kernel[0] * (double)w.kernel[1];
+
+	w.cols = w.out->dim[3] < NPU_BLOCK ? w.out->dim[3] : NPU_BLOCK;
+	w.pixels = NPU_BLOCK / w.cols < w.out->dim[2] ? NPU_BLOCK / w.cols : w.out->dim[2];
+	w.col_tiles = (w.out->dim[3] + w.cols - 1) / w.cols;
+	w.pixel_tiles = (w.out->dim[2] + w.pixels - 1) / w.pixels;
+	npu_exec_path(x, w.in->stride[3] == w.ie.size ? NPU_PATH_POOL_FAST : NPU_PATH_POOL_GENERIC);
+	return npu_exec_parallel(x, (npu_u64)w.out->dim[0] * w.out->dim[1] * w.pixel_tiles * w.col_tiles,
+				 60 + taps * w.cols * w.pixels * 0.2, pool_chunk, &w);
+}
