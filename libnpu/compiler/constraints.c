@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the compiler does with every operator: the table behind the lowering, the support query and the generated list. An
+ * operator without a row here is refused by name.
+ */
+#include <string.h>
+
+#include "compiler/lower.h"
+
+#define IMAGE	NPU_OL_IMAGE
+#define ANY	NPU_OL_ANY
+#define NATURAL	NPU_OL_NATURAL
+#define VIEW	NPU_OL_VIEW
+
+/* ROW(op, lowering, memory order, retypes, stays f32, instructions, limits) */
+#define ROW(name, fn, order, re, wd, text, lim)	\
+	[NPU_GOP_##name] = { NPU_GOP_##name, fn, order, re, wd, text, lim }
+/* Gone after optimization. */
+#define GONE(name, text)	ROW(name, NULL, ANY, false, false, text, "")
+#define REFUSED(name, why)	ROW(name, NULL, ANY, false, false, "", why)
+
+#define FLOATS	"float types"
+#define WINDOW	"1-D and 2-D; stride and dilation up to 4096, padding 0 to 65535"
+
+static const struct npu_op_rule rules[NPU_GOP_COUNT] = {
+	ROW(Conv, npu_lower_conv, IMAGE, true, false, "conv", FLOATS "; " WINDOW),
+	ROW(ConvTranspose, npu_lower_conv_transpose, IMAGE, true, false, "conv_transpose",
+	    FLOATS "; constant weight; " WINDOW),
+	ROW(MaxPool, npu_lower_pool, IMAGE, true, false, "pool", "no Indices output; " WINDOW),
+	ROW(AveragePool, npu_lower_pool, IMAGE, true, false, "pool", WINDOW),
+	REFUSED(LpPool, "the device has max and average pooling only"),
+	ROW(GlobalAveragePool, npu_lower_global_pool, IMAGE, true, false, "pool", "rank 3 and 4"),
+	ROW(GlobalMaxPool, npu_lower_global_pool, IMAGE, true, false, "pool", "rank 3 and 4"),
+	ROW(MatMul, npu_lower_matmul, NATURAL, true, false, "matmul", FLOATS "; rank up to 5 after merging"),
+	GONE(Gemm, "matmul"),
+	GONE(Relu, "conv, matmul or ewise1"), GONE(Clip, "conv, matmul, ewise1 or ewise2"),
+	GONE(LeakyRelu, "conv, matmul or ewise1"), GONE(PRelu, "conv, matmul or ewise1"),
+	GONE(Sigmoid, "conv, matmul or ewise1"), GONE(Tanh, "conv, matmul or ewise1"),
+	GONE(HardSigmoid, "conv, matmul or ewise1"), GONE(HardSwish, "conv, matmul or ewise1"),
+	GONE(Gelu, "conv, matmul or ewise1"), GONE(Elu, "conv, matmul or ewise1"),
+	GONE(Selu, "conv, matmul or ewise1"), GONE(Celu, "ewise1"), GONE(Softplus, "conv, matmul or ewise1"),
+	GONE(Softsign, "ewise1"), GONE(Mish, "conv, matmul or ewise1"), GONE(Swish, "conv, matmul or ewise1"),
+	GONE(ThresholdedRelu, "ewise2, select"),
+	ROW(Activation, npu_lower_activation, ANY, true, false, "ewise1", ""),
+	ROW(Abs, npu_lower_unary, ANY, true, false, "ewise1", ""),
+	ROW(Neg, npu_lower_unary, ANY, true, false, "ewise1", ""),
+	ROW(Exp, npu_lower_unary, ANY, true, true, "ewise1", FLOATS),
+	ROW(Log, npu_lower_unary, ANY, true, true, "ewise1", FLOATS),
+	ROW(Sqrt, npu_lower_unary, ANY, true, true, "ewise1", FLOATS),
+	ROW(Reciprocal, npu_lower_unary, ANY, true, true, "ewise1", FLOATS),
+	ROW(Floor, npu_lower_unary, ANY, true, false, "ewise1", FLOATS),
+	ROW(Ceil, npu_lower_unary, ANY, true, false, "ewise1", FLOATS),
+	ROW(Round, npu_lower_unary, ANY, true, false, "ewise1", FLOATS),
+	ROW(Sign, npu_lower_unary, ANY, true, false, "ewise1", ""),
+	ROW(Erf, npu_lower_unary, ANY, true, false, "ewise1", FLOATS),
+	ROW(Sin, npu_lower_unary, ANY, true, false, "ewise1", FLOATS),
+	ROW(Cos, npu_lower_unary, ANY, true, false, "ewise1", FLOATS),
+	ROW(Tan, npu_lower_unary, ANY, true, true, "ewise1", FLOATS),
+	ROW(Asin, npu_lower_unary, ANY, true, false, "ewise1", FLOATS),
+	ROW(Acos, npu_lower_unary, ANY, true, false, "ewise1", FLOATS),
+	ROW(Atan, npu_lower_unary, ANY, true, false, "ewise1", FLOATS),
+	ROW(Sinh, npu_lower_unary, ANY, true, true, "ewise1", FLOATS),
+	ROW(Cosh, npu_lower_unary, ANY, true, true, "ewise1", FLOATS),
+	ROW(Asinh, npu_lower_unary, ANY, true, false, "ewise1", FLOATS),
+	ROW(Acosh, npu_lower_unary, ANY, true, false, "ewise1", FLOATS),
+	ROW(Atanh, npu_lower_unary, ANY, true, false, "ewise1", FLOATS),
+	ROW(Identity, npu_lower_unary, VIEW, false, false, "view", ""),
+	ROW(Add, npu_lower_binary, ANY, true, false, "ewise2", ""),
+	ROW(Sub, npu_lower_binary, ANY, true, false, "ewise2", ""),
+	ROW(Mul, npu_lower_binary, ANY, true, false, "ewise2", ""),
+	ROW(Div, npu_lower_binary, ANY, true, false, "ewise2", ""),
+	ROW(Pow, npu_lower_binary, ANY, true, true, "ewise2", ""),
+	ROW(Mod, npu_lower_binary, ANY, true, false, "ewise2", ""),
+	ROW(Max, npu_lower_binary, ANY, true, false, "ewise2", ""),
+	ROW(Min, npu_lower_binary, ANY, true, false, "ewise2", ""),
+	GONE(Sum, "ewise2"), GONE(Mean, "ewise2"),
+	ROW(Equal, npu_lower_binary, ANY, false, false, "ewise2", ""),
+	ROW(Less, npu_lower_binary, ANY, false, false, "ewise2", ""),
+	ROW(LessOrEqual, npu_lower_binary, ANY, false, false, "ewise2", ""),
+	ROW(Greater, npu_lower_binary, ANY, false, false, "ewise2", ""),
+	ROW(GreaterOrEqual, npu_lower_binary, ANY, false, false, "ewise2", ""),
+	ROW(And, npu_lower_binary, ANY, false, false, "ewise2", ""),
+	ROW(Or, npu_lower_binary, ANY, false, false, "ewise2", ""),
+	ROW(Xor, npu_lower_binary, ANY, false, false, "ewise2", ""),
+	ROW(Not, npu_lower_unary, ANY, false, false, "ewise1", ""),
+	ROW(IsNaN, npu_lower_unary, ANY, false, false, "ewise1", ""),
+	ROW(IsInf, npu_lower_unary, ANY, false, false, "ewise1", "both signs"),
+	ROW(Where, npu_lower_where, ANY, true, false, "select", ""),
+	ROW(Cast, npu_lower_cast, ANY, true, false, "copy or view", "types of the device"),
+	ROW(CastLike, npu_lower_cast, ANY, true, false, "copy or view", "types of the device"),
+	ROW(ReduceMean, npu_lower_reduce, ANY, true, true, "reduce", ""),
+	ROW(ReduceSum, npu_lower_reduce, ANY, true, true, "reduce", ""),
+	ROW(ReduceMax, npu_lower_reduce, ANY, true, false, "reduce", ""),
+	ROW(ReduceMin, npu_lower_reduce, ANY, true, false, "reduce", ""),
+	ROW(ReduceProd, npu_lower_reduce, ANY, true, true, "reduce", ""),
+	ROW(ReduceL1, npu_lower_reduce, ANY, true, true, "reduce", ""),
+	ROW(ReduceL2, npu_lower_reduce, ANY, true, true, "reduce", FLOATS),
+	ROW(ReduceSumSquare, npu_lower_reduce, ANY, true, true, "reduce", ""),
+	ROW(ReduceLogSum, npu_lower_reduce, ANY, true, true, "reduce", FLOATS),
+	ROW(ReduceLogSumExp, npu_lower_reduce, ANY, true, true, "reduce", FLOATS),
+	ROW(ArgMax, npu_lower_arg, NATURAL, false, false, "arg_reduce", ""),
+	ROW(ArgMin, npu_lower_arg, NATURAL, false, false, "arg_reduce", ""),
+	ROW(TopK, npu_lower_topk, NATURAL, false, false, "topk", "constant k"),
+	ROW(CumSum, npu_lower_cumsum, NATURAL, true, true, "cumsum", "constant axis"),
+	ROW(Softmax, npu_lower_softmax, ANY, true, false, "softmax", FLOATS),
+	ROW(LogSoftmax, npu_lower_softmax, ANY, true, false, "softmax", FLOATS),
+	GONE(BatchNormalization, "conv, matmul, ewise1 or ewise2"),
+	ROW(InstanceNormalization, npu_lower_instance_norm, ANY, true, false, "norm, ewise2", FLOATS),
+	ROW(LayerNormalization, npu_lower_norm, NATURAL, true, false, "norm", FLOATS "; first output only"),
+	ROW(RMSNormalization, npu_lower_norm, NATURAL, true, false, "norm", FLOATS),
+	ROW(GroupNormalization, npu_lower_instance_norm, NATURAL, true, false, "norm, ewise2",
+	    FLOATS "; scale per channel (opset 21)"),
+	ROW(LpNormalization, npu_lower_lp_norm, ANY, true, false, "reduce, ewise2", FLOATS "; p 1 and 2"),
+	ROW(LRN, npu_lower_lrn, NATURAL, true, false, "ewise1, pool, ewise2", FLOATS),
+	ROW(Reshape, npu_lower_reshape, VIEW, false, false, "view or copy", ""),
+	GONE(Flatten, "view or copy"), GONE(Squeeze, "view"), GONE(Unsqueeze, "view"),
+	ROW(Transpose, npu_lower_transpose, VIEW, false, false, "view", ""),
+	ROW(Concat, npu_lower_concat, ANY, true, false, "view or copy", ""),
+	GONE(Split, "view"),
+	ROW(Slice, npu_lower_slice, VIEW, false, false, "view or gather", "negative steps along one dimension"),
+	ROW(Pad, npu_lower_pad, ANY, false, false, "fill or pad", "constant pads; constant, reflect, edge, wrap"),
+	ROW(Expand, npu_lower_expand, VIEW, false, false, "view", ""),
+	ROW(Tile, npu_lower_tile, ANY, true, false, "copy or view", "constant repeats"),
+	ROW(DepthToSpace, npu_lower_depth_space, IMAGE, true, false, "copy", ""),
+	ROW(SpaceToDepth, npu_lower_depth_space, IMAGE, true, false, "copy", ""),
+	ROW(Resize, npu_lower_resize, IMAGE, true, false, "resize",
+	    "rank 3 and 4, H and W only; nearest, linear, cubic; no antialias, no tf_crop_and_resize"),
+	GONE(Upsample, "resize"),
+	ROW(Gather, npu_lower_gather, NATURAL, true, false, "gather or view", ""),
+	ROW(GatherElements, npu_lower_gather_elements, NATURAL, false, false, "gather_elements", ""),
+	ROW(ScatterElements, npu_lower_scatter_elements, NATURAL, false, false, "copy, scatter_elements", ""),
+	GONE(Shape, "folded"), GONE(Size, "folded"), GONE(Constant, "folded"), GONE(Dropout, "view"),
+	ROW(ConstantOfShape, npu_lower_constant_of_shape, ANY, true, false, "fill or folded", ""),
+	ROW(Range, npu_lower_range, NATURAL, true, false, "iota or folded", "constant start and delta"),
+	REFUSED(Einsum, "write it as MatMul, Transpose and ReduceSum"),
+	REFUSED(NonMaxSuppression, "its result has a length that depends on the data; run it on the host"),
+	REFUSED(NonZero, "its result has a length that depends on the data; run it on the host"),
+	REFUSED(LSTM, "recurrent operators have to be unrolled by the exporter"),
+	REFUSED(GRU, "recurrent operators have to be unrolled by the exporter"),
+};
+
+const struct npu_op_rule *npu_op_rule(enum npu_gop op)
+{
+	if ((unsigned int)op >= NPU_GOP_COUNT || !rules[op].insns)
+		return NULL;
+	return &rules[op];
+}
+
+bool npu_compile_op_support(unsigned int i, struct npu_op_support *support)
+{
+	/* Internal operators and the one that stands for none are not ONNX's. */
+	for (unsigned int op = NPU_GOP_NONE + 1; op < NPU_GOP_COUNT; op++) {
+		const struct npu_gop_info *info = npu_gop_info((enum npu_gop)op);
+		const struct npu_op_rule *r = npu_op_rule((enum npu_gop)op);
+
+		if (!strcmp(info->domain, "npu") || i--)
+			continue;
+		support->op = info->name;
+		support->domain = info->domain;
+		support->supported = r && *r->insns;
+		support->insns = r ? r->insns : "";
+		support->limits = r ? r->limits : "the device has no such operator";
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,594 @@
+// SPDX-License-Identifier: MIT
+/* Lowering: the walk over the graph, and what every operator's lowering uses. */
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compiler/half.h"
+#include "compiler/lower.h"
+#include "compiler/weights.h"
+
+/* Constants up to this many elements stay f32 in an f16 job: they cost nothing and lose nothing. */
+#define SMALL_CONST	16384
+
+enum npu_dtype npu_lower_dtype(const struct npu_lower *l, const struct npu_gtensor *t)
+{
+	switch (t->type) {
+	case NPU_GT_F32:
+		return l->precision == NPU_PRECISION_F16 ? NPU_F16 : NPU_F32;
+	case NPU_GT_F16:
+		return NPU_F16;
+	case NPU_GT_BF16:
+		return NPU_BF16;
+	case NPU_GT_I8:
+		return NPU_I8;
+	case NPU_GT_U8:
+		return NPU_U8;
+	case NPU_GT_I32:
+		return NPU_I32;
+	case NPU_GT_I64:
+		return NPU_I64;
+	case NPU_GT_BOOL:
+		return NPU_BOOL;
+	default:
+		return NPU_NONE;
+	}
+}
+
+static int grow(struct npu_lower *l, void *array, unsigned int count, unsigned int *max, size_t size)
+{
+	void **p = array, *bigger;
+
+	if (count < *max)
+		return 0;
+	bigger = npu_arena_array(l->arena, *max ? *max * 2 : 64, size);
+	if (!bigger)
+		return -ENOMEM;
+	if (*p)
+		memcpy(bigger, *p, count * size);
+	*p = bigger;
+	*max = *max ? *max * 2 : 64;
+	return 0;
+}
+
+/* ---- messages ---------------------------------------------------------------------------------------------- */
+
+int npu_lower_refuse(struct npu_lower *l, const char *attr, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+	int err;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (!l->cur)
+		return npu_diag_add(l->diag, -EOPNOTSUPP, attr, "%s", text);
+	err = npu_diag_node(l->diag, -EOPNOTSUPP, l->cur->node, attr, "%s", text);
+	l->cur->place = NPU_PLACE_REFUSED;
+	l->cur->reason = attr ? npu_arena_printf(l->arena, "%s: %s", attr, text) : npu_arena_strdup(l->arena, text);
+	return l->cur->reason ? err : -ENOMEM;
+}
+
+void npu_lower_note(struct npu_lower *l, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+	char *s;
+
+	if (!l->cur)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (*l->cur->reason && strstr(l->cur->reason, text))
+		return;
+	s = *l->cur->reason ? npu_arena_printf(l->arena, "%s; %s", l->cur->reason, text) :
+			      npu_arena_strdup(l->arena, text);
+	if (s)
+		l->cur->reason = s;
+}
+
+/* ---- buffers ----------------------------------------------------------------------------------------------- */
+
+struct npu_lbuf *npu_lower_buf(struct npu_lower *l, enum npu_lbuf_kind kind, uint64_t size, const char *name)
+{
+	struct npu_lbuf *b = npu_arena_alloc(l->arena, sizeof(*b));
+
+	if (!b || grow(l, &l->bufs, l->num_bufs, &l->max_bufs, sizeof(*l->bufs)))
+		return NULL;
+	b->id = l->num_bufs;
+	b->kind = kind;
+	b->size = size;
+	b->name = name;
+	b->first = INT32_MAX;
+	b->last = -1;
+	l->bufs[l->num_bufs++] = b;
+	return b;
+}
+
+/* A dense buffer of its own for @v, whose dims and type are set. */
+static int view_alloc(struct npu_lower *l, struct npu_lview *v, const int *order, enum npu_lbuf_kind kind,
+		      const char *name)
+{
+	int64_t bytes = npu_lview_bytes(l, v);
+
+	if (bytes > (int64_t)NPU_MAX_EXTENT)
+		return npu_lower_refuse(l, name, "the tensor is larger than the device's address space");
+	if (npu_lview_dense(v, order))
+		return npu_lower_refuse(l, name, "more than two run-time lengths multiply in its strides; fix one of them");
+	v->offset = npu_poly_const(0);
+	v->layout = NPU_LAYOUT_STRIDED;
+	v->buf = npu_lower_buf(l, kind, (uint64_t)bytes, name);
+	return v->buf ? 0 : -ENOMEM;
+}
+
+static void view_of(const struct npu_gtensor *t, enum npu_dtype dtype, struct npu_lview *v)
+{
+	memset(v, 0, sizeof(*v));
+	v->dtype = dtype;
+	v->rank = t->rank;
+	memcpy(v->dim, t->dim, sizeof(v->dim));
+}
+
+int npu_lower_temp(struct npu_lower *l, const struct npu_dim *dim, int rank, enum npu_dtype dtype,
+		   struct npu_lview *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->dtype = dtype;
+	out->rank = rank;
+	memcpy(out->dim, dim, (size_t)rank * sizeof(*dim));
+	return view_alloc(l, out, NULL, NPU_LBUF_SCRATCH, "");
+}
+
+int npu_lower_out_typed(struct npu_lower *l, struct npu_gtensor *t, enum npu_dtype dtype, struct npu_lview *out)
+{
+	/* channels-last: batch, then the spatial dimensions, then channels */
+	static const int cl4[] = { 0, 2, 3, 1 }, cl3[] = { 0, 2, 1 };
+	struct npu_lvalue *val = &l->value[t->id];
+	const int *order = NULL;
+	int err;
+
+	if (val->placed && val->view.dtype == dtype) {
+		val->ready = true;
+		*out = val->view;
+		return 0;
+	}
+	view_of(t, dtype, out);
+	if (val->channels_last)
+		order = t->rank == 4 ? cl4 : t->rank == 3 ? cl3 : NULL;
+	err = view_alloc(l, out, order, NPU_LBUF_SCRATCH, t->name);
+	if (!err && !val->placed) {
+		val->view = *out;
+		val->ready = true;
+	}
+	return err;
+}
+
+int npu_lower_out(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *out)
+{
+	enum npu_dtype dtype = npu_lower_dtype(l, t);
+	const struct npu_op_rule *rule = t->producer ? npu_op_rule(t->producer->op) : NULL;
+
+	if (l->value[t->id].placed)
+		dtype = l->value[t->id].view.dtype;
+	else if (rule && rule->wide && dtype == NPU_F16 && t->type == NPU_GT_F32)
+		dtype = NPU_F32;
+	return npu_lower_out_typed(l, t, dtype, out);
+}
+
+int npu_lower_finish(struct npu_lower *l, struct npu_gtensor *t, const struct npu_lview *out)
+{
+	struct npu_lvalue *val = &l->value[t->id];
+
+	if (!val->placed || npu_lview_same_place(&val->view, out))
+		return 0;
+	val->ready = true;
+	return npu_lower_copy(l, &val->view, out, "its type differs from the place it belongs to");
+}
+
+int npu_lower_alias(struct npu_lower *l, struct npu_gtensor *t, const struct npu_lview *view)
+{
+	struct npu_lvalue *val = &l->value[t->id];
+
+	val->ready = true;
+	if (!val->placed) {
+		val->view = *view;
+		return 0;
+	}
+	if (val->view.buf == view->buf)
+		return 0;	/* the layout pass sent the producer here */
+	return npu_lower_copy(l, &val->view, view, "the data lies elsewhere");
+}
+
+/* ---- constants --------------------------------------------------------------------------------------------- */
+
+static void store_elem(uint8_t *p, enum npu_dtype dtype, const struct npu_gtensor *t, size_t i)
+{
+	int64_t n;
+	float f;
+	uint16_t h;
+
+	switch (dtype) {
+	case NPU_F32:
+		f = (float)npu_gtensor_elem(t, i);
+		memcpy(p, &f, 4);
+		break;
+	case NPU_F16:
+	case NPU_BF16:
+		f = (float)npu_gtensor_elem(t, i);
+		h = dtype == NPU_F16 ? npu_half_from_float(f) : npu_bf16_from_float(f);
+		memcpy(p, &h, 2);
+		break;
+	default:
+		n = npu_gtensor_elem_int(t, i);
+		memcpy(p, &n, npu_dtype_bits(dtype) / 8);
+		break;
+	}
+}
+
+int npu_lower_const(struct npu_lower *l, const struct npu_gtensor *t, enum npu_dtype dtype, struct npu_lview *out)
+{
+	size_t count = (size_t)npu_gtensor_const_elems(t), size = npu_dtype_bits(dtype) / 8;
+	uint64_t offset;
+	uint8_t *p;
+	int err;
+
+	view_of(t, dtype, out);
+	p = npu_weights_reserve(l->weights, count * size);
+	if (!p)
+		return -ENOMEM;
+	if (dtype == NPU_F32 && t->type == NPU_GT_F32)
+		memcpy(p, t->data, count * size);
+	else
+		for (size_t i = 0; i < count; i++)
+			store_elem(p + i * size, dtype, t, i);
+	err = npu_weights_add(l->weights, p, count * size, &offset);
+	if (err)
+		return err;
+	out->buf = l->weight_buf;
+	out->offset = npu_poly_const((int64_t)offset);
+	return npu_lview_dense(out, NULL);
+}
+
+int npu_lower_vector(struct npu_lower *l, const float *data, size_t count, struct npu_lview *out)
+{
+	uint64_t offset;
+	int err = npu_weights_add(l->weights, data, count * sizeof(*data), &offset);
+
+	if (err)
+		return err;
+	memset(out, 0, sizeof(*out));
+	out->dtype = NPU_F32;
+	out->rank = 1;
+	out->dim[0] = npu_dim_const((int64_t)count);
+	out->stride[0] = npu_poly_const(4);
+	out->buf = l->weight_buf;
+	out->offset = npu_poly_const((int64_t)offset);
+	return 0;
+}
+
+static enum npu_dtype const_dtype(const struct npu_lower *l, const struct npu_gtensor *t)
+{
+	enum npu_dtype dtype = npu_lower_dtype(l, t);
+
+	if (dtype == NPU_F16 && t->type == NPU_GT_F32 &&
+	    (npu_gtensor_const_elems(t) <= SMALL_CONST || !npu_half_is_fit(t->data, (size_t)npu_gtensor_const_elems(t))))
+		return NPU_F32;
+	return dtype;
+}
+
+int npu_lower_in(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *out)
+{
+	struct npu_lvalue *val = &l->value[t->id];
+	enum npu_dtype dtype;
+
+	if (val->ready) {
+		*out = val->view;
+		return 0;
+	}
+	if (!npu_gtensor_is_const(t))
+		return npu_lower_refuse(l, t->name, "nothing computes this tensor");
+	dtype = const_dtype(l, t);
+	if (dtype == NPU_NONE)
+		return npu_lower_refuse(l, t->name, "the device has no type %s", npu_gtype_name(t->type));
+	return npu_lower_const(l, t, dtype, out);
+}
+
+/* ---- instructions ------------------------------------------------------------------------------------------ */
+
+struct npu_linsn *npu_lower_insn(struct npu_lower *l, enum npu_opcode op)
+{
+	struct npu_linsn *insn = npu_arena_alloc(l->arena, sizeof(*insn));
+
+	if (!insn || grow(l, &l->insns, l->num_insns, &l->max_insns, sizeof(*l->insns)))
+		return NULL;
+	insn->desc = npu_op_desc(op);
+	insn->node = l->cur ? l->cur->node : NULL;
+	insn->tag = l->num_insns;
+	for (unsigned int i = 0; i < NPU_MAX_PARAMS; i++)
+		insn->len[i] = npu_dim_const(0);
+	l->insns[l->num_insns++] = insn;
+	if (l->cur)
+		l->cur->num_insns++;
+	return insn;
+}
+
+int npu_linsn_operand(struct npu_lower *l, struct npu_linsn *insn, unsigned int slot, const struct npu_lview *view)
+{
+	const struct npu_slot_desc *desc = &insn->desc->slots[slot];
+	struct npu_lview *v = npu_arena_alloc(l->arena, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	*v = *view;
+	insn->operand[slot] = v;
+	if (view->rank > NPU_MAX_RANK || view->rank > desc->max_rank || view->rank < desc->min_rank)
+		return npu_lower_refuse(l, NULL, "operand '%s' of %s would have rank %d; it takes %d to %d", desc->name,
+					insn->desc->mnemonic, view->rank, desc->min_rank, desc->max_rank);
+	if (!(desc->types & (1u << view->dtype)))
+		return npu_lower_refuse(l, NULL, "operand '%s' of %s cannot be %s", desc->name, insn->desc->mnemonic,
+					npu_dtype_name(view->dtype));
+	return 0;
+}
+
+void npu_linsn_float(struct npu_linsn *insn, unsigned int i, float v)
+{
+	memcpy(&insn->param[i], &v, sizeof(v));
+}
+
+int npu_lower_copy(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *in, const char *why)
+{
+	struct npu_lview o = *out, i = *in;
+	struct npu_lview *both[] = { &o, &i };
+	struct npu_linsn *insn = npu_lower_insn(l, NPU_OP_COPY);
+	int err;
+
+	if (!insn)
+		return -ENOMEM;
+	npu_lview_canonical(l, both, 2, -1);
+	insn->is_copy = true;
+	err = npu_linsn_operand(l, insn, NPU_COPY_OUT, &o);
+	if (!err)
+		err = npu_linsn_operand(l, insn, NPU_COPY_IN, &i);
+	if (why)
+		npu_lower_note(l, "copy: %s", why);
+	return err;
+}
+
+/* The stored bits of @value as an element of @dtype. */
+static uint64_t elem_bits(enum npu_dtype dtype, double value)
+{
+	uint64_t bits = 0;
+	int64_t n = value >= 9.2e18 ? INT64_MAX : value <= -9.2e18 ? INT64_MIN : (int64_t)value;
+	float f = (float)value;
+
+	switch (dtype) {
+	case NPU_F32:
+		memcpy(&bits, &f, sizeof(f));
+		return bits;
+	case NPU_F16:
+		return npu_half_from_float(f);
+	case NPU_BF16:
+		return npu_bf16_from_float(f);
+	case NPU_BOOL:
+		return value != 0;
+	default:
+		memcpy(&bits, &n, npu_dtype_bits(dtype) / 8);
+		return bits;
+	}
+}
+
+void npu_linsn_bits(struct npu_linsn *insn, unsigned int lo, enum npu_dtype dtype, double value)
+{
+	uint64_t bits = elem_bits(dtype, value);
+
+	insn->param[lo] = (uint32_t)bits;
+	insn->param[lo + 1] = (uint32_t)(bits >> 32);
+}
+
+int npu_lower_fill(struct npu_lower *l, const struct npu_lview *out, double value)
+{
+	struct npu_lview o = *out;
+	struct npu_lview *one[] = { &o };
+	struct npu_linsn *insn = npu_lower_insn(l, NPU_OP_FILL);
+
+	if (!insn)
+		return -ENOMEM;
+	npu_lview_canonical(l, one, 1, -1);
+	npu_linsn_bits(insn, NPU_FILL_P_VALUE_LO, o.dtype, value);
+	return npu_linsn_operand(l, insn, NPU_FILL_OUT, &o);
+}
+
+/* ---- the walk ---------------------------------------------------------------------------------------------- */
+
+static int lower_setup(struct npu_lower *l)
+{
+	struct npu_graph *g = l->g;
+
+	l->num_tensors = g->num_tensors;
+	l->value = npu_arena_array(l->arena, g->num_tensors + 1, sizeof(*l->value));
+	l->nodes = npu_arena_array(l->arena, g->num_nodes + 1, sizeof(*l->nodes));
+	l->input_buf = npu_arena_array(l->arena, g->num_inputs + 1, sizeof(*l->input_buf));
+	l->output_buf = npu_arena_array(l->arena, g->num_outputs + 1, sizeof(*l->output_buf));
+	if (!l->value || !l->nodes || !l->input_buf || !l->output_buf)
+		return -ENOMEM;
+	l->weight_buf = npu_lower_buf(l, NPU_LBUF_WEIGHT, 0, "weights");
+	if (!l->weight_buf)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < g->num_nodes; i++)
+		l->nodes[i] = (struct npu_lnode){ .node = g->nodes[i], .reason = "" };
+	return 0;
+}
+
+/* The type that users see: f32 of the model stays f32 whatever the precision. */
+static enum npu_dtype user_dtype(const struct npu_lower *l, const struct npu_gtensor *t)
+{
+	return t->type == NPU_GT_F32 ? NPU_F32 : npu_lower_dtype(l, t);
+}
+
+static int io_view(struct npu_lower *l, struct npu_gtensor *t, enum npu_lbuf_kind kind, unsigned int index,
+		   struct npu_lview *v)
+{
+	enum npu_dtype dtype = user_dtype(l, t);
+	const char *what = kind == NPU_LBUF_INPUT ? "input" : "output";
+	int err;
+
+	if (dtype == NPU_NONE)
+		return npu_lower_refuse(l, t->name, "model %s has type %s, which the device lacks", what,
+					npu_gtype_name(t->type));
+	for (int i = 0; i < t->rank; i++)
+		if (npu_dim_low(l->g, t->dim[i]) < 1)
+			return npu_lower_refuse(l, t->name, "model %s can be empty (dimension %d)", what, i);
+	view_of(t, dtype, v);
+	err = view_alloc(l, v, NULL, kind, t->name);
+	if (!err)
+		v->buf->index = index;
+	return err;
+}
+
+static int lower_io(struct npu_lower *l)
+{
+	struct npu_graph *g = l->g;
+	int refused = 0, err;
+
+	for (unsigned int i = 0; i < g->num_inputs; i++) {
+		struct npu_lvalue *val = &l->value[g->inputs[i]->id];
+
+		err = io_view(l, g->inputs[i], NPU_LBUF_INPUT, i, &val->view);
+		if (err && err != -EOPNOTSUPP)
+			return err;
+		refused |= err;
+		val->ready = true;
+		l->input_buf[i] = val->view.buf;
+	}
+	for (unsigned int i = 0; i < g->num_outputs; i++) {
+		struct npu_lview v;
+
+		err = io_view(l, g->outputs[i], NPU_LBUF_OUTPUT, i, &v);
+		if (err && err != -EOPNOTSUPP)
+			return err;
+		refused |= err;
+		l->output_buf[i] = v.buf;
+	}
+	return refused;
+}
+
+static int check_tensor(struct npu_lower *l, const struct npu_gtensor *t)
+{
+	if (!t)
+		return 0;
+	if (npu_lower_dtype(l, t) == NPU_NONE)
+		return npu_lower_refuse(l, t->name, "type %s is not one of the device's", npu_gtype_name(t->type));
+	if (t->rank < 0)
+		return npu_lower_refuse(l, t->name, "its shape is not known");
+	for (int i = 0; i < t->rank; i++) {
+		if (t->dim[i].sym == NPU_DIM_UNKNOWN)
+			return npu_lower_refuse(l, t->name, "dimension %d is not known", i);
+		if (npu_dim_low(l->g, t->dim[i]) < 1 && !npu_gtensor_is_const(t))
+			return npu_lower_refuse(l, t->name, "the tensor can be empty (dimension %d)", i);
+		if (npu_dim_high(l->g, t->dim[i]) > (int64_t)NPU_MAX_DIM)
+			return npu_lower_refuse(l, t->name, "dimension %d is too large", i);
+	}
+	return 0;
+}
+
+static int lower_node(struct npu_lower *l, struct npu_gnode *n)
+{
+	const struct npu_op_rule *rule = npu_op_rule(n->op);
+	int err = 0;
+
+	if (!rule || !rule->lower)
+		return npu_lower_refuse(l, NULL, "%s", rule && *rule->limits ? rule->limits :
+					"the device has no such operator");
+	for (unsigned int i = 0; i < n->num_inputs && !err; i++)
+		err = check_tensor(l, n->inputs[i]);
+	for (unsigned int i = 0; i < n->num_outputs && !err; i++)
+		err = check_tensor(l, n->outputs[i]);
+	return err ? err : rule->lower(l, n);
+}
+
+/* Stand-ins, so that what follows a refused node is looked at as well. */
+static int refused_outputs(struct npu_lower *l, struct npu_gnode *n)
+{
+	for (unsigned int i = 0; i < n->num_outputs; i++) {
+		struct npu_gtensor *t = n->outputs[i];
+		struct npu_lview v;
+		enum npu_dtype dtype;
+
+		if (!t || l->value[t->id].ready)
+			continue;
+		dtype = npu_lower_dtype(l, t);
+		view_of(t, dtype == NPU_NONE ? NPU_F32 : dtype, &v);
+		if (v.rank < 0)
+			v.rank = 0;
+		for (int d = 0; d < v.rank; d++)
+			if (v.dim[d].sym == NPU_DIM_UNKNOWN)
+				v.dim[d] = npu_dim_const(1);
+		v.buf = npu_lower_buf(l, NPU_LBUF_SCRATCH, 0, t->name);
+		if (!v.buf)
+			return -ENOMEM;
+		if (npu_lview_dense(&v, NULL))
+			memset(v.stride, 0, sizeof(v.stride));
+		l->value[t->id].view = v;
+		l->value[t->id].ready = true;
+	}
+	return 0;
+}
+
+/* Outputs that no instruction wrote in place: a model input or a constant handed through, or one tensor twice. */
+static int lower_outputs(struct npu_lower *l)
+{
+	for (unsigned int i = 0; i < l->g->num_outputs; i++) {
+		struct npu_gtensor *t = l->g->outputs[i];
+		struct npu_lview want, have;
+		int err = npu_lower_in(l, t, &have);
+
+		if (err)
+			return err;
+		if (have.buf == l->output_buf[i])
+			continue;
+		view_of(t, user_dtype(l, t), &want);
+		want.buf = l->output_buf[i];
+		err = npu_lview_dense(&want, NULL);
+		if (!err)
+			err = npu_lower_copy(l, &want, &have, NULL);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int npu_lower_graph(struct npu_lower *l)
+{
+	int err = lower_setup(l), refused = 0;
+
+	if (err)
+		return err;
+	refused = lower_io(l);
+	if (refused && refused != -EOPNOTSUPP)
+		return refused;
+	if (!refused)
+		err = npu_layout_choose(l);
+	if (err)
+		return err;
+	for (unsigned int i = 0; i < l->g->num_nodes; i++) {
+		struct npu_gnode *n = l->g->nodes[i];
+
+		l->cur = &l->nodes[i];
+		l->cur->first_insn = l->num_insns;
+		err = lower_node(l, n);
+		if (err && err != -EOPNOTSUPP)
+			return err;
+		if (err && refused_outputs(l, n))
+			return -ENOMEM;
+		if (err)
+			refused = -EOPNOTSUPP;
+		else
+			l->cur->place = l->cur->num_insns ? NPU_PLACE_NPU : NPU_PLACE_VIEW;
+	}
+	l->cur = NULL;
+	return refused ? refused : lower_outputs(l);
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+/* Element-wise operators with numpy broadcasting. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "compiler/lower.h"
+
+static void set_act(struct npu_linsn *insn, unsigned int param, const struct npu_lact *act)
+{
+	static const struct npu_lact none = { .mul = 1 };
+
+	act = act ? act : &none;
+	npu_linsn_param(insn, param, act->act);
+	npu_linsn_float(insn, param + 1, act->alpha);
+	npu_linsn_float(insn, param + 2, act->beta);
+	npu_linsn_float(insn, param + 3, act->mul);
+	npu_linsn_float(insn, param + 4, act->add);
+}
+
+int npu_lower_ewise1(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *in, enum npu_unary func,
+		     const struct npu_lact *act)
+{
+	struct npu_lview o = *out, i = *in;
+	struct npu_lview *both[] = { &o, &i };
+	struct npu_linsn *insn = npu_lower_insn(l, NPU_OP_EWISE1);
+	int err;
+
+	if (!insn)
+		return -ENOMEM;
+	npu_lview_extend(&i, o.rank, &i);
+	npu_lview_canonical(l, both, 2, -1);
+	npu_linsn_param(insn, NPU_EWISE1_P_FUNC, func);
+	set_act(insn, NPU_EWISE1_P_ACT, act);
+	err = npu_linsn_operand(l, insn, NPU_EWISE1_OUT, &o);
+	return err ? err : npu_linsn_operand(l, insn, NPU_EWISE1_IN, &i);
+}
+
+int npu_lower_ewise2(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *a,
+		     const struct npu_lview *b, enum npu_binary func, const struct npu_lact *act)
+{
+	struct npu_lview o = *out, x = *a, y = *b;
+	struct npu_lview *all[] = { &o, &x, &y };
+	struct npu_linsn *insn = npu_lower_insn(l, NPU_OP_EWISE2);
+	int err;
+
+	if (!insn)
+		return -ENOMEM;
+	npu_lview_extend(&x, o.rank, &x);
+	npu_lview_extend(&y, o.rank, &y);
+	npu_lview_canonical(l, all, 3, -1);
+	npu_linsn_param(insn, NPU_EWISE2_P_FUNC, func);
+	set_act(insn, NPU_EWISE2_P_ACT, act);
+	err = npu_linsn_operand(l, insn, NPU_EWISE2_OUT, &o);
+	if (!err)
+		err = npu_linsn_operand(l, insn, NPU_EWISE2_A, &x);
+	return err ? err : npu_linsn_operand(l, insn, NPU_EWISE2_B, &y);
+}
+
+static int unary_func(enum npu_gop op)
+{
+	switch (op) {
+	case NPU_GOP_Abs:	return NPU_UNARY_ABS;
+	case NPU_GOP_Neg:	return NPU_UNARY_NEG;
+	case NPU_GOP_Exp:	return NPU_UNARY_EXP;
+	case NPU_GOP_Log:	return NPU_UNARY_LOG;
+	case NPU_GOP_Sqrt:	return NPU_UNARY_SQRT;
+	case NPU_GOP_Reciprocal: return NPU_UNARY_RECIP;
+	case NPU_GOP_Floor:	return NPU_UNARY_FLOOR;
+	case NPU_GOP_Ceil:	return NPU_UNARY_CEIL;
+	case NPU_GOP_Round:	return NPU_UNARY_ROUND;
+	case NPU_GOP_Sign:	return NPU_UNARY_SIGN;
+	case NPU_GOP_Erf:	return NPU_UNARY_ERF;
+	case NPU_GOP_Sin:	return NPU_UNARY_SIN;
+	case NPU_GOP_Cos:	return NPU_UNARY_COS;
+	case NPU_GOP_Tan:	return NPU_UNARY_TAN;
+	case NPU_GOP_Asin:	return NPU_UNARY_ASIN;
+	case NPU_GOP_Acos:	return NPU_UNARY_ACOS;
+	case NPU_GOP_Atan:	return NPU_UNARY_ATAN;
+	case NPU_GOP_Sinh:	return NPU_UNARY_SINH;
+	case NPU_GOP_Cosh:	return NPU_UNARY_COSH;
+	case NPU_GOP_Asinh:	return NPU_UNARY_ASINH;
+	case NPU_GOP_Acosh:	return NPU_UNARY_ACOSH;
+	case NPU_GOP_Atanh:	return NPU_UNARY_ATANH;
+	case NPU_GOP_Not:	return NPU_UNARY_NOT;
+	case NPU_GOP_IsNaN:	return NPU_UNARY_ISNAN;
+	case NPU_GOP_IsInf:	return NPU_UNARY_ISINF;
+	default:		return -1;
+	}
+}
+
+int npu_lower_unary(struct npu_lower *l, struct npu_gnode *n)
+{
+	struct npu_lview in, out;
+	struct npu_lact act;
+	int func = unary_func(n->op), err;
+
+	if (n->op == NPU_GOP_IsInf &&
+	    (!npu_gnode_int(n, "detect_negative", 1) || !npu_gnode_int(n, "detect_positive", 1)))
+		return npu_lower_refuse(l, "detect_negative, detect_positive", "both must be 1");
+	err = npu_lower_in(l, n->inputs[0], &in);
+	if (!err && n->op == NPU_GOP_Identity)
+		return npu_lower_alias(l, n->outputs[0], &in);
+	if (!err)
+		err = npu_lower_out(l, n->outputs[0], &out);
+	if (!err)
+		err = npu_lower_node_act(l, n, &act);
+	return err ? err : npu_lower_ewise1(l, &out, &in, (enum npu_unary)func, &act);
+}
+
+static int binary_func(const struct npu_gnode *n)
+{
+	switch (n->op) {
+	case NPU_GOP_Add:	return NPU_BINARY_ADD;
+	case NPU_GOP_Sub:	return NPU_BINARY_SUB;
+	case NPU_GOP_Mul:	return NPU_BINARY_MUL;
+	case NPU_GOP_Div:	return NPU_BINARY_DIV;
+	case NPU_GOP_Pow:	return NPU_BINARY_POW;
+	case NPU_GOP_Mod:	return npu_gnode_int(n, "fmod", 0) ? NPU_BINARY_FMOD : NPU_BINARY_MOD;
+	case NPU_GOP_Max:	return NPU_BINARY_MAX;
+	case NPU_GOP_Min:	return NPU_BINARY_MIN;
+	case NPU_GOP_Equal:	return NPU_BINARY_EQ;
+	case NPU_GOP_Less:	return NPU_BINARY_LT;
+	case NPU_GOP_LessOrEqual: return NPU_BINARY_LE;
+	case NPU_GOP_Greater:	return NPU_BINARY_GT;
+	case NPU_GOP_GreaterOrEqual: return NPU_BINARY_GE;
+	case NPU_GOP_And:	return NPU_BINARY_AND;
+	case NPU_GOP_Or:	return NPU_BINARY_OR;
+	case NPU_GOP_Xor:	return NPU_BINARY_XOR;
+	default:		return -1;
+	}
+}
+
+/* x * c, x + c and x - c need no second operand. */
+static bool scalar_affine(const struct npu_gnode *n, unsigned int *tensor, struct npu_lact *act)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		double c;
+
+		if (!npu_gtensor_scalar(n->inputs[i], &c) || !isfinite((float)c) || act->act != NPU_ACT_NONE ||
+		    act->mul != 1 || act->add != 0 || n->inputs[1 - i]->rank != n->outputs[0]->rank)
+			continue;
+		*tensor = 1 - i;
+		if (n->op == NPU_GOP_Mul)
+			act->mul = (float)c;
+		else if (n->op == NPU_GOP_Add || (n->op == NPU_GOP_Sub && i == 1))
+			act->add = n->op == NPU_GOP_Add ? (float)c : -(float)c;
+		else
+			return false;
+		return true;
+	}
+	return false;
+}
+
+int npu_lower_binary(struct npu_lower *l, struct npu_gnode *n)
+{
+	struct npu_lview a, b, out;
+	struct npu_lact act;
+	unsigned int tensor;
+	int func = binary_func(n), err;
+
+	if (n->num_inputs == 1 && (n->op == NPU_GOP_Max || n->op == NPU_GOP_Min)) {
+		err = npu_lower_in(l, n->inputs[0], &a);
+		return err ? err : npu_lower_alias(l, n->outputs[0], &a);
+	}
+	if (n->num_inputs != 2)
+		return npu_lower_refuse(l, NULL, "%u inputs, expected 2", n->num_inputs);
+	err = npu_lower_node_act(l, n, &act);
+	if (!err)
+		err = npu_lower_out(l, n->outputs[0], &out);
+	if (err)
+		return err;
+	if (npu_dtype_is_float(out.dtype) && n->inputs[0]->type == n->inputs[1]->type &&
+	    scalar_affine(n, &tensor, &act)) {
+		err = npu_lower_in(l, n->inputs[tensor], &a);
+		return err ? err : npu_lower_ewise1(l, &out, &a, NPU_UNARY_COPY, &act);
+	}
+	err = npu_lower_in(l, n->inputs[0], &a);
+	if (!err)
+		err = npu_lower_in(l, n->inputs[1], &b);
+	return err ? err : npu_lower_ewise2(l, &out, &a, &b, (enum npu_binary)func, &act);
+}
+
+/* Bring @v to @dtype: constants are stored so, others are copied. */
+static int as_type(struct npu_lower *l, struct npu_gtensor *t, enum npu_dtype dtype, struct npu_lview *v)
+{
+	struct npu_lview c;
+	int err;
+
+	if (v->dtype == dtype)
+		return 0;
+	if (npu_gtensor_is_const(t))
+		return npu_lower_const(l, t, dtype, v);
+	err = npu_lower_temp(l, v->dim, v->rank, dtype, &c);
+	if (!err)
+		err = npu_lower_copy(l, &c, v, "both choices must have one type");
+	*v = c;
+	return err;
+}
+
+int npu_lower_where(struct npu_lower *l, struct npu_gnode *n)
+{
+	struct npu_lview v[4];
+	struct npu_lview *all[] = { &v[0], &v[1], &v[2], &v[3] };
+	enum npu_dtype dtype;
+	struct npu_linsn *insn;
+	int err = npu_lower_out(l, n->outputs[0], &v[0]);
+
+	for (unsigned int i = 0; i < 3 && !err; i++)
+		err = npu_lower_in(l, n->inputs[i], &v[i + 1]);
+	if (err)
+		return err;
+	/* The wider of the two, unless only constants ask for it. */
+	dtype = npu_gtensor_is_const(n->inputs[1]) ? v[3].dtype : npu_gtensor_is_const(n->inputs[2]) ? v[2].dtype :
+		npu_dtype_bits(v[2].dtype) > npu_dtype_bits(v[3].dtype) ? v[2].dtype : v[3].dtype;
+	err = as_type(l, n->inputs[1], dtype, &v[2]);
+	if (!err)
+		err = as_type(l, n->inputs[2], dtype, &v[3]);
+	if (err)
+		return err;
+	insn = npu_lower_insn(l, NPU_OP_SELECT);
+	if (!insn)
+		return -ENOMEM;
+	for (unsigned int i = 1; i < 4; i++)
+		npu_lview_extend(&v[i], v[0].rank, &v[i]);
+	npu_lview_canonical(l, all, 4, -1);
+	for (unsigned int i = 0; i < 4 && !err; i++)
+		err = npu_linsn_operand(l, insn, i, &v[i]);
+	return err;
+}
+
+int npu_lower_cast(struct npu_lower *l, struct npu_gnode *n)
+{
+	struct npu_lview in, out;
+	struct npu_lview *both[] = { &out, &in };
+	struct npu_linsn *insn;
+	int err = npu_lower_in(l, n->inputs[0], &in);
+
+	if (err)
+		return err;
+	if (in.dtype == npu_lower_dtype(l, n->outputs[0]) || n->inputs[0]->type == n->outputs[0]->type)
+		return npu_lower_alias(l, n->outputs[0], &in);
+	err = npu_lower_out(l, n->outputs[0], &out);
+	if (err)
+		return err;
+	insn = npu_lower_insn(l, NPU_OP_COPY);
+	if (!insn)
+		return -ENOMEM;
+	npu_lview_canonical(l, both, 2, -1);
+	err = npu_linsn_operand(l, insn, NPU_COPY_OUT, &out);
+	return err ? err : npu_linsn_operand(l, insn, NPU_COPY_IN, &in);
+}
