@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 #include "../tap.h"
 #include "harness.h"
 #include "npu_engine.h"
@@ -333,6 +336,33 @@ static unsigned char *encode(const struct tcase *c, npu_u32 *size)
 	return s;
 }
 
+static atomic_bool stop_flag;
+static atomic_ullong stop_at;		/* milliseconds; 0: never */
+static atomic_bool watchdog_ends;
+static pthread_t watchdog;
+
+static unsigned long long now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (unsigned long long)t.tv_sec * 1000 + (unsigned long long)t.tv_nsec / 1000000;
+}
+
+/* A changed stream may ask for minutes of work within its bounds: the stop flag ends it. */
+static void *watch(void *arg)
+{
+	(void)arg;
+	while (!watchdog_ends) {
+		unsigned long long at = stop_at;
+
+		if (at && now_ms() >= at)
+			stop_flag = true;
+		usleep(5000);
+	}
+	return NULL;
+}
+
 #define NUM_CONFIGS	6
 static struct npu_engine *engines[NUM_CONFIGS];
 static int engines_tried;
@@ -344,6 +374,7 @@ static void make_engines(void)
 	if (engines_tried)
 		return;
 	engines_tried = 1;
+	pthread_create(&watchdog, NULL, watch, NULL);
 	for (int i = 0; i < NUM_CONFIGS; i++) {
 		struct npu_engine_config config = { .threads = 1 + i % 2, .simd = simd[i / 2] };
 
@@ -379,7 +410,6 @@ static enum npu_run_result run_engine(struct npu_engine *e, const struct tcase *
 		.stream = stream, .stream_size = size, .num_regions = NPU_MAX_OPERANDS, .regions = regions,
 	};
 	enum npu_run_result r = NPU_RUN_FAULT;
-	atomic_bool stop = false;
 
 	for (int i = 0; i < NPU_MAX_OPERANDS; i++) {
 		regions[i].base = (npu_u64)(uintptr_t)mem[i];
@@ -387,11 +417,85 @@ static enum npu_run_result run_engine(struct npu_engine *e, const struct tcase *
 		regions[i].access = NPU_ACCESS_READ | NPU_ACCESS_WRITE;
 	}
 	if (!npu_engine_state_init(e, &state))
-		r = npu_engine_run(e, &state, UINT64_MAX, &stop, NULL);
+		r = npu_engine_run(e, &state, UINT64_MAX, &stop_flag, NULL);
 	*fault = state.fault;
 	memcpy(text, state.fault_text, sizeof(state.fault_text));
 	npu_engine_state_fini(&state);
 	return r;
+}
+
+/*
+ * Mutations. A stream with some bytes changed is shown to the verifier and to the engine: what the verifier accepts the
+ * engine must run to its end, but for a bad index in memory.
+ */
+static struct {
+	unsigned int refused, ran, index, stopped, stricter, wrong;
+} mutations;
+
+static int static_fault(unsigned int code)
+{
+	return code != NPU_FAULT_INDEX && code != NPU_FAULT_NONE;
+}
+
+static void change(unsigned char *at, npu_u32 size)
+{
+	npu_u32 i = rng_below(size);
+
+	switch (rng_below(4)) {
+	case 0:
+		at[i] ^= 1u << rng_below(8);
+		break;
+	case 1:
+		at[i] = rng() & 0xff;
+		break;
+	case 2:
+		at[i & ~3u] = rng_below(4);
+		break;
+	default:
+		memset(at + (i & ~3u), rng_chance(2) ? 0xff : 0, 4);
+	}
+}
+
+static void mutate(const struct tcase *c, unsigned char *stream, npu_u32 size, struct npu_engine *e)
+{
+	npu_u32 head = sizeof(struct npu_stream_header);
+	struct npu_region regions[NPU_MAX_OPERANDS] = { 0 };
+	unsigned char *mem[NPU_MAX_OPERANDS];
+	struct npu_isa_error err;
+	enum npu_run_result r;
+	struct npu_fault fault;
+	char text[256];
+	int refused;
+
+	for (unsigned int i = 1 + rng_below(3); i--;)
+		if (rng_chance(12))
+			change(stream, head);
+		else
+			change(stream + head, size - head);
+	copy_regions(c, mem);
+	for (int i = 0; i < NPU_MAX_OPERANDS; i++) {
+		regions[i].base = (npu_u64)(uintptr_t)mem[i];
+		regions[i].size = c->size[i];
+		regions[i].access = NPU_ACCESS_READ | NPU_ACCESS_WRITE;
+	}
+	refused = npu_stream_verify(stream, size, regions, NPU_MAX_OPERANDS, 2u << 20, &err);
+	stop_flag = false;
+	stop_at = now_ms() + 100;
+	r = run_engine(e, c, stream, size, mem, &fault, text);
+	stop_at = 0;
+	mutations.refused += refused && r == NPU_RUN_FAULT;
+	mutations.ran += !refused && r == NPU_RUN_DONE;
+	mutations.index += !refused && r == NPU_RUN_FAULT && fault.code == NPU_FAULT_INDEX;
+	mutations.stopped += !refused && r == NPU_RUN_STOPPED;
+	/* The verifier sees the whole stream and may know better: a count of instructions that is wrong, say. */
+	mutations.stricter += refused && r != NPU_RUN_FAULT;
+	if (!refused && r == NPU_RUN_FAULT && static_fault(fault.code)) {
+		if (mutations.wrong++ < 5) {
+			tap_diag("%s, mutated: the verifier accepts it", npu_op_desc(c->opcode)->mnemonic);
+			tap_diag("engine: result %d, fault %u: %s", r, fault.code, text);
+		}
+	}
+	free_regions(mem);
 }
 
 static void describe(const struct tcase *c)
@@ -527,6 +631,16 @@ static int run_oracle(const struct tcase *c, unsigned char *stream, npu_u32 size
 	return oracle_execute(&insn, &m);
 }
 
+/* The one with the most SIMD and threads that this host has. */
+static struct npu_engine *last_engine(void)
+{
+	int i = NUM_CONFIGS - 1;
+
+	while (i > 0 && !engines[i])
+		i--;
+	return engines[i];
+}
+
 int case_run(struct tcase *c)
 {
 	unsigned char *want[NPU_MAX_OPERANDS], *first[NPU_MAX_OPERANDS] = { 0 };
@@ -535,6 +649,7 @@ int case_run(struct tcase *c)
 	int exact = 1, ok, ret;
 
 	make_engines();
+	stop_flag = false;
 	copy_regions(c, want);
 	ret = run_oracle(c, stream, size, want, &exact);
 	ok = c->want_fault ? ret == -ERANGE : !ret;
@@ -571,6 +686,12 @@ int case_run(struct tcase *c)
 	}
 	if (!ok)
 		describe(c);
+	for (int i = 0; i < 3 && engines[0]; i++) {
+		free(stream);
+		stream = encode(c, &size);
+		stop_flag = false;
+		mutate(c, stream, size, last_engine());
+	}
 	free_regions(first);
 	free_regions(want);
 	free(stream);
@@ -581,6 +702,10 @@ void harness_report(void)
 {
 	struct npu_engine_counters k;
 
+	watchdog_ends = true;
+	pthread_join(watchdog, NULL);
+	tap_ok(!mutations.wrong, "verifier and engine agree on changed streams: %u refused by both, %u by the verifier only, %u ran, %u bad index, "
+	       "%u stopped", mutations.refused, mutations.stricter, mutations.ran, mutations.index, mutations.stopped);
 	for (int i = 0; i < NUM_CONFIGS; i++) {
 		if (!engines[i])
 			continue;
