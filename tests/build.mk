@@ -31,12 +31,14 @@ RUN_BIN		= $(patsubst tests/%,$(BUILD)/tests/%,$(filter-out %.sh,$(pick)))
 RUN_SCRIPTS	= $(filter %.sh,$(pick))
 
 # Two more builds, for memory errors and undefined behaviour, and for data races. Each runs the programs
-# that its list picks; `make check` runs ASAN_TESTS at its end.
+# that its list picks; `make check` runs those of CHECK_LEGS at its end.
 ASAN_TESTS	?= $(TESTS)
-TSAN_TESTS	?= libnpu engine/test_pool engine/test_thread
-ASAN_RUN	= $(BUILD)/asan
-TSAN_RUN	= $(BUILD)/tsan
-SAN_CHECK	= $(filter-out %.sh,$(shell $(MAKE) -s --no-print-directory BUILD=$1 TESTS='$2' list-run))
+TSAN_TESTS	?= $(or $(TESTS),libnpu engine/test_pool engine/test_thread engine/test_run)
+CHECK_LEGS	?= asan tsan
+leg-asan	= BUILD=$(BUILD)/asan SAN=address,undefined TESTS='$(ASAN_TESTS)'
+leg-tsan	= BUILD=$(BUILD)/tsan SAN=thread TESTS='$(TSAN_TESTS)'
+leg-build	= $(MAKE) --no-print-directory $(leg-$1) build-run
+leg-programs	= $(filter-out %.sh,$(shell $(MAKE) -s --no-print-directory $(leg-$1) list-run))
 
 # Reports are readable and end the program; a leak is an error.
 export ASAN_OPTIONS	?= detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1
@@ -59,28 +61,30 @@ check-models:
 	-@scripts/models.sh all
 
 ## make check		every test; the last line is "N passed, N failed"
-check: all build-run check-models
-	$(MAKE) --no-print-directory BUILD=$(ASAN_RUN) SAN=address,undefined TESTS='$(ASAN_TESTS)' build-run
-	@$(RUN) $(RUN_BIN) $(RUN_SCRIPTS) $(call SAN_CHECK,$(ASAN_RUN),$(ASAN_TESTS))
+check: all build-run check-models $(CHECK_LEGS:%=build-%)
+	@$(RUN) $(RUN_BIN) $(RUN_SCRIPTS) $(foreach l,$(CHECK_LEGS),$(call leg-programs,$l))
+
+# One after the other, after the plain build: each has as many jobs as there are processors.
+.PHONY: build-asan build-tsan
+build-asan: | all build-run
+build-tsan: | $(filter build-asan,$(CHECK_LEGS:%=build-%))
+build-asan build-tsan: build-%:
+	+@$(call leg-build,$*)
 
 ## make check-long	the same with the full counts
 check-long:
-	NPU_TEST_LONG=1 $(MAKE) --no-print-directory check
+	+@NPU_TEST_LONG=1 $(MAKE) --no-print-directory check
 
 ## make check-asan	the test programs under AddressSanitizer and UBSan (ASAN_TESTS picks)
-check-asan: check-models
-	$(MAKE) --no-print-directory BUILD=$(ASAN_RUN) SAN=address,undefined TESTS='$(ASAN_TESTS)' build-run
-	@$(RUN) $(call SAN_CHECK,$(ASAN_RUN),$(ASAN_TESTS))
-
 ## make check-tsan	the test programs under ThreadSanitizer (TSAN_TESTS picks)
-check-tsan: check-models
-	$(MAKE) --no-print-directory BUILD=$(TSAN_RUN) SAN=thread TESTS='$(TSAN_TESTS)' build-run
-	@$(RUN) $(call SAN_CHECK,$(TSAN_RUN),$(TSAN_TESTS))
+check-asan check-tsan: check-%: check-models
+	+@$(call leg-build,$*)
+	@$(RUN) $(call leg-programs,$*)
 
 ## make check-clang	compile everything with clang, whose warnings are other ones
 .PHONY: check-clang
 check-clang:
-	$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC=clang all build-run
+	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC=clang all build-run
 
 ## make tidy		clang-tidy over the library, the tools and the tests
 TIDY_SRC	= $(filter %.c,$(LIBNPU_SRC) $(call src,tools/common $(addprefix tools/,$(TOOLS))) $(wildcard tests/*/*.c))
