@@ -381,7 +381,8 @@ int npu_run_buffer(struct npu_run *run, const char *tensor, struct npu_buffer **
 /*
  * Copy a whole tensor, row major without gaps, in its own type. @size must be the elements times the size of the type.
  * Errors: -ENOENT, -EINVAL (size; the text has the shape, the type and the bytes expected), -EBUSY (in flight), -EACCES,
- * -ENOMEM; npu_run_read() returns the error of the last submit when that failed.
+ * -ENOMEM; npu_run_read() returns the error of the last submit when that failed, and -ENODATA for an output when nothing was
+ * submitted since it got its shape.
  */
 int npu_run_write(struct npu_run *run, const char *tensor, const void *data, size_t size, struct npu_error *err);
 int npu_run_read(struct npu_run *run, const char *tensor, void *data, size_t size, struct npu_error *err);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the core share. */
+#ifndef NPU_CORE_OBJECT_H
+#define NPU_CORE_OBJECT_H
+
+#include "core/backend.h"
+
+/* True when this was the last one; the release and acquire order the other users' accesses before the end. */
+static inline bool npu_ref_drop(atomic_uint *refs)
+{
+	return atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
+}
+
+static inline void npu_ref_take(atomic_uint *refs)
+{
+	atomic_fetch_add_explicit(refs, 1, memory_order_relaxed);
+}
+
+/* 0, or -ENODEV in a child of the process that opened the device. */
+int npu_device_check(const struct npu_device *dev, struct npu_error *err);
+/* The same without a reason: may references be dropped here? */
+bool npu_device_is_ours(const struct npu_device *dev);
+struct npu_device *npu_device_get(struct npu_device *dev);
+void npu_device_put(struct npu_device *dev);
+
+/*
+ * The caller's @size of a growing struct against what the library knows: copies the struct into @out (of @known bytes, zero
+ * filled), -EINVAL when it is too small to be one or has bytes set that this library does not know.
+ */
+int npu_struct_read(void *out, size_t known, const void *in, uint32_t size, const char *what, struct npu_error *err);
+/* The other way round: write min(size, known) bytes of @in to @out, keep out's size member, zero what is beyond. */
+int npu_struct_write(void *out, uint32_t size, const void *in, size_t known);
+
+int npu_code_create(struct npu_device *dev, const void *stream, npu_u32 size, struct npu_code **code,
+		    struct npu_error *err);
+void npu_code_put(struct npu_code *code);
+
+struct npu_fence *npu_fence_create(struct npu_device *dev);
+/* The work that a cancel reaches; NULL when there is none any more. */
+void npu_fence_set_work(struct npu_fence *fence, struct npu_work *work);
+/* The user's callback; before the work is submitted. */
+void npu_fence_set_done(struct npu_fence *fence, void (*done)(void *ctx, struct npu_fence *fence), void *ctx);
+void npu_fence_signal(struct npu_fence *fence, int status, const struct npu_fault *fault, const char *text);
+
+struct npu_work *npu_work_create(struct npu_queue *queue, const struct npu_submit_options *options,
+				 uint32_t num_bufs, struct npu_error *err);
+/* Never submitted. */
+void npu_work_destroy(struct npu_work *work);
+int npu_work_submit(struct npu_work *work, struct npu_fence **fence, struct npu_error *err);
+int npu_submit_options_read(const struct npu_device *dev, const struct npu_submit_options *in,
+			    struct npu_submit_options *out, struct npu_error *err);
+
+/* One name of a tensor that users see, over all programs of a job. */
+struct npu_job_name {
+	const char *name;
+	npu_u32 *tensor;		/* per program: index of the tensor, or ~0 */
+};
+
+struct npu_job {
+	atomic_uint refs;
+	struct npu_device *dev;
+	struct npu_jobfile *file;
+	char *path;
+	void *data;			/* what file->weights points into */
+	size_t data_size;
+	int data_kind;			/* enum npu_job_data of job.c */
+	struct npu_buffer *weights;	/* NULL: none */
+	struct npu_code **code;		/* per program */
+	struct npu_job_name *names;
+	npu_u32 num_names;
+};
+
+struct npu_job *npu_job_get(struct npu_job *job);
+void npu_job_put(struct npu_job *job);
+
+/* The name's index in job->names, or -ENOENT with a text that lists those there are. */
+int npu_job_find_name(const struct npu_job *job, const char *name, npu_u32 *index, struct npu_error *err);
+
+/* A tensor's memory and shape in a run, by index of job->names. */
+struct npu_run_slot {
+	bool has_shape;
+	npu_u32 rank;			/* as set by the user */
+	int64_t dim[NPU_TENSOR_MAX_RANK];
+	struct npu_buffer *buf;
+	uint64_t offset;
+	bool bound;			/* by the user; else buf is the run's own */
+};
+
+struct npu_run {
+	struct npu_job *job;
+	struct npu_run_slot *slot;
+	struct npu_buffer *scratch[NPU_MAX_REGIONS];	/* by region; kept and grown */
+	struct npu_fence *fence;	/* of the last submit */
+	bool resolved;			/* program and scalar are valid */
+	unsigned int program;
+	npu_u32 scalar[NPU_MAX_SCALARS];
+};
+
+/* Choose the program and work the scalars out from the shapes; nothing to do when that is known. -EINVAL. */
+int npu_run_resolve(struct npu_run *run, struct npu_error *err);
+/* Would any program take the shapes as they stand (others may be missing)? -EINVAL. */
+int npu_run_check_shapes(struct npu_run *run, struct npu_error *err);
+/* -EBUSY while a submit is in flight. */
+int npu_run_check_idle(struct npu_run *run, struct npu_error *err);
+/* Memory of slot @name at the lengths set: check the bound buffer, or see to an own one. */
+int npu_run_place(struct npu_run *run, npu_u32 name, struct npu_error *err);
+
+#endif

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+/* From the shapes that a user gives to a program and its scalars. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "core/object.h"
+
+enum match { MATCH_FULL, MATCH_OPEN, MATCH_NOT };
+
+struct solve {
+	const struct npu_jobfile_program *prog;
+	bool known[NPU_MAX_SCALARS];
+	npu_u32 scalar[NPU_MAX_SCALARS];
+	char why[256];			/* for MATCH_OPEN and MATCH_NOT */
+};
+
+/* "1x3x(32..960 in steps of 32)x640" */
+static void describe_shape(const struct npu_jobfile_program *prog, const struct npu_jobfile_tensor *t, char *out,
+			   size_t size)
+{
+	npu_u32 lower[NPU_MAX_SCALARS], upper[NPU_MAX_SCALARS], d;
+	npu_u64 lo = 0, hi = 0;
+	size_t n = 0;
+
+	npu_jobfile_bounds(prog, false, lower);
+	npu_jobfile_bounds(prog, true, upper);
+	out[0] = 0;
+	for (d = 0; d < t->rank && n < size; d++) {
+		npu_jobfile_eval(&t->dim[d], lower, &lo);
+		npu_jobfile_eval(&t->dim[d], upper, &hi);
+		n += snprintf(out + n, size - n, "%s", d ? "x" : "");
+		if (n >= size)
+			break;
+		if (lo == hi)
+			n += snprintf(out + n, size - n, "%llu", (unsigned long long)lo);
+		else if (t->dim[d].factor[0] > 1 && !t->dim[d].factor[1])
+			n += snprintf(out + n, size - n, "(%llu..%llu in steps of %lld)", (unsigned long long)lo,
+				      (unsigned long long)hi, (long long)t->dim[d].factor[0]);
+		else
+			n += snprintf(out + n, size - n, "(%llu..%llu)", (unsigned long long)lo, (unsigned long long)hi);
+	}
+	if (!t->rank)
+		snprintf(out, size, "a single value (rank 0)");
+}
+
+static void describe_given(const struct npu_run_slot *slot, char *out, size_t size)
+{
+	size_t n = 0;
+	npu_u32 d;
+
+	snprintf(out, size, "a single value (rank 0)");
+	for (d = 0; d < slot->rank && n < size; d++)
+		n += snprintf(out + n, size - n, "%s%lld", d ? "x" : "", (long long)slot->dim[d]);
+}
+
+/* The one symbol that @dim is a linear function of, or -1: fixed, or not as simple. */
+static int only_symbol(const struct npu_jobfile_program *prog, const struct npu_jobfile_expr *dim, npu_s64 *factor)
+{
+	int i, sym = -1;
+
+	for (i = 0; i < NPU_JOBFILE_TERMS; i++) {
+		if (!dim->factor[i])
+			continue;
+		if (sym >= 0 || prog->symbols[dim->sym[i]].kind != NPU_SYMBOL_FREE)
+			return -1;
+		sym = dim->sym[i];
+		*factor = dim->factor[i];
+	}
+	return sym;
+}
+
+/* Learn a scalar from one dim. False: no scalar of the symbol gives this dim. */
+static bool learn(struct solve *s, const struct npu_jobfile_expr *dim, int64_t given)
+{
+	npu_s64 factor = 0, rest;
+	const struct npu_jobfile_symbol *sym;
+	int i = only_symbol(s->prog, dim, &factor);
+
+	if (i < 0)
+		return true;
+	sym = &s->prog->symbols[i];
+	if (__builtin_sub_overflow(given, dim->base, &rest) || rest < 0 || rest % factor ||
+	    rest / factor < sym->min / sym->step || rest / factor > sym->max / sym->step)
+		return false;
+	if (s->known[i])
+		return s->scalar[i] == (npu_u64)(rest / factor);
+	s->known[i] = true;
+	s->scalar[i] = rest / factor;
+	return true;
+}
+
+static bool dims_known(const struct solve *s, const struct npu_jobfile_expr *dim)
+{
+	int i;
+
+	for (i = 0; i < NPU_JOBFILE_TERMS; i++)
+		if (dim->factor[i] && !s->known[dim->sym[i]])
+			return false;
+	return true;
+}
+
+static enum match mismatch(struct solve *s, const struct npu_jobfile_tensor *t, const struct npu_run_slot *slot)
+{
+	char want[128], given[96];
+
+	describe_shape(s->prog, t, want, sizeof(want));
+	describe_given(slot, given, sizeof(given));
+	snprintf(s->why, sizeof(s->why), "'%.64s' can not be %s, want %s", t->name, given, want);
+	return MATCH_NOT;
+}
+
+/* All shapes given against one program's tensors: first what single dims tell, then whether all agree. */
+static enum match match_shapes(const struct npu_run *run, unsigned int program, struct solve *s)
+{
+	const struct npu_job *job = run->job;
+	npu_u32 n, d, tensor, pass;
+	npu_u64 value;
+
+	for (pass = 0; pass < 2; pass++) {
+		for (n = 0; n < job->num_names; n++) {
+			const struct npu_run_slot *slot = &run->slot[n];
+			const struct npu_jobfile_tensor *t;
+
+			if (!slot->has_shape)
+				continue;
+			tensor = job->names[n].tensor[program];
+			if (tensor == ~0u) {
+				snprintf(s->why, sizeof(s->why), "it has no '%.64s'", job->names[n].name);
+				return MATCH_NOT;
+			}
+			t = &s->prog->tensors[tensor];
+			if (slot->rank != t->rank)
+				return mismatch(s, t, slot);
+			for (d = 0; d < t->rank; d++) {
+				if (!pass && !learn(s, &t->dim[d], slot->dim[d]))
+					return mismatch(s, t, slot);
+				if (pass && dims_known(s, &t->dim[d]) &&
+				    (npu_jobfile_eval(&t->dim[d], s->scalar, &value) || value != (npu_u64)slot->dim[d]))
+					return mismatch(s, t, slot);
+			}
+		}
+		if (!pass)
+			npu_jobfile_derive(s->prog, s->scalar);
+	}
+	return MATCH_FULL;
+}
+
+/* An input whose shape would tell symbol @sym, for the text. */
+static enum match missing(struct solve *s, npu_u32 sym)
+{
+	const struct npu_jobfile_program *prog = s->prog;
+	npu_u32 t, d;
+	npu_s64 factor;
+	char want[128];
+
+	snprintf(s->why, sizeof(s->why), "symbol '%.64s' does not follow from any shape", prog->symbols[sym].name);
+	for (t = 0; t < prog->num_tensors; t++) {
+		if (prog->tensors[t].role != NPU_TENSOR_INPUT && prog->tensors[t].role != NPU_TENSOR_STATE)
+			continue;
+		for (d = 0; d < prog->tensors[t].rank; d++) {
+			if (only_symbol(prog, &prog->tensors[t].dim[d], &factor) != (int)sym)
+				continue;
+			describe_shape(prog, &prog->tensors[t], want, sizeof(want));
+			snprintf(s->why, sizeof(s->why), "the shape of input '%.64s' is not given: %s", prog->tensors[t].name,
+				 want);
+			return MATCH_OPEN;
+		}
+	}
+	return MATCH_OPEN;
+}
+
+static enum match match_program(const struct npu_run *run, unsigned int program, struct solve *s)
+{
+	const struct npu_jobfile_symbol *sym;
+	enum match match;
+	npu_u32 i;
+
+	*s = (struct solve){ .prog = &run->job->file->programs[program] };
+	sym = s->prog->symbols;
+	for (i = 0; i < s->prog->num_symbols; i++) {
+		if (sym[i].kind != NPU_SYMBOL_FREE || sym[i].min != sym[i].max)
+			continue;
+		s->known[i] = true;
+		s->scalar[i] = sym[i].min / sym[i].step;
+	}
+	match = match_shapes(run, program, s);
+	if (match != MATCH_FULL)
+		return match;
+	for (i = 0; i < s->prog->num_symbols; i++)
+		if (sym[i].kind == NPU_SYMBOL_FREE && !s->known[i])
+			return missing(s, i);
+	npu_jobfile_derive(s->prog, s->scalar);
+	return MATCH_FULL;
+}
+
+/* The scalars that no symbol stands for are set by the stream itself; they begin at their lowest. */
+static void add_stream_scalars(struct npu_run *run)
+{
+	const struct npu_jobfile_program *prog = &run->job->file->programs[run->program];
+	struct npu_stream_header header;
+	npu_u32 i;
+
+	memcpy(&header, prog->stream, sizeof(header));
+	for (i = prog->num_symbols; i < header.num_scalars; i++)
+		run->scalar[i] = header.scalar[i].min;
+}
+
+static int refuse(const struct npu_run *run, const char *why, struct npu_error *err)
+{
+	npu_u32 n = run->job->file->num_programs;
+
+	if (n == 1)
+		return npu_error_set(err, -EINVAL, "%s: %s", run->job->path, why);
+	return npu_error_set(err, -EINVAL, "%s: none of its %u programs takes these shapes; the first: %s", run->job->path, n,
+			     why);
+}
+
+int npu_run_resolve(struct npu_run *run, struct npu_error *err)
+{
+	char why[256] = "", open[256] = "";
+	struct solve s;
+	npu_u32 i;
+
+	for (i = 0; i < run->job->file->num_programs && !run->resolved; i++) {
+		switch (match_program(run, i, &s)) {
+		case MATCH_FULL:
+			run->program = i;
+			memcpy(run->scalar, s.scalar, sizeof(run->scalar));
+			add_stream_scalars(run);
+			run->resolved = true;
+			break;
+		case MATCH_OPEN:
+			if (!*open)
+				memcpy(open, s.why, sizeof(open));
+			break;
+		case MATCH_NOT:
+			if (!*why)
+				memcpy(why, s.why, sizeof(why));
+			break;
+		}
+	}
+	if (run->resolved)
+		return 0;
+	if (*open)
+		return npu_error_set(err, -EINVAL, "%s: %s", run->job->path, open);
+	return refuse(run, why, err);
+}
+
+int npu_run_check_shapes(struct npu_run *run, struct npu_error *err)
+{
+	char why[256] = "";
+	struct solve s;
+	npu_u32 i;
+
+	for (i = 0; i < run->job->file->num_programs; i++) {
+		if (match_program(run, i, &s) != MATCH_NOT)
+			return 0;
+		if (!*why)
+			memcpy(why, s.why, sizeof(why));
+	}
+	return refuse(run, why, err);
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+/* The sim backend: device and memory. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "core/sim.h"
+#include "npu_isa_desc.h"
+
+#define HUGE_PAGE	(2u << 20)
+#define SIM_NAME	"NPU v1 in process"
+
+static int sim_candidate(unsigned int index, struct npu_device_candidate *out)
+{
+	if (index)
+		return -ENOENT;
+	out->status = 0;
+	out->reason[0] = 0;
+	snprintf(out->uri, sizeof(out->uri), "sim");
+	snprintf(out->name, sizeof(out->name), SIM_NAME);
+	return 0;
+}
+
+static bool sim_match(const char *uri)
+{
+	return !strncmp(uri, "sim", 3) && (!uri[3] || uri[3] == ':');
+}
+
+static int parse_number(const char *key, const char *value, uint64_t min, uint64_t max, uint64_t *out,
+			struct npu_error *err)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(value, &end, 0);
+	if (errno || end == value || *end || *value == '-' || *out < min || *out > max)
+		return npu_error_set(err, -EINVAL, "device option %s=%s: want a number from %llu to %llu", key, value,
+				     (unsigned long long)min, (unsigned long long)max);
+	return 0;
+}
+
+static int parse_simd(const char *value, enum npu_simd *simd, struct npu_error *err)
+{
+	static const char *const names[] = { "auto", "portable", "avx2", "avx512" };
+	static const enum npu_simd values[] = { NPU_SIMD_AUTO, NPU_SIMD_PORTABLE, NPU_SIMD_AVX2, NPU_SIMD_AVX512 };
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(value, names[i]))
+			continue;
+		*simd = values[i];
+		return 0;
+	}
+	return npu_error_set(err, -EINVAL, "device option simd=%s: want auto, portable, avx2 or avx512", value);
+}
+
+static int parse_option(char *item, struct npu_engine_config *config, struct npu_error *err)
+{
+	char *value = strchr(item, '=');
+	uint64_t n;
+	int ret;
+
+	if (!value)
+		return npu_error_set(err, -EINVAL, "device option '%s' has no value", item);
+	*value++ = 0;
+	if (!strcmp(item, "threads")) {
+		ret = parse_number(item, value, 1, 1024, &n, err);
+		if (!ret)
+			config->threads = n;
+		return ret;
+	}
+	if (!strcmp(item, "sram"))
+		return parse_number(item, value, 4096, 1u << 30, (uint64_t *)&config->sram_size, err);
+	if (!strcmp(item, "simd"))
+		return parse_simd(value, &config->simd, err);
+	return npu_error_set(err, -EINVAL, "device option '%s' is not known (threads, simd and sram are)", item);
+}
+
+static int parse_uri(const char *uri, struct npu_engine_config *config, struct npu_error *err)
+{
+	char *copy, *item, *save = NULL;
+	int ret = 0;
+
+	if (uri[3] != ':')
+		return 0;
+	copy = strdup(uri + 4);
+	if (!copy)
+		return npu_error_set(err, -ENOMEM, "no memory to read '%s'", uri);
+	for (item = strtok_r(copy, ",", &save); item && !ret; item = strtok_r(NULL, ",", &save))
+		ret = parse_option(item, config, err);
+	free(copy);
+	return ret;
+}
+
+static void fill_info(struct sim *sim, const struct npu_engine_config *config)
+{
+	struct npu_device_info *info = &sim->dev->info;
+	unsigned int op;
+
+	snprintf(info->name, sizeof(info->name), SIM_NAME);
+	snprintf(info->simd, sizeof(info->simd), "%s", npu_engine_simd_name(sim->engine));
+	info->threads = config->threads;
+	info->isa_major = NPU_ISA_MAJOR;
+	info->isa_minor = NPU_ISA_MINOR;
+	for (op = 1; op < NPU_NUM_DTYPES; op++)
+		info->dtypes |= 1u << op;
+	for (op = 0; op < 256; op++)
+		if (npu_op_desc(op) && npu_engine_supports(sim->engine, op))
+			info->opcodes[op / 64] |= 1ull << op % 64;
+	info->sram_size = config->sram_size;
+	info->max_buffer = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	info->buffer_align = 16;
+	info->num_priorities = NPU_NUM_PRIORITIES;
+}
+
+static int sim_open(struct npu_device *dev, const char *uri, const struct npu_device_options *options,
+		    struct npu_error *err)
+{
+	struct npu_engine_config config = {
+		.threads = options->threads, .sram_size = options->sram_size, .parallel_for = options->parallel_for,
+		.parallel_ctx = options->parallel_ctx,
+	};
+	struct sim *sim;
+	long cpus;
+	int ret;
+
+	if (config.threads > 1024)
+		return npu_error_set(err, -EINVAL, "npu_device_options: threads is %u, the limit is 1024", config.threads);
+	if (config.sram_size && (config.sram_size < 4096 || config.sram_size > 1u << 30))
+		return npu_error_set(err, -EINVAL, "npu_device_options: sram_size is %llu, want 4096 .. 2^30",
+				     (unsigned long long)config.sram_size);
+	ret = parse_uri(uri, &config, err);
+	if (ret)
+		return ret;
+	cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	if (!config.threads)
+		config.threads = cpus > 0 ? cpus : 1;
+	if (!config.sram_size)
+		config.sram_size = 2u << 20;
+	sim = calloc(1, sizeof(*sim));
+	if (!sim)
+		return npu_error_set(err, -ENOMEM, "no memory for a device");
+	ret = npu_engine_create(&config, &sim->engine);
+	if (ret) {
+		free(sim);
+		return npu_error_set(err, ret, "device '%s': %s", uri, ret == -ENOTSUP ?
+				     "this CPU does not have the instruction set asked for with simd=" : strerror(-ret));
+	}
+	sim->dev = dev;
+	pthread_mutex_init(&sim->lock, NULL);
+	pthread_cond_init(&sim->wake, NULL);
+	dev->backend = sim;
+	fill_info(sim, &config);
+	return 0;
+}
+
+void sim_free(struct sim *sim)
+{
+	struct npu_device *dev = sim->dev;
+
+	npu_engine_destroy(sim->engine);
+	pthread_cond_destroy(&sim->wake);
+	pthread_mutex_destroy(&sim->lock);
+	free(sim);
+	npu_device_free(dev);
+}
+
+static void sim_close(struct npu_device *dev)
+{
+	sim_stop(dev->backend);
+}
+
+/* Small ones come from the heap, where a memory checker sees their ends; large ones get large pages where there are. */
+static int sim_buffer_create(struct npu_buffer *buf, struct npu_error *err)
+{
+	size_t room, skip;
+	char *p;
+
+	if (buf->size < HUGE_PAGE) {
+		if (posix_memalign(&buf->map, 4096, buf->size))
+			buf->map = NULL;
+		else
+			memset(buf->map, 0, buf->size);
+	} else {
+		/* Aligned by mapping more and giving both ends back. */
+		room = (buf->size + 4095) / 4096 * 4096;
+		p = mmap(NULL, room + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (p != MAP_FAILED) {
+			skip = (HUGE_PAGE - (uintptr_t)p % HUGE_PAGE) % HUGE_PAGE;
+			if (skip)
+				munmap(p, skip);
+			munmap(p + skip + room, HUGE_PAGE - skip);
+			madvise(p + skip, room, MADV_HUGEPAGE);
+			buf->map = p + skip;
+		}
+	}
+	if (!buf->map)
+		return npu_error_set(err, -ENOMEM, "no memory for a buffer of %llu bytes", (unsigned long long)buf->size);
+	buf->va = (uintptr_t)buf->map;
+	buf->backend = buf->map;	/* not imported: ours to free */
+	return 0;
+}
+
+static int sim_buffer_import_host(struct npu_buffer *buf, struct npu_error *err)
+{
+	buf->va = (uintptr_t)buf->map;
+	return 0;
+}
+
+static void sim_buffer_destroy(struct npu_buffer *buf)
+{
+	if (!buf->backend)
+		return;
+	if (buf->size < HUGE_PAGE)
+		free(buf->map);
+	else
+		munmap(buf->map, (buf->size + 4095) / 4096 * 4096);
+}
+
+const struct npu_backend_ops npu_backend_sim = {
+	.name = "sim",
+	.candidate = sim_candidate,
+	.match = sim_match,
+	.open = sim_open,
+	.close = sim_close,
+	.buffer_create = sim_buffer_create,
+	.buffer_import_host = sim_buffer_import_host,
+	.buffer_destroy = sim_buffer_destroy,
+	.queue_create = sim_queue_create,
+	.queue_destroy = sim_queue_destroy,
+	.submit = sim_submit,
+	.cancel = sim_cancel,
+	.cancel_queue = sim_cancel_queue,
+};

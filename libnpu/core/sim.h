@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The "sim" backend: the engine in this process. One worker thread per device runs one job at a time, which has all the
+ * engine's threads, for a slice of time; then the queue that is furthest behind its share is next. Addresses are host addresses.
+ */
+#ifndef NPU_CORE_SIM_H
+#define NPU_CORE_SIM_H
+
+#include "core/object.h"
+#include "npu_engine.h"
+
+#define SIM_SLICE_NS	2000000u	/* a queue with more weight waits this long at most, plus one instruction */
+
+struct sim_work;
+
+struct sim_queue {
+	struct npu_queue *queue;
+	struct sim_queue *next;		/* in sim->queues */
+	struct sim_work *head, *tail;	/* in the order of submits */
+	uint64_t vtime;			/* device time had, divided by weight */
+	uint32_t weight;
+};
+
+struct sim {
+	struct npu_device *dev;
+	struct npu_engine *engine;
+	/*
+	 * Protects all below, the members of sim_queue, and next, pending and wait_* of sim_work. Never held while a job
+	 * runs, nor while a fence or a callback is called. Taken inside a fence's or a queue's lock, never around one.
+	 */
+	pthread_mutex_t lock;
+	pthread_cond_t wake;		/* the worker has something to look at */
+	pthread_t thread;
+	bool started;			/* thread is there */
+	bool quit;			/* no object of the device is left */
+	bool orphan;			/* quit was asked for by the worker itself: it cleans up */
+	struct sim_queue *queues;	/* those with work */
+	uint64_t vtime;			/* of the queue that ran last */
+};
+
+/* What NPU_SUBMIT_PROFILE and NPU_SUBMIT_DIGEST collect. */
+struct sim_record {
+	struct npu_insn_profile *profile;
+	struct npu_insn_digest *digests;
+	size_t num_profile, num_digests, room_profile, room_digests;
+	uint64_t first;			/* time of the first instruction */
+};
+
+struct sim_wait {
+	struct npu_fence_cb cb;
+	struct sim_work *work;
+};
+
+struct sim_work {
+	atomic_uint refs;		/* the queue's, and one per callback that may still come */
+	struct npu_work *work;
+	struct sim *sim;
+	struct sim_work *next;
+	uint32_t pending;		/* fences that have not signalled */
+	int wait_status;		/* of the first one that failed */
+	char wait_text[NPU_ERROR_TEXT];
+
+	/* The worker's only. */
+	struct npu_engine_state state;
+	bool begun;			/* state is initialised */
+	uint64_t started, busy;
+	uint32_t slices;
+	struct sim_record record;
+	struct sim_wait wait[];
+};
+
+/* Run for a slice. Returns true when the job is over, with *@status, and state.fault when that is -EIO. */
+bool sim_work_slice(struct sim_work *sw, int *status, const char **text);
+
+/*
+ * After one instruction, of which @offset, @insn and @scalar are the place and the scalars before it, and which took @ns from
+ * @start on. Returns 0 or -ENOMEM.
+ */
+int sim_record_insn(struct sim_work *sw, npu_u32 offset, npu_u32 index, const npu_u32 scalar[NPU_MAX_SCALARS],
+		    uint64_t start, uint64_t ns);
+void sim_record_hand_over(struct sim_work *sw);
+
+int sim_queue_create(struct npu_queue *queue, struct npu_error *err);
+void sim_queue_destroy(struct npu_queue *queue);
+int sim_submit(struct npu_work *work, struct npu_error *err);
+void sim_cancel(struct npu_work *work);
+void sim_cancel_queue(struct npu_queue *queue);
+/* Returns 0 or -EAGAIN. Called at every queue_create(); the first one starts the thread. */
+int sim_start(struct sim *sim, struct npu_error *err);
+void sim_stop(struct sim *sim);
+/* Frees engine, device and all. */
+void sim_free(struct sim *sim);
+
+#endif
