@@ -28,5 +28,9 @@ void npu_conv_place(const struct npu_conv *c, npu_s64 n, npu_s64 oh, npu_s64 ow,
 
 /* The paths. All return what npu_exec_parallel() returned; npu_conv_generic() takes everything. */
 int npu_conv_generic(struct npu_exec *x, struct npu_conv *c);
+bool npu_conv_pointwise_can(const struct npu_conv *c);
+int npu_conv_pointwise(struct npu_exec *x, struct npu_conv *c);
+bool npu_conv_slab_can(const struct npu_conv *c);
+int npu_conv_slab(struct npu_exec *x, struct npu_conv *c);
 
 #endif

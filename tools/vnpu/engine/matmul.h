@@ -16,6 +16,8 @@ struct npu_matmul {
 	const npu_s32 *b_zero;			/* per column; integer only */
 	npu_s32 a_zero;
 	bool integer;
+	char *pack_mem;				/* npu_matmul_pack_bytes() of shared memory */
+	const char *packed;			/* b as f32 panels, or NULL */
 };
 
 /* Where the matrices of one batch index begin. b_index counts the matrices of b. */
@@ -32,6 +34,12 @@ void npu_matmul_batch(const struct npu_matmul *m, npu_s64 batch, struct npu_matm
 void npu_matmul_place(const struct npu_matmul *m, const struct npu_matmul_batch *at, npu_s64 row,
 		      struct npu_epi_place *place);
 
+/* Float, by the matrix kernels: b in panels, or strided and packed first. */
+bool npu_matmul_panel_can(const struct npu_matmul *m);
+size_t npu_matmul_pack_bytes(const struct npu_matmul *m);
+int npu_matmul_panel(struct npu_exec *x, struct npu_matmul *m);
+int npu_matmul_strided(struct npu_exec *x, struct npu_matmul *m);
+/* Anything. */
 int npu_matmul_generic(struct npu_exec *x, struct npu_matmul *m);
 
 #endif

@@ -93,6 +93,10 @@ static int conv_run(struct npu_exec *x, bool transposed)
 	ret = npu_conv_init(&c, x, transposed);
 	if (ret)
 		return ret;
+	if (npu_conv_pointwise_can(&c))
+		return npu_conv_pointwise(x, &c);
+	if (npu_conv_slab_can(&c))
+		return npu_conv_slab(x, &c);
 	return npu_conv_generic(x, &c);
 }
 

@@ -16,41 +16,50 @@ static void zeros_pack(const struct npu_exec *x, npu_s32 common, npu_u32 n, npu_
 	}
 }
 
-int npu_matmul_init(struct npu_matmul *m, struct npu_exec *x)
+static void matmul_sizes(struct npu_matmul *m, const struct npu_exec *x)
 {
-	const struct npu_operand *out = &x->operand[NPU_MATMUL_OUT];
-	npu_u32 n = out->dim[out->rank - 1];
-	size_t bytes = npu_epi_bytes(n);
 	unsigned int i;
 
 	memset(m, 0, sizeof(*m));
-	if (npu_exec_reserve_shared(x, bytes + (size_t)n * sizeof(npu_s32)))
-		return -ENOMEM;
-	m->out = out;
+	m->out = &x->operand[NPU_MATMUL_OUT];
 	m->a = &x->operand[NPU_MATMUL_A];
 	m->b = &x->operand[NPU_MATMUL_B];
 	m->out_ptr = x->ptr[NPU_MATMUL_OUT];
 	m->a_ptr = x->ptr[NPU_MATMUL_A];
 	m->b_ptr = x->ptr[NPU_MATMUL_B];
-	m->rank = out->rank;
-	m->m = out->dim[m->rank - 2];
-	m->n = n;
+	m->rank = m->out->rank;
+	m->m = m->out->dim[m->rank - 2];
+	m->n = m->out->dim[m->rank - 1];
 	m->k = m->a->dim[m->rank - 1];
 	m->batch = 1;
 	for (i = 0; i + 2 < m->rank; i++)
-		m->batch *= out->dim[i];
+		m->batch *= m->out->dim[i];
 	m->integer = m->a->dtype == NPU_I8 || m->a->dtype == NPU_U8;
+}
+
+/* Shared memory: the epilogue's vectors, zero points, b packed. */
+int npu_matmul_init(struct npu_matmul *m, struct npu_exec *x)
+{
+	size_t vectors, zeros, pack, bytes;
+	npu_s32 *zero;
+
+	matmul_sizes(m, x);
+	vectors = (npu_epi_bytes((npu_u32)m->n) + 63) & ~(size_t)63;
+	zeros = ((size_t)m->n * sizeof(npu_s32) + 63) & ~(size_t)63;
+	pack = npu_matmul_pack_bytes(m);
+	if (__builtin_add_overflow(vectors + zeros, pack, &bytes) || npu_exec_reserve_shared(x, bytes))
+		return -ENOMEM;
 	npu_epi_init(&m->epi, x, NPU_MATMUL_BIAS, NPU_MATMUL_P_ACT, m->integer, npu_exec_shared(x));
 	m->epi_fn = npu_epi_select(x->simd);
 	if (m->epi.res)
 		m->res_ptr = x->ptr[NPU_MATMUL_RESIDUAL];
 	if (m->integer) {
-		npu_s32 *zero = (npu_s32 *)((char *)npu_exec_shared(x) + bytes);
-
+		zero = (npu_s32 *)(void *)((char *)npu_exec_shared(x) + vectors);
 		m->a_zero = m->a->zero_point;
-		zeros_pack(x, m->b->zero_point, n, zero);
+		zeros_pack(x, m->b->zero_point, (npu_u32)m->n, zero);
 		m->b_zero = zero;
 	}
+	m->pack_mem = (char *)npu_exec_shared(x) + vectors + zeros;
 	return 0;
 }
 
@@ -99,5 +108,7 @@ int npu_op_matmul(struct npu_exec *x)
 	ret = npu_matmul_init(&m, x);
 	if (ret)
 		return ret;
-	return npu_matmul_generic(x, &m);
+	if (!npu_matmul_panel_can(&m))
+		return npu_matmul_generic(x, &m);
+	return m.b->layout == NPU_LAYOUT_STRIDED ? npu_matmul_strided(x, &m) : npu_matmul_panel(x, &m);
 }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include <immintrin.h>
+
+#define VL 8
+typedef __m256 vf;
+#define vf_zero()	_mm256_setzero_ps()
+#define vf_load(p)	_mm256_loadu_ps(p)
+#define vf_store(p, v)	_mm256_storeu_ps(p, v)
+#define vf_fma(a, b, c)	_mm256_fmadd_ps(a, b, c)
+#define vf_bcast(p)	_mm256_broadcast_ss(p)
+#define vf_f16(p)	_mm256_cvtph_ps(_mm_loadu_si128((const void *)(p)))
+#define vf_bf16(p)	bf16_widen(_mm_loadu_si128((const void *)(p)))
+
+static inline __m256 bf16_widen(__m128i h)
+{
+	return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
+}
+
+#include "gemm_impl.h"
+
+#define ROWS_2(X)	X(1) X(2)
+#define ROWS_4(X)	ROWS_2(X) X(3) X(4)
+#define ROWS_6(X)	ROWS_4(X) X(5) X(6)
+#define ROWS_12(X)	ROWS_6(X) X(7) X(8) X(9) X(10) X(11) X(12)
+
+#define X(r) TILE_FNS(r, 1)
+ROWS_12(X)
+#undef X
+#define X(r) TILE_FNS(r, 2)
+ROWS_6(X)
+#undef X
+#define X(r) TILE_FNS(r, 3)
+ROWS_4(X)
+#undef X
+#define X(r) TILE_FNS(r, 4)
+ROWS_2(X)
+#undef X
+
+/* 32 columns for few rows: enough accumulators to hide the latency of the multiplications. */
+const struct npu_gemm npu_gemm_avx2 = {
+	.rows = { [GEMM_8] = 12, [GEMM_16] = 6, [GEMM_24] = 4, [GEMM_32] = 2 },
+	.fn = {
+#define X(r) TILE_ROW(GEMM_8, r, 1),
+		ROWS_12(X)
+#undef X
+#define X(r) TILE_ROW(GEMM_16, r, 2),
+		ROWS_6(X)
+#undef X
+#define X(r) TILE_ROW(GEMM_24, r, 3),
+		ROWS_4(X)
+#undef X
+#define X(r) TILE_ROW(GEMM_32, r, 4),
+		ROWS_2(X)
+#undef X
+	},
+	.load_f32 = load_f32,
+	.load_f16 = load_f16,
+	.load_bf16 = load_bf16,
+	.path = NPU_PATH_GEMM_AVX2,
+};
