@@ -254,13 +254,13 @@ enum npu_residual_op {
 };
 
 /**
- * struct npu_epilogue - what happens to a result before it is stored, in this order:
+ * struct npu_gepilogue - what happens to a result before it is stored, in this order:
  * v = acc + bias; v = act(v); v = fma(v, post_mul, post_add); v = v (add|mul) residual; v = act2(v)
  *
  * Conv, ConvTranspose and MatMul may use all of it; NPU_GOP_Activation, element-wise, pooling and normalisation
  * nodes use act only. The residual has exactly the output's shape and type.
  */
-struct npu_epilogue {
+struct npu_gepilogue {
 	struct npu_gact act;
 	bool has_affine;
 	float post_mul, post_add;
@@ -302,7 +302,7 @@ struct npu_gnode {
 	unsigned int num_outputs;
 	struct npu_attr *attrs;
 	unsigned int num_attrs, max_attrs;
-	struct npu_epilogue ep;
+	struct npu_gepilogue ep;
 	const char **sources;		/* names of the model's nodes this one stands for, in execution order */
 	unsigned int num_sources;
 	bool dead;			/* removed; dropped from the array at the end of the pass */

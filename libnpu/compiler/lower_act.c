@@ -142,7 +142,7 @@ static int epilogue_residual(struct npu_lower *l, struct npu_linsn *insn, struct
 int npu_lower_epilogue(struct npu_lower *l, struct npu_linsn *insn, struct npu_gnode *n, unsigned int slot,
 		       unsigned int param, const int *perm, int axis, int64_t channels)
 {
-	const struct npu_epilogue *ep = &n->ep;
+	const struct npu_gepilogue *ep = &n->ep;
 	struct npu_lact a, b;
 	struct npu_lview slope;
 	float mul, add;
