@@ -22,6 +22,14 @@ struct npu_pass {
 	X(infer, false, "types, shapes with symbols, constant folding") \
 	X(identity, false, "drop Identity, Dropout, no-op casts and reshapes; dead code") \
 	X(canon, false, "one form for every operator whatever its operator set") \
+	X(pattern, true, "recover hard-swish, hard-sigmoid, SiLU, GELU written out") \
+	X(norm, true, "recover LayerNormalization, RMSNormalization and Softmax written out") \
+	X(reshape, true, "merge and cancel Reshape and Transpose") \
+	X(matmul, true, "transposes, bias and constant factors into MatMul") \
+	X(scale, true, "BatchNormalization, Mul and Add by constants into weights and bias") \
+	X(pad, true, "Pad into Conv and pooling") \
+	X(fuse, true, "activation, scale and residual into the epilogue of the node before") \
+	X(prescale, true, "Mul and Add by constants into the weights that follow") \
 	X(final, false, "check the canonical form, drop what nothing uses")
 
 #define NPU_PASS_DECLARE(name, optional, help) int npu_pass_##name(struct npu_graph *g, struct npu_diag *diag);
