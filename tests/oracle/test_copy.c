@@ -74,7 +74,10 @@ static void make_pad(struct tcase *c)
 	for (unsigned int i = 0; i < rank; i++) {
 		int before = 0, after = 0;
 
-		if (rng_chance(2)) {
+		/* Reflection needs an element beyond each pad. */
+		if (c->param[NPU_PAD_P_MODE] == NPU_PAD_REFLECT && in[i] < 4)
+			before = after = 0;
+		else if (rng_chance(2)) {
 			before = (int)rng_below(7) - 3;
 			after = (int)rng_below(7) - 3;
 			if ((int)in[i] + before + after < 1)

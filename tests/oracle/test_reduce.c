@@ -40,8 +40,8 @@ static void make_reduce(struct tcase *c)
 	/* The logarithm of a sum needs terms above zero. */
 	if (func == NPU_REDUCE_LOG_SUM && c->operand[NPU_REDUCE_IN].dtype != NPU_U8)
 		c->param[NPU_REDUCE_P_FUNC] = NPU_REDUCE_SUM;
-	if (func == NPU_REDUCE_LOG_SUM)
-		c->operand[NPU_REDUCE_IN].zero_point = -1;
+	else if (func == NPU_REDUCE_LOG_SUM)
+		c->operand[NPU_REDUCE_IN].zero_point = 0;
 }
 
 static void make_reduce_int(struct tcase *c)

@@ -153,7 +153,9 @@ static float binary_real(unsigned int func, float a, float b)
 	case NPU_BINARY_MOD: {
 		float r = fmodf(a, b);
 
-		return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+		if (r == 0)
+			return copysignf(0, b);
+		return (r < 0) != (b < 0) ? r + b : r;
 	}
 	case NPU_BINARY_FMOD:
 		return fmodf(a, b);

@@ -194,6 +194,8 @@ void oracle_store_real(struct oracle_view v, unsigned char *at, float value)
 		return;
 	default:
 		limits(v.op->dtype, &lo, &hi);
+		if (v.op->scale != 0 && isnan(value))
+			value = 0;
 		if (v.op->scale != 0)
 			oracle_store_int(v, at, saturate((double)rintf(value / v.op->scale) + v.op->zero_point, lo, hi));
 		else
