@@ -194,6 +194,9 @@ static int check_operand(struct npu_check *c, unsigned int slot)
 
 	if (!npu_is_present(op))
 		return 0;
+	if (npu_type_bit(op) & T_SUB8 && op->layout != NPU_LAYOUT_GROUPED16 && c->insn->desc->code != NPU_OP_GATHER)
+		return check_fail(c, OPERAND, slot, NPU_NO_FIELD, op->layout, "%s of type %s has layout %s, expected grouped16",
+				  slot_name(c, slot), npu_dtype_name(op->dtype), npu_layout_name(op->layout));
 	for (i = 0; i < op->rank; i++)
 		if (!op->dim[i] || op->dim[i] > NPU_MAX_DIM)
 			return check_fail(c, SHAPE, slot, i, op->dim[i], "%s dim %u is %u, expected 1 to %u", slot_name(c, slot), i,
@@ -204,9 +207,6 @@ static int check_operand(struct npu_check *c, unsigned int slot)
 				  (unsigned long long)op->offset, bytes);
 	if (op->layout == NPU_LAYOUT_STRIDED && check_strides(c, slot))
 		return -EINVAL;
-	if (npu_type_bit(op) & T_SUB8 && op->layout != NPU_LAYOUT_GROUPED16 && c->insn->desc->code != NPU_OP_GATHER)
-		return check_fail(c, OPERAND, slot, NPU_NO_FIELD, op->layout, "%s of type %s has layout %s, expected grouped16",
-				  slot_name(c, slot), npu_dtype_name(op->dtype), npu_layout_name(op->layout));
 	return 0;
 }
 
