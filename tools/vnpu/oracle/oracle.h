@@ -51,6 +51,9 @@ npu_s64 oracle_load_int(struct oracle_view v, const unsigned char *at);
 void oracle_store_real(struct oracle_view v, unsigned char *at, float value);	/* q() */
 void oracle_store_int(struct oracle_view v, unsigned char *at, npu_s64 value);	/* modulo 2^bits */
 float oracle_param_f32(const struct npu_insn *insn, unsigned int param);
+/* maximum and minimum of IEEE 754-2019: NaN when either is, +0 above -0. */
+float oracle_max(float a, float b);
+float oracle_min(float a, float b);
 float oracle_sum16(const float *x, npu_u64 n);
 /* Weight element of output o (0 .. O-1) at k of the K order, in any layout; @outputs per group, @k_size per output. */
 float oracle_weight_real(struct oracle_view w, npu_u32 o, npu_u64 k, npu_u32 outputs, npu_u64 k_size);

@@ -145,9 +145,9 @@ static float binary_real(unsigned int func, float a, float b)
 	case NPU_BINARY_DIV:
 		return a / b;
 	case NPU_BINARY_MAX:
-		return isnan(a) || isnan(b) ? NAN : a > b ? a : b;
+		return oracle_max(a, b);
 	case NPU_BINARY_MIN:
-		return isnan(a) || isnan(b) ? NAN : a < b ? a : b;
+		return oracle_min(a, b);
 	case NPU_BINARY_POW:
 		return power(a, b);
 	case NPU_BINARY_MOD: {

@@ -72,10 +72,10 @@ static void join_real(struct oracle_view io, unsigned char *to, float v, unsigne
 		v = old * v;
 		break;
 	case NPU_SCATTER_MIN:
-		v = isnan(old) || isnan(v) ? NAN : old < v ? old : v;
+		v = oracle_min(old, v);
 		break;
 	case NPU_SCATTER_MAX:
-		v = isnan(old) || isnan(v) ? NAN : old > v ? old : v;
+		v = oracle_max(old, v);
 		break;
 	default:
 		break;

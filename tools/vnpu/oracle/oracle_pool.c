@@ -27,7 +27,7 @@ static float pool_one(const struct npu_insn *insn, struct oracle_view out, struc
 			v = oracle_load_real(in, oracle_at(in, at));
 			inside++;
 			sum += v;
-			max = isnan(max) || isnan(v) ? NAN : max > v ? max : v;
+			max = oracle_max(max, v);
 		}
 	}
 	if (p[NPU_POOL_P_KIND] == NPU_POOL_MAX)

@@ -34,12 +34,8 @@ static float extreme(const float *x, npu_u64 n, bool min)
 {
 	float m = x[0];
 
-	for (npu_u64 i = 0; i < n; i++) {
-		if (isnan(x[i]))
-			return NAN;
-		if (min ? x[i] < m : x[i] > m)
-			m = x[i];
-	}
+	for (npu_u64 i = 0; i < n; i++)
+		m = min ? oracle_min(m, x[i]) : oracle_max(m, x[i]);
 	return m;
 }
 

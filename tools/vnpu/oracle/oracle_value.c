@@ -234,6 +234,20 @@ float oracle_param_f32(const struct npu_insn *insn, unsigned int param)
 	return f;
 }
 
+float oracle_max(float a, float b)
+{
+	if (isnan(a) || isnan(b))
+		return NAN;
+	if (a == b)
+		return signbit(a) ? b : a;
+	return a > b ? a : b;
+}
+
+float oracle_min(float a, float b)
+{
+	return -oracle_max(-a, -b);
+}
+
 float oracle_sum16(const float *x, npu_u64 n)
 {
 	float lane[16] = { 0 };
