@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Every tests/<area>/test_<noun>.c is a TAP program; the other .c files of its area are linked to it.
+# Every tests/<area>/test_<noun>.c is a TAP program; the other .c files of its area are linked to it, and so is
+# the tool of that name, tools/npu-<area>, less its main.c.
 
 TEST_SRC	:= $(wildcard tests/*/test_*.c)
 TEST_BIN	:= $(patsubst tests/%.c,$(BUILD)/tests/%,$(TEST_SRC))
@@ -8,9 +9,18 @@ TEST_SCRIPTS	:= $(sort $(wildcard tests/*/test_*.sh))
 
 $(BUILD)/obj/tests/%.o: EXTRA_CFLAGS += -Itests
 
+# As an archive: a test may stand in for a part of the tool by defining its functions.
+define tool-archive-rule
+$(BUILD)/tests/$1.a: $(call obj,$(filter-out %/main.c,$(call src,tools/$1)))
+	@mkdir -p $$(@D); rm -f $$@
+	$$(Q)$$(AR) rcs $$@ $$^
+endef
+$(foreach t,$(TOOLS),$(eval $(call tool-archive-rule,$t)))
+tool-archive	= $(patsubst %,$(BUILD)/tests/%.a,$(filter npu-$(patsubst %/,%,$1),$(TOOLS)))
+
 define test-rule
 $(BUILD)/tests/$1: $(BUILD)/obj/tests/$1.o $(call obj,$(filter-out tests/$(dir $1)test_%,$(wildcard tests/$(dir $1)*.c))) \
-		$(call obj,$(wildcard tests/common/*.c)) $(TOOL_COMMON_OBJ) $(BUILD)/liboracle.a $(BUILD)/libnpu.a
+		$(call obj,$(wildcard tests/common/*.c)) $(call tool-archive,$(dir $1)) $(TOOL_COMMON_OBJ) $(BUILD)/liboracle.a $(BUILD)/libnpu.a
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o %.a,$$^) $$(TOOL_LIBS) $$(LIBNPU_LIBS)
