@@ -68,7 +68,7 @@ static void put_operand(struct line *l, const struct npu_insn *insn, unsigned in
 		put(l, ")");
 	}
 	if (op->scale != 0 || op->zero_point)
-		put(l, "*%.9g-%" PRId32, (double)op->scale, op->zero_point);
+		put(l, "*%.9g:%" PRId32, (double)op->scale, op->zero_point);
 }
 
 /* The table says in a parameter's text which enumeration it is. */
