@@ -145,6 +145,23 @@ static void image_mirror(struct npu_image *img)
 	}
 }
 
+int npu_image_cut(const struct npu_image *src, int x, int y, int width, int height, struct npu_image *dst,
+		  struct npu_reason *why)
+{
+	size_t row = (size_t)src->width * 3;
+	int i, err;
+
+	memset(dst, 0, sizeof(*dst));
+	if (x < 0 || y < 0 || width < 1 || height < 1 || width > src->width - x || height > src->height - y)
+		return npu_reason_set(why, -EINVAL, "%d x %d pixels at %d, %d are not inside a picture of %d x %d",
+				      width, height, x, y, src->width, src->height);
+	err = npu_image_alloc(dst, width, height, 0, why);
+	for (i = 0; !err && i < height; i++)
+		memcpy(dst->rgb + (size_t)i * (size_t)width * 3,
+		       src->rgb + (size_t)(y + i) * row + (size_t)x * 3, (size_t)width * 3);
+	return err;
+}
+
 int npu_image_rotate(const struct npu_image *src, int quarters, struct npu_image *dst, struct npu_reason *why)
 {
 	int q = quarters & 3, w = src->width, h = src->height, x, y, err;

@@ -53,6 +53,10 @@ int npu_image_save_png(const char *path, const struct npu_image *img, struct npu
 int npu_image_resize(const struct npu_image *src, int width, int height, struct npu_image *dst,
 		     struct npu_reason *why);
 
+/* Copy a rectangle that must lie inside @src (-EINVAL otherwise). */
+int npu_image_cut(const struct npu_image *src, int x, int y, int width, int height, struct npu_image *dst,
+		  struct npu_reason *why);
+
 /* Rotate counter-clockwise by @quarters * 90 degrees (any integer). */
 int npu_image_rotate(const struct npu_image *src, int quarters, struct npu_image *dst, struct npu_reason *why);
 
@@ -60,10 +64,10 @@ int npu_image_rotate(const struct npu_image *src, int quarters, struct npu_image
 int npu_image_orient(struct npu_image *img, int orientation, struct npu_reason *why);
 
 /*
- * The 3x3 matrix (row major, m[8] == 1) that maps from[i] to to[i]. -EDOM when three of the points of @from lie on
+ * The 3x3 matrix @m (row major, m[8] == 1) that maps four points from[i] to to[i]. -EDOM when three of @from lie on
  * one line, so that there is no such map.
  */
-int npu_homography(const struct npu_point from[4], const struct npu_point to[4], double m[9]);
+int npu_homography(const struct npu_point *from, const struct npu_point *to, double *m);
 
 /*
  * Perspective warp: dst(x, y) = src(m * (x, y, 1)), so @m maps destination to source. Bicubic (a = -0.75) on a

@@ -50,7 +50,7 @@ static int solve8(double a[8][9], double x[8])
 	return 0;
 }
 
-int npu_homography(const struct npu_point from[4], const struct npu_point to[4], double m[9])
+int npu_homography(const struct npu_point *from, const struct npu_point *to, double *m)
 {
 	double a[8][9] = { { 0 } };
 	int i, err;

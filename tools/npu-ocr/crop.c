@@ -38,6 +38,20 @@ void ocr_quad_order(struct ocr_quad *quad)
 	quad->p[3] = rest[!i];
 }
 
+/* Every corner must turn clockwise, or there is no map from the box to an upright line. */
+static int is_convex(const struct ocr_quad *q)
+{
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		struct npu_point a = q->p[i], b = q->p[(i + 1) % 4], c = q->p[(i + 2) % 4];
+
+		if ((b.x - a.x) * (c.y - b.y) - (b.y - a.y) * (c.x - b.x) < 1)
+			return 0;
+	}
+	return 1;
+}
+
 int ocr_quad_clean(struct ocr_quad *quad, int img_width, int img_height)
 {
 	int i;
@@ -47,7 +61,7 @@ int ocr_quad_clean(struct ocr_quad *quad, int img_width, int img_height)
 		quad->p[i].x = clip(quad->p[i].x, img_width - 1);
 		quad->p[i].y = clip(quad->p[i].y, img_height - 1);
 	}
-	return (int)side(quad, 0, 1) > 3 && (int)side(quad, 0, 3) > 3;
+	return (int)side(quad, 0, 1) > 3 && (int)side(quad, 0, 3) > 3 && is_convex(quad);
 }
 
 int ocr_crop(const struct npu_image *img, const struct ocr_quad *quad, struct npu_image *crop, int *turned,

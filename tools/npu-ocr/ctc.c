@@ -141,14 +141,19 @@ int ocr_ctc_decode(const struct ocr_dict *dict, const float *prob, size_t steps,
 			continue;
 		}
 		if (best != last) {
-			if (best != classes - 1 && !ends_in_space(&out) && gap.inside + gap.behind > CTC_SPACE_ODDS)
+			int space = best == classes - 1;
+
+			if (!space && !ends_in_space(&out) && gap.inside + gap.behind > CTC_SPACE_ODDS)
 				text_put(&out, " ");
-			text_put(&out, dict->entry[best]);
+			if (!space || out.used)		/* a line does not begin with one */
+				text_put(&out, dict->entry[best]);
 			out.sum += (double)p[best];
 			out.kept++;
 		}
 		gap = (struct ctc_gap){ 0 };
 	}
+	while (out.used && out.text[out.used - 1] == ' ')
+		out.used--;
 	out.text[out.used] = 0;
 	*text = out.text;
 	*confidence = out.kept ? (float)(out.sum / (double)out.kept) : 0;

@@ -83,11 +83,19 @@ double ocr_now(void);
 /* detect.c: the picture's text boxes, in reading order. */
 int ocr_detect(struct ocr *ocr, const struct npu_image *img, struct ocr_boxes *boxes, struct npu_reason *why);
 
+/* The size a picture is brought to for detection, and of the pieces that the network sees of it; multiples of 32. */
+struct ocr_detect_plan {
+	int width, height;
+	int piece_width, piece_height;		/* one piece when equal to width and height */
+};
+
 /*
- * The size detection sees for a picture of @width x @height: no side beyond @limit (itself rounded to 32), sides
- * multiples of 32 and at least 32.
+ * As in the reference, no side gets beyond @limit. But a strip (a panorama, a long screenshot) would become too small to
+ * read so: what counts there is 2.25 times the short side, and the network sees it in overlapping pieces.
  */
-void ocr_detect_size(int width, int height, int limit, int *net_width, int *net_height);
+void ocr_detect_plan(int width, int height, int limit, struct ocr_detect_plan *plan);
+/* Where the piece after the one at @at begins; @length when it was the last. */
+int ocr_detect_next(int at, int length, int piece);
 
 /* dbpost.c: boxes from a map of text probabilities. */
 struct ocr_db_options {
@@ -131,7 +139,7 @@ size_t ocr_unclip(const struct npu_point quad[4], double distance, struct npu_po
 /* crop.c */
 /* Name the corners by place: top left, top right, bottom right, bottom left. */
 void ocr_quad_order(struct ocr_quad *quad);
-/* Corners clockwise from the top left, clipped to the picture; 0 when the box is too small to be text. */
+/* Corners clockwise from the top left, clipped to the picture; 0 when too little is left to be text. */
 int ocr_quad_clean(struct ocr_quad *quad, int img_width, int img_height);
 /* The box's pixels as an upright picture; one that is much taller than wide is turned on its side (@turned). */
 int ocr_crop(const struct npu_image *img, const struct ocr_quad *quad, struct npu_image *crop, int *turned,
