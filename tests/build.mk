@@ -26,8 +26,6 @@ $(BUILD)/tests/$1: $(BUILD)/obj/tests/$1.o $(call obj,$(filter-out tests/$(dir $
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o %.a,$$^) $$(TOOL_LIBS) $$(LIBNPU_LIBS)
 endef
 $(foreach t,$(patsubst tests/%.c,%,$(TEST_SRC)),$(eval $(call test-rule,$t)))
-# An area whose tests need more than that says so in a .mk of its own.
-include $(wildcard tests/*/*.mk)
 
 # A test of the compiler may read ONNX files by itself.
 $(call obj,$(wildcard tests/*/*.c)): | $(ONNX_PB).h

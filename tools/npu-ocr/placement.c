@@ -14,12 +14,11 @@ static uint64_t number(const cJSON *o, const char *key)
 void ocr_placement_parse(const char *json, struct ocr_placement *placement)
 {
 	cJSON *root = cJSON_Parse(json);
-	const cJSON *sum = cJSON_GetObjectItemCaseSensitive(root, "summary");
 
 	memset(placement, 0, sizeof(*placement));
-	placement->nodes_npu = number(sum, "npu") + number(sum, "fused") + number(sum, "view");
-	placement->nodes = placement->nodes_npu + number(sum, "host") + number(sum, "refused");
-	placement->macs = number(sum, "macs");
-	placement->macs_npu = number(sum, "npu_macs");
+	placement->nodes_npu = number(root, "npu") + number(root, "fused") + number(root, "views");
+	placement->nodes = placement->nodes_npu + number(root, "refused");
+	placement->macs = number(root, "macs");
+	placement->macs_npu = number(root, "npu_macs");
 	cJSON_Delete(root);
 }
