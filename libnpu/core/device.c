@@ -127,7 +127,7 @@ static void describe_node(unsigned int n, struct npu_device_candidate *out)
 	snprintf(node, sizeof(node), "accel%u", n);
 	driver_of(node, driver, sizeof(driver));
 	snprintf(out->uri, sizeof(out->uri), "/dev/accel/%s", node);
-	snprintf(out->name, sizeof(out->name), "accelerator of driver '%.40s'", driver);
+	snprintf(out->name, sizeof(out->name), "accelerator of driver '%.30s'", driver);
 	if (access(out->uri, R_OK | W_OK) && errno == EACCES) {
 		out->status = -EACCES;
 		snprintf(out->reason, sizeof(out->reason),

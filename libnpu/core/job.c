@@ -239,8 +239,8 @@ static int check_load(const struct npu_device *dev, struct npu_job **job, uint32
 
 int npu_job_load(struct npu_device *dev, const char *path, uint32_t flags, struct npu_job **job, struct npu_error *err)
 {
-	void *data;
-	size_t size;
+	void *data = NULL;
+	size_t size = 0;
 	int ret;
 
 	ret = check_load(dev, job, flags, err);

@@ -97,7 +97,7 @@ struct npu_run {
 };
 
 /* Choose the program and work the scalars out from the shapes; nothing to do when that is known. -EINVAL. */
-int npu_run_resolve(struct npu_run *run, struct npu_error *err);
+int npu_run_choose(struct npu_run *run, struct npu_error *err);
 /* Would any program take the shapes as they stand (others may be missing)? -EINVAL. */
 int npu_run_check_shapes(struct npu_run *run, struct npu_error *err);
 /* -EBUSY while a submit is in flight. */

@@ -107,7 +107,7 @@ static int find_tensor(struct npu_run *run, const char *tensor, npu_u32 *name, c
 
 	ret = npu_job_find_name(run->job, tensor, name, err);
 	if (!ret)
-		ret = npu_run_resolve(run, err);
+		ret = npu_run_choose(run, err);
 	if (ret)
 		return ret;
 	i = run->job->names[*name].tensor[run->program];
@@ -168,7 +168,7 @@ int npu_run_tensor_size(struct npu_run *run, const char *tensor, uint64_t *bytes
 
 int npu_run_program(struct npu_run *run, unsigned int *program, uint32_t *scalars, struct npu_error *err)
 {
-	int ret = npu_run_resolve(run, err);
+	int ret = npu_run_choose(run, err);
 
 	if (ret)
 		return ret;
@@ -397,7 +397,7 @@ int npu_run_reset_state(struct npu_run *run, struct npu_error *err)
 
 	ret = npu_run_check_idle(run, err);
 	if (!ret)
-		ret = npu_run_resolve(run, err);
+		ret = npu_run_choose(run, err);
 	if (ret)
 		return ret;
 	prog = &run->job->file->programs[run->program];

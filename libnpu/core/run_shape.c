@@ -101,11 +101,11 @@ static bool dims_known(const struct solve *s, const struct npu_jobfile_expr *dim
 
 static enum match mismatch(struct solve *s, const struct npu_jobfile_tensor *t, const struct npu_run_slot *slot)
 {
-	char want[128], given[96];
+	char want[120], given[60];
 
 	describe_shape(s->prog, t, want, sizeof(want));
 	describe_given(slot, given, sizeof(given));
-	snprintf(s->why, sizeof(s->why), "'%.64s' can not be %s, want %s", t->name, given, want);
+	snprintf(s->why, sizeof(s->why), "'%.48s' can not be %s, want %s", t->name, given, want);
 	return MATCH_NOT;
 }
 
@@ -151,7 +151,7 @@ static enum match missing(struct solve *s, npu_u32 sym)
 	const struct npu_jobfile_program *prog = s->prog;
 	npu_u32 t, d;
 	npu_s64 factor;
-	char want[128];
+	char want[120];
 
 	snprintf(s->why, sizeof(s->why), "symbol '%.64s' does not follow from any shape", prog->symbols[sym].name);
 	for (t = 0; t < prog->num_tensors; t++) {
@@ -215,7 +215,7 @@ static int refuse(const struct npu_run *run, const char *why, struct npu_error *
 			     why);
 }
 
-int npu_run_resolve(struct npu_run *run, struct npu_error *err)
+int npu_run_choose(struct npu_run *run, struct npu_error *err)
 {
 	char why[256] = "", open[256] = "";
 	struct solve s;

@@ -101,7 +101,7 @@ int npu_queue_submit(struct npu_queue *queue, struct npu_run *run, const struct 
 	if (!ret)
 		ret = npu_submit_options_read(queue->dev, options, &opt, err);
 	if (!ret)
-		ret = npu_run_resolve(run, err);
+		ret = npu_run_choose(run, err);
 	if (ret)
 		return ret;
 	/* At most one buffer per region. */
