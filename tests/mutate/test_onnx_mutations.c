@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Every truncation and 10,000 changes of an ONNX file: a clean error that says something, or a job that loads and
+ * runs to its end. Meant for the AddressSanitizer build; without it crashes and hangs still show.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../tap.h"
+#include "npu.h"
+#include "npu_compiler.h"
+#include "common/onnx_build.h"
+
+static struct {
+	unsigned int refused, ran, large, failed_run, silent;
+} seen;
+
+static uint64_t rng_state = 7;
+
+static uint32_t rng_below(uint32_t n)
+{
+	rng_state = rng_state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)((rng_state >> 33) % n);
+}
+
+/* A small net with a bit of everything: conv, depthwise, activation patterns, residual, pool, resize, gemm, softmax. */
+static unsigned char *make_model(size_t *size)
+{
+	static const int64_t x[] = { 1, 3, 8, 8 }, w1[] = { 8, 3, 3, 3 }, w2[] = { 8, 1, 3, 3 }, w3[] = { 8, 8, 1, 1 }, c8[] = { 8 };
+	static const int64_t y[] = { 1, 4 }, w4[] = { 4, 8 }, c4[] = { 4 }, ones[] = { 1, 1 }, twos[] = { 2, 2 }, pad1[] = { 1, 1, 1, 1 };
+	static const int64_t shape[] = { 1, -1 }, two[] = { 2 }, four[] = { 4 };
+	static const float scales[] = { 1, 1, 2, 2 };
+	struct onnx_build b;
+
+	onnx_begin(&b, 11);
+	onnx_input(&b, "x", ONNX_FLOAT, 4, x);
+	onnx_weights(&b, "w1", 4, w1, 1);
+	onnx_weights(&b, "b1", 1, c8, 2);
+	onnx_weights(&b, "w2", 4, w2, 3);
+	onnx_weights(&b, "w3", 4, w3, 4);
+	onnx_weights(&b, "w4", 2, w4, 5);
+	onnx_weights(&b, "b4", 1, c4, 6);
+	onnx_tensor(&b, "shape", ONNX_INT64, 1, two, shape, sizeof(shape));
+	onnx_tensor(&b, "scales", ONNX_FLOAT, 1, four, scales, sizeof(scales));
+	onnx_node(&b, "Conv", "conv1", "x w1 b1", "c1");
+	onnx_attr_ints(&b, "kernel_shape", 2, (const int64_t[]){ 3, 3 });
+	onnx_attr_ints(&b, "pads", 4, pad1);
+	onnx_attr_ints(&b, "strides", 2, twos);
+	onnx_node(&b, "Relu", "relu1", "c1", "r1");
+	onnx_node(&b, "Conv", "conv2", "r1 w2", "c2");
+	onnx_attr_int(&b, "group", 8);
+	onnx_attr_ints(&b, "pads", 4, pad1);
+	onnx_node(&b, "Sigmoid", "sigmoid", "c2", "s2");
+	onnx_node(&b, "Mul", "silu", "c2 s2", "m2");
+	onnx_node(&b, "Conv", "conv3", "m2 w3", "c3");
+	onnx_node(&b, "Add", "add", "c3 r1", "a3");
+	onnx_node(&b, "MaxPool", "pool", "a3", "p3");
+	onnx_attr_ints(&b, "kernel_shape", 2, twos);
+	onnx_attr_ints(&b, "strides", 2, ones);
+	onnx_node(&b, "Resize", "resize", "p3 - scales", "z3");
+	onnx_attr_string(&b, "mode", "nearest");
+	onnx_attr_string(&b, "coordinate_transformation_mode", "asymmetric");
+	onnx_attr_string(&b, "nearest_mode", "floor");
+	onnx_node(&b, "Concat", "concat", "z3 z3", "k3");
+	onnx_attr_int(&b, "axis", 2);
+	onnx_node(&b, "GlobalAveragePool", "gap", "k3", "g3");
+	onnx_node(&b, "Reshape", "reshape", "g3 shape", "f3");
+	onnx_node(&b, "Gemm", "gemm", "f3 w4 b4", "h4");
+	onnx_attr_int(&b, "transB", 1);
+	onnx_attr_float(&b, "alpha", 0.5f);
+	onnx_node(&b, "Softmax", "softmax", "h4", "y");
+	onnx_attr_int(&b, "axis", 1);
+	onnx_output(&b, "y", ONNX_FLOAT, 2, y);
+	return onnx_finish(&b, size);
+}
+
+/* Zero inputs are enough: what matters is that the engine is content with the job. */
+static int run_job(struct npu_device *dev, struct npu_queue *queue, const void *data, size_t size)
+{
+	struct npu_job_info info = NPU_INIT(info);
+	struct npu_program_info program = NPU_INIT(program);
+	struct npu_fence *fence = NULL;
+	struct npu_job *job;
+	struct npu_run *run;
+	struct npu_error err;
+	int ret = npu_job_load_memory(dev, data, size, "mutated", 0, &job, &err);
+
+	if (ret) {
+		tap_diag("a compiled job does not load: %s", err.text);
+		return ret;
+	}
+	npu_job_info(job, &info);
+	npu_job_program(job, 0, &program);
+	if (info.scratch + info.input + info.output > 64u << 20 || program.macs > 100000000 || program.bytes > 1000000000) {
+		seen.large++;
+		npu_job_unload(job);
+		return 0;
+	}
+	ret = npu_run_create(job, &run, &err);
+	if (!ret) {
+		ret = npu_queue_submit(queue, run, NULL, &fence, &err);
+		if (!ret)
+			ret = npu_fence_wait(fence, NPU_FOREVER, &err);
+		npu_fence_put(fence);
+		npu_run_destroy(run);
+	}
+	if (ret)
+		tap_diag("a compiled job does not run: %s", err.text);
+	else
+		seen.ran++;
+	npu_job_unload(job);
+	return ret;
+}
+
+static void try_model(struct npu_device *dev, struct npu_queue *queue, const unsigned char *model, size_t size)
+{
+	/* An exact copy, so that a read past the end is seen. */
+	unsigned char *copy = malloc(size ? size : 1);
+	struct npu_compile_result *result = NULL;
+	const void *job;
+	size_t job_size;
+	int ret;
+
+	if (size)
+		memcpy(copy, model, size);
+	ret = npu_compile_onnx(copy, size, NULL, NULL, &result);
+	job = result ? npu_compile_job(result, &job_size) : NULL;
+	if (ret) {
+		seen.refused++;
+		/* -ENOMEM may come without a result; everything else says why. */
+		if (ret != -ENOMEM && (!result || !npu_compile_messages(result)[0])) {
+			seen.silent++;
+			tap_diag("error %d without a message", ret);
+		}
+	} else if (!job || run_job(dev, queue, job, job_size)) {
+		seen.failed_run++;
+	}
+	npu_compile_result_free(result);
+	free(copy);
+}
+
+static void change(unsigned char *m, size_t size)
+{
+	size_t i = rng_below((uint32_t)size), n = 1 + rng_below(8);
+
+	switch (rng_below(6)) {
+	case 0:
+		m[i] ^= 1u << rng_below(8);
+		break;
+	case 1:
+		m[i] = rng_below(256);
+		break;
+	case 2:
+		memset(m + i, rng_below(2) ? 0xff : 0, n < size - i ? n : size - i);
+		break;
+	case 3:		/* move a piece */
+		n = rng_below(40);
+		if (i + n < size)
+			memmove(m + i, m + rng_below((uint32_t)(size - n)), n);
+		break;
+	case 4:		/* exchange two bytes of names or numbers */
+		m[i] = m[rng_below((uint32_t)size)];
+		break;
+	default:
+		m[i]++;
+	}
+}
+
+int main(void)
+{
+	unsigned int mutations = tap_long() ? 100000 : 10000;
+	unsigned char *model, *work;
+	struct npu_queue *queue;
+	struct npu_device *dev;
+	struct npu_error err;
+	size_t size;
+
+	if (npu_device_open("sim:threads=1", NULL, &dev, &err) || npu_queue_create(dev, NULL, &queue, &err)) {
+		tap_ok(0, "open the device: %s", err.text);
+		return tap_done();
+	}
+	model = make_model(&size);
+	work = malloc(size);
+	try_model(dev, queue, model, size);
+	tap_ok(seen.ran == 1, "the model itself compiles and runs (%zu bytes)", size);
+	for (size_t n = 0; n < size; n++)
+		try_model(dev, queue, model, n);
+	tap_ok(!seen.failed_run && !seen.silent, "%zu truncations: %u refused with a message, %u ran", size, seen.refused, seen.ran - 1);
+	memset(&seen, 0, sizeof(seen));
+	for (unsigned int i = 0; i < mutations; i++) {
+		memcpy(work, model, size);
+		for (unsigned int k = 1 + rng_below(4); k--;)
+			change(work, size);
+		try_model(dev, queue, work, size);
+	}
+	tap_ok(!seen.failed_run && !seen.silent, "%u changed models: %u refused with a message, %u ran, %u too large to try",
+	       mutations, seen.refused, seen.ran, seen.large);
+	tap_ok(seen.refused > mutations / 20 && seen.ran > mutations / 20, "both ends are reached often");
+	npu_queue_destroy(queue);
+	npu_device_close(dev);
+	free(model);
+	free(work);
+	return tap_done();
+}
