@@ -30,38 +30,51 @@ int npu_pack_size(enum npu_layout layout, enum npu_dtype dtype, const struct npu
 	return 0;
 }
 
+/* A shape whose strides leave the range is refused when it is used; here they stay at the top. */
+static int64_t times(int64_t a, int64_t b)
+{
+	int64_t r;
+
+	return __builtin_mul_overflow(a, b, &r) ? INT64_MAX : r;
+}
+
+static int64_t per_group(uint32_t outputs, uint32_t groups)
+{
+	return groups ? outputs / groups : 0;
+}
+
 /* Strides: batch, group, output in group, kh, kw, channel. */
 void npu_pack_oihw(struct npu_pack_shape *s, uint32_t groups, uint32_t outputs, uint32_t channels, uint32_t kh, uint32_t kw)
 {
-	int64_t filter = (int64_t)channels * kh * kw;
+	int64_t plane = times(kh, kw), filter = times(channels, plane);
 
 	*s = (struct npu_pack_shape) { 1, groups, outputs, kh, kw, channels,
-		{ 0, groups ? outputs / groups * filter : 0, filter, kw, 1, (int64_t)kh * kw } };
+		{ 0, times(per_group(outputs, groups), filter), filter, kw, 1, plane } };
 }
 
 void npu_pack_ohwi(struct npu_pack_shape *s, uint32_t groups, uint32_t outputs, uint32_t kh, uint32_t kw, uint32_t channels)
 {
-	int64_t filter = (int64_t)channels * kh * kw;
+	int64_t row = times(kw, channels), filter = times(kh, row);
 
 	*s = (struct npu_pack_shape) { 1, groups, outputs, kh, kw, channels,
-		{ 0, groups ? outputs / groups * filter : 0, filter, (int64_t)kw * channels, channels, 1 } };
+		{ 0, times(per_group(outputs, groups), filter), filter, row, channels, 1 } };
 }
 
 void npu_pack_iohw(struct npu_pack_shape *s, uint32_t groups, uint32_t outputs, uint32_t channels, uint32_t kh, uint32_t kw)
 {
-	int64_t filter = (int64_t)kh * kw, row = groups ? outputs / groups * filter : 0;
+	int64_t plane = times(kh, kw), row = times(per_group(outputs, groups), plane);
 
-	*s = (struct npu_pack_shape) { 1, groups, outputs, kh, kw, channels, { 0, channels * row, filter, kw, 1, row } };
+	*s = (struct npu_pack_shape) { 1, groups, outputs, kh, kw, channels, { 0, times(channels, row), plane, kw, 1, row } };
 }
 
 void npu_pack_kn(struct npu_pack_shape *s, uint32_t batch, uint32_t k, uint32_t n)
 {
-	*s = (struct npu_pack_shape) { batch, 1, n, 1, 1, k, { (int64_t)k * n, 0, 1, 0, 0, n } };
+	*s = (struct npu_pack_shape) { batch, 1, n, 1, 1, k, { times(k, n), 0, 1, 0, 0, n } };
 }
 
 void npu_pack_nk(struct npu_pack_shape *s, uint32_t batch, uint32_t n, uint32_t k)
 {
-	*s = (struct npu_pack_shape) { batch, 1, n, 1, 1, k, { (int64_t)k * n, 0, k, 0, 0, 1 } };
+	*s = (struct npu_pack_shape) { batch, 1, n, 1, 1, k, { times(k, n), 0, k, 0, 0, 1 } };
 }
 
 /* The plain side's last element has to lie inside of @size bytes, and all strides must be >= 0. */
@@ -79,7 +92,7 @@ static int check_plain(const struct npu_pack_shape *s, unsigned int elem, size_t
 	return last >= size / elem ? -EINVAL : 0;
 }
 
-/* One element at a time; @visit is inlined with it. */
+/* Both sides of a move. */
 struct walk {
 	const struct npu_pack_shape *s;
 	npu_u8 *packed;
