@@ -250,7 +250,7 @@ void *fixture_encode(const struct fixture *f, size_t *size)
 	void *data;
 
 	if (npu_jobfile_encode(&f->job, &data, size, &err)) {
-		printf("Bail out! writer: %s\n", err.text);
+		fprintf(stderr, "writer: %s\n", err.text);
 		abort();
 	}
 	return data;
@@ -264,7 +264,7 @@ struct npu_job *fixture_load(struct npu_device *dev, const struct fixture *f, co
 	void *data = fixture_encode(f, &size);
 
 	if (npu_job_load_memory(dev, data, size, name, 0, &job, &err)) {
-		printf("Bail out! load: %s\n", err.text);
+		fprintf(stderr, "load: %s\n", err.text);
 		abort();
 	}
 	free(data);
