@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: MIT
+/* The compiler from end to end: import, optimize, lower, plan, emit; once per variant over one weight section. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/emit.h"
+#include "compiler/report.h"
+#include "compiler/shape_text.h"
+#include "compiler/weights.h"
+
+#define SRAM_SIZE	(2u << 20)	/* what every device has */
+
+/* One program on its way. */
+struct variant {
+	struct npu_graph *graph;
+	struct npu_lower lower;
+	struct npu_plan plan;
+	struct npu_emitted emitted;
+	struct npu_arena arena;
+	bool lowered, planned;
+};
+
+struct npu_compile_result {
+	struct npu_arena arena;
+	struct npu_diag diag;
+	struct npu_report report;
+	char *path;
+	const char *messages;
+	void *job;
+	size_t job_size;
+};
+
+struct compile {
+	struct npu_compile_options opt;
+	struct npu_compile_result *result;
+	const void *model;
+	size_t model_size;
+	const char *path;
+	struct npu_shape_text *shapes;
+	unsigned int num_variants;
+	struct variant *variant;
+	struct npu_weights weights;
+};
+
+void npu_compile_options_init(struct npu_compile_options *options)
+{
+	memset(options, 0, sizeof(*options));
+	options->size = sizeof(*options);
+}
+
+/* The lowering's own steps, after the graph passes. */
+static const struct { const char *name, *help; } own_passes[] = {
+	{ "layout", "memory orders, and results written in place of parts of others" },
+	{ "lower", "instructions on buffers" },
+	{ "plan", "lifetimes, in-place results, on-chip memory, offsets" },
+};
+
+static unsigned int num_graph_passes(void)
+{
+	unsigned int n = 0;
+
+	while (npu_pass_name(n))
+		n++;
+	return n;
+}
+
+const char *npu_compile_pass_name(unsigned int i)
+{
+	unsigned int n = num_graph_passes();
+
+	return i < n ? npu_pass_name(i) : i - n < 3 ? own_passes[i - n].name : NULL;
+}
+
+const char *npu_compile_pass_help(unsigned int i)
+{
+	unsigned int n = num_graph_passes();
+
+	return i < n ? npu_pass_help(i) : i - n < 3 ? own_passes[i - n].help : NULL;
+}
+
+static bool wants_dump(const struct compile *c, const char *pass)
+{
+	return c->opt.dump && c->opt.dump_pass &&
+	       (!strcmp(c->opt.dump_pass, pass) || !strcmp(c->opt.dump_pass, "all"));
+}
+
+static bool is_own_pass(const char *name)
+{
+	for (unsigned int i = 0; i < 3; i++)
+		if (!strcmp(own_passes[i].name, name))
+			return true;
+	return false;
+}
+
+static int progress(struct compile *c, const char *stage, double fraction)
+{
+	if (!c->opt.progress || !c->opt.progress(c->opt.progress_arg, stage, fraction))
+		return 0;
+	return npu_diag_add(&c->result->diag, -ECANCELED, NULL, "cancelled while at '%s'", stage);
+}
+
+/* ---- one variant ------------------------------------------------------------------------------------------- */
+
+/* A shape that is neither in the model nor given: name the input, and say what to write. */
+static int check_inputs(struct compile *c, const struct npu_graph *g)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < g->num_inputs; i++) {
+		const struct npu_gtensor *t = g->inputs[i];
+		char text[160];
+		bool unknown = t->rank < 0;
+
+		for (int d = 0; d < t->rank; d++)
+			unknown |= t->dim[d].sym == NPU_DIM_UNKNOWN;
+		if (!unknown)
+			continue;
+		err = npu_diag_add(&c->result->diag, -EINVAL, "shape",
+				   "input '%s' has shape %s in the model: give its sizes, for example --shape "
+				   "'%s=1x3x224x224' or a range '{W=32..640:32}' for one of them", t->name,
+				   t->rank < 0 ? "unknown" : npu_shape_text(g, t, text, sizeof(text)), t->name);
+	}
+	return err;
+}
+
+static int read_graph(struct compile *c, struct variant *v, unsigned int index)
+{
+	struct npu_compile_result *r = c->result;
+	struct npu_pass_options options = { .skip = c->opt.skip_passes };
+	int err;
+
+	v->graph = npu_onnx_import(c->model, c->model_size, c->path, &r->diag);
+	if (!v->graph)
+		return -EINVAL;
+	err = index ? 0 : npu_report_note_model(&r->report, v->graph);
+	if (!err)
+		err = npu_shape_text_bind(v->graph, c->shapes, c->opt.num_shapes, index, &r->diag);
+	if (!err)
+		err = check_inputs(c, v->graph);
+	if (err)
+		return err;
+	if (c->opt.dump_pass && !is_own_pass(c->opt.dump_pass)) {
+		options.dump_pass = c->opt.dump_pass;
+		options.dump = c->opt.dump;
+	}
+	return npu_graph_optimize(v->graph, &options, &r->diag);
+}
+
+static void dump_view(FILE *f, const struct npu_lower *l, const struct npu_lview *v)
+{
+	static const char *const kind[] = { "scratch", "weights", "in", "out" };
+	char buf[64];
+
+	fprintf(f, "%s%u:%s[", kind[v->buf->kind], v->buf->id, npu_dtype_name(v->dtype));
+	for (int i = 0; i < v->rank; i++)
+		fprintf(f, "%s%s", i ? "," : "", npu_dim_text(l->g, v->dim[i], buf, sizeof(buf)));
+	fputs("]", f);
+	if (v->layout != NPU_LAYOUT_STRIDED) {
+		fprintf(f, "%s", npu_layout_name(v->layout));
+		return;
+	}
+	for (int i = 0; i < v->rank; i++)
+		fprintf(f, "%c%lld%s", i ? ',' : '/', (long long)v->stride[i].base, v->stride[i].num_terms ? "+" : "");
+	if (v->offset.base || v->offset.num_terms)
+		fprintf(f, "@%lld", (long long)v->offset.base);
+}
+
+static void dump_insns(FILE *f, const struct npu_lower *l)
+{
+	for (unsigned int i = 0; i < l->num_insns; i++) {
+		const struct npu_linsn *insn = l->insns[i];
+
+		fprintf(f, "%4u %-14s", i, insn->desc->mnemonic);
+		for (unsigned int s = 0; s < insn->desc->num_slots; s++) {
+			if (!insn->operand[s])
+				continue;
+			fprintf(f, " %s=", insn->desc->slots[s].name);
+			dump_view(f, l, insn->operand[s]);
+		}
+		fprintf(f, "  ; %s\n", insn->node ? insn->node->name : "");
+	}
+}
+
+static void dump_layout(FILE *f, const struct npu_lower *l)
+{
+	for (unsigned int i = 0; i < l->num_tensors; i++) {
+		const struct npu_lvalue *v = &l->value[i];
+		const struct npu_gtensor *t = l->g->tensors[i];
+
+		if (!t->producer && !t->is_input)
+			continue;
+		fprintf(f, "%-40s %s", t->name, v->channels_last ? "channels-last" : "natural");
+		if (v->placed) {
+			fputs(" in ", f);
+			dump_view(f, l, &v->view);
+		}
+		fputc('\n', f);
+	}
+}
+
+static void dump_plan(FILE *f, const struct npu_lower *l, const struct npu_plan *p)
+{
+	for (unsigned int i = 0; i < l->num_bufs; i++) {
+		struct npu_lbuf *b = l->bufs[i];
+
+		if (b->kind != NPU_LBUF_SCRATCH || b->first > b->last)
+			continue;
+		fprintf(f, "%4u %10llu bytes at %10llu %-7s alive %d..%d", b->id, (unsigned long long)b->size,
+			(unsigned long long)b->offset, b->on_chip ? "on-chip" : "scratch", b->first, b->last);
+		if (b->same)
+			fprintf(f, " in place of %u", npu_plan_root(b)->id);
+		fprintf(f, "  ; %s\n", b->name);
+	}
+	fprintf(f, "scratch %llu (at least %llu), on-chip %llu, %u in place\n", (unsigned long long)p->scratch,
+		(unsigned long long)p->scratch_lower, (unsigned long long)p->sram, p->in_place);
+}
+
+static int lower_variant(struct compile *c, struct variant *v)
+{
+	struct npu_lower *l = &v->lower;
+	int err;
+
+	*l = (struct npu_lower){ .g = v->graph, .arena = &v->arena, .diag = &c->result->diag, .weights = &c->weights,
+				 .precision = c->opt.precision };
+	v->lowered = true;
+	err = npu_lower_graph(l);
+	if (wants_dump(c, "layout") && l->value)
+		dump_layout(c->opt.dump, l);
+	if (wants_dump(c, "lower"))
+		dump_insns(c->opt.dump, l);
+	if (err)
+		return err;
+	err = npu_plan_memory(l, c->opt.no_sram ? 0 : SRAM_SIZE, &v->plan);
+	v->planned = !err;
+	if (!err && wants_dump(c, "plan"))
+		dump_plan(c->opt.dump, l, &v->plan);
+	return err;
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------- */
+
+static int compile_variants(struct compile *c)
+{
+	double n = c->num_variants;
+	int err = 0;
+
+	c->variant = calloc(c->num_variants, sizeof(*c->variant));
+	if (!c->variant)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < c->num_variants && !err; i++) {
+		struct variant *v = &c->variant[i];
+
+		err = progress(c, "graph", i / n);
+		if (!err)
+			err = read_graph(c, v, i);
+		if (!err)
+			err = progress(c, "lower", (i + 0.5) / n);
+		if (!err)
+			err = lower_variant(c, v);
+	}
+	return err;
+}
+
+static const char *variant_name(struct compile *c, unsigned int index)
+{
+	const char *name = "";
+
+	for (unsigned int i = 0; i < c->opt.num_shapes && name; i++) {
+		if (c->shapes[i].variant != index)
+			continue;
+		name = *name ? npu_arena_printf(&c->result->arena, "%s %s", name, c->opt.shapes[i]) :
+			       npu_arena_strdup(&c->result->arena, c->opt.shapes[i]);
+	}
+	return name;
+}
+
+static int write_job(struct compile *c, const struct npu_jobfile_program *programs)
+{
+	struct npu_compile_result *r = c->result;
+	const struct npu_jobfile_record records[] = {
+		{ "source", "onnx" },
+		{ "model", c->variant[0].graph->name ? c->variant[0].graph->name : "" },
+		{ "producer", c->variant[0].graph->producer ? c->variant[0].graph->producer : "" },
+		{ "precision", c->opt.precision == NPU_PRECISION_F16 ? "f16" : "f32" },
+	};
+	struct npu_jobfile job = {
+		.compiler = "npu-compile " NPU_VERSION,
+		.weights = c->weights.data, .weights_size = c->weights.size,
+		.programs = programs, .num_programs = c->num_variants,
+		.report = r->report.json, .records = records, .num_records = 4,
+	};
+	struct npu_error err = { 0 };
+	int ret = npu_jobfile_encode(&job, &r->job, &r->job_size, &err);
+
+	return ret && ret != -ENOMEM ? npu_diag_add(&r->diag, ret, "job file", "%s", err.text) : ret;
+}
+
+static int emit_all(struct compile *c)
+{
+	struct npu_jobfile_program *programs = calloc(c->num_variants, sizeof(*programs));
+	int err = programs ? progress(c, "write", 0.9) : -ENOMEM;
+
+	for (unsigned int i = 0; i < c->num_variants && !err; i++) {
+		struct variant *v = &c->variant[i];
+		const char *name = variant_name(c, i);
+
+		err = name ? npu_emit_program(&v->lower, &v->plan, c->weights.size, name, &v->emitted) : -ENOMEM;
+		if (!err)
+			programs[i] = v->emitted.program;
+	}
+	if (!err)
+		err = write_job(c, programs);
+	free(programs);
+	return err;
+}
+
+static int fill_report(struct compile *c, bool failed)
+{
+	struct npu_compile_result *r = c->result;
+	struct variant *v = c->variant;
+	int err;
+
+	r->report.precision = c->opt.precision;
+	r->report.summary.programs = failed ? 0 : c->num_variants;
+	if (v && v->graph && v->graph->name)
+		r->report.model_name = npu_arena_strdup(&r->arena, v->graph->name);
+	if (!r->report.model_name)
+		r->report.model_name = "";
+	err = npu_report_fill(&r->report, v && v->lowered ? &v->lower : NULL, v && v->planned ? &v->plan : NULL,
+			      &r->diag);
+	return err ? err : npu_report_write(&r->report);
+}
+
+static int copy_strings(struct npu_compile_result *r)
+{
+	/* The report outlives the graphs whose strings it shows. */
+	for (unsigned int i = 0; i < r->report.num_model; i++) {
+		struct npu_placement *p = &r->report.placement[i];
+
+		p->into = npu_arena_strdup(&r->arena, p->into);
+		p->insns = npu_arena_strdup(&r->arena, p->insns);
+		p->type = npu_arena_strdup(&r->arena, p->type);
+		p->reason = npu_arena_strdup(&r->arena, p->reason);
+		if (!p->into || !p->insns || !p->type || !p->reason)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int check_options(struct compile *c, const struct npu_compile_options *options)
+{
+	struct npu_diag *diag = &c->result->diag;
+	unsigned int i = 0;
+
+	if (options->size < offsetof(struct npu_compile_options, no_sram) || options->size > sizeof(*options))
+		return npu_diag_add(diag, -EINVAL, "options", "size is %zu, expected %zu: use npu_compile_options_init()",
+				    options->size, sizeof(*options));
+	memcpy(&c->opt, options, options->size);
+	if (c->opt.precision != NPU_PRECISION_F16 && c->opt.precision != NPU_PRECISION_F32)
+		return npu_diag_add(diag, -EINVAL, "precision", "%d is none", (int)c->opt.precision);
+	if (c->opt.num_shapes && !c->opt.shapes)
+		return npu_diag_add(diag, -EINVAL, "shapes", "NULL with num_shapes %u", c->opt.num_shapes);
+	if (!c->opt.dump_pass || !strcmp(c->opt.dump_pass, "all"))
+		return 0;
+	while (npu_compile_pass_name(i) && strcmp(npu_compile_pass_name(i), c->opt.dump_pass))
+		i++;
+	return npu_compile_pass_name(i) ? 0 : npu_diag_add(diag, -EINVAL, "dump_pass", "there is no pass '%.40s'",
+							  c->opt.dump_pass);
+}
+
+static void compile_fini(struct compile *c)
+{
+	for (unsigned int i = 0; c->variant && i < c->num_variants; i++) {
+		npu_emit_free(&c->variant[i].emitted);
+		npu_arena_fini(&c->variant[i].arena);
+		npu_graph_free(c->variant[i].graph);
+	}
+	free(c->variant);
+	npu_shape_text_free(c->shapes, c->opt.num_shapes);
+	npu_weights_fini(&c->weights);
+}
+
+static struct npu_compile_result *result_new(const char *path)
+{
+	struct npu_compile_result *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->report.arena = &r->arena;
+	r->report.model_name = "";
+	r->path = path ? strdup(path) : NULL;
+	r->diag.path = r->path;
+	return r;
+}
+
+int npu_compile_onnx(const void *model, size_t model_size, const char *path, const struct npu_compile_options *options,
+		     struct npu_compile_result **result)
+{
+	struct compile c = { .model = model, .model_size = model_size, .path = path };
+	struct npu_compile_options defaults;
+	int err, ret;
+
+	if (!model || !result)
+		return -EINVAL;
+	*result = c.result = result_new(path);
+	if (!c.result)
+		return -ENOMEM;
+	npu_compile_options_init(&defaults);
+	err = check_options(&c, options ? options : &defaults);
+	if (!err)
+		err = npu_shape_text_parse(c.opt.shapes, c.opt.num_shapes, &c.shapes, &c.num_variants, &c.result->diag);
+	if (!err)
+		err = compile_variants(&c);
+	ret = fill_report(&c, err);
+	if (!err)
+		err = ret;
+	if (!err)
+		err = emit_all(&c);
+	if (err && !ret)
+		ret = fill_report(&c, true);	/* with what the emitter refused */
+	if (!ret)
+		ret = copy_strings(c.result);
+	compile_fini(&c);
+	if (err && !c.result->diag.errors)
+		npu_diag_add(&c.result->diag, err, NULL, "%s", err == -ENOMEM ? "out of memory" : strerror(-err));
+	c.result->messages = npu_diag_text(&c.result->diag);
+	return err ? err : ret;
+}
+
+void npu_compile_result_free(struct npu_compile_result *r)
+{
+	if (!r)
+		return;
+	free(r->job);
+	free(r->path);
+	npu_report_free(&r->report);
+	npu_diag_fini(&r->diag);
+	npu_arena_fini(&r->arena);
+	free(r);
+}
+
+/* ---- what came out ----------------------------------------------------------------------------------------- */
+
+const void *npu_compile_job(const struct npu_compile_result *r, size_t *size)
+{
+	if (size)
+		*size = r->job_size;
+	return r->job;
+}
+
+const char *npu_compile_messages(const struct npu_compile_result *r)
+{
+	return r->messages ? r->messages : "";
+}
+
+const char *npu_compile_report_text(const struct npu_compile_result *r)
+{
+	return r->report.text ? r->report.text : "";
+}
+
+const char *npu_compile_report_json(const struct npu_compile_result *r)
+{
+	return r->report.json ? r->report.json : "{}";
+}
+
+const struct npu_placement *npu_compile_placement(const struct npu_compile_result *r, unsigned int i)
+{
+	return r->report.placement && i < r->report.num_model ? &r->report.placement[i] : NULL;
+}
+
+const struct npu_compile_summary *npu_compile_summary(const struct npu_compile_result *r)
+{
+	return &r->report.summary;
+}

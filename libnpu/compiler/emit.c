@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: MIT
+/* Instructions are written with a stream builder, which checks each one as the device will. */
+#include <errno.h>
+#include <string.h>
+
+#include "compiler/emit.h"
+
+struct scalars {
+	struct npu_lower *l;
+	unsigned int num;	/* symbols first, then products */
+	struct { int16_t a, b; } product[NPU_MAX_SCALARS];
+};
+
+/* The scalar that stands for s[a] * s[b] (b < 0: for s[a]), or -ENOSPC. */
+static int scalar_of(struct scalars *sc, int16_t a, int16_t b)
+{
+	unsigned int syms = sc->l->g->num_syms;
+
+	if (b < 0)
+		return a;
+	for (unsigned int i = syms; i < sc->num; i++)
+		if (sc->product[i].a == a && sc->product[i].b == b)
+			return (int)i;
+	if (sc->num == NPU_MAX_SCALARS)
+		return -ENOSPC;
+	sc->product[sc->num].a = a;
+	sc->product[sc->num].b = b;
+	return (int)sc->num++;
+}
+
+static int collect_poly(struct scalars *sc, const struct npu_poly *p)
+{
+	for (unsigned int i = 0; i < p->num_terms; i++) {
+		int s = scalar_of(sc, p->term[i].a, p->term[i].b);
+
+		if (s < 0)
+			return s;
+	}
+	return 0;
+}
+
+static bool is_one(struct npu_dim d)
+{
+	return d.sym == NPU_DIM_CONST && d.base == 1;
+}
+
+/* Bytes of a dense tensor as a polynomial; the bound where that is not possible. */
+static void dense_size(const struct npu_gtensor *t, uint64_t bound, struct npu_poly *out)
+{
+	*out = npu_poly_const((int64_t)npu_gtype_size(t->type));
+	for (int i = 0; i < t->rank; i++)
+		if (npu_poly_mul_dim(out, t->dim[i], out)) {
+			*out = npu_poly_const((int64_t)bound);
+			return;
+		}
+	if (out->num_terms > NPU_JOBFILE_TERMS)
+		*out = npu_poly_const((int64_t)bound);
+}
+
+/* Model input or output @i, inputs first, and its buffer. */
+static const struct npu_gtensor *io_tensor(const struct npu_lower *l, unsigned int i, const struct npu_lbuf **buf)
+{
+	unsigned int n = l->g->num_inputs;
+
+	*buf = i < n ? l->input_buf[i] : l->output_buf[i - n];
+	return i < n ? l->g->inputs[i] : l->g->outputs[i - n];
+}
+
+static int collect_scalars(struct scalars *sc)
+{
+	struct npu_lower *l = sc->l;
+	int err = 0;
+
+	sc->num = l->g->num_syms;
+	if (sc->num > NPU_MAX_SCALARS)
+		return -ENOSPC;
+	for (unsigned int i = 0; i < l->g->num_inputs + l->g->num_outputs && !err; i++) {
+		const struct npu_lbuf *b;
+		const struct npu_gtensor *t = io_tensor(l, i, &b);
+		struct npu_poly p;
+
+		dense_size(t, b->size, &p);
+		err = collect_poly(sc, &p);
+	}
+	if (err)
+		return err;
+	for (unsigned int i = 0; i < l->num_insns; i++)
+		for (unsigned int s = 0; s < l->insns[i]->desc->num_slots; s++) {
+			const struct npu_lview *v = l->insns[i]->operand[s];
+
+			if (!v)
+				continue;
+			err = collect_poly(sc, &v->offset);
+			for (int d = 0; d < v->rank && !err; d++)
+				if (!is_one(v->dim[d]))
+					err = collect_poly(sc, &v->stride[d]);
+			if (err)
+				return err;
+		}
+	return 0;
+}
+
+/* ---- operands ---------------------------------------------------------------------------------------------- */
+
+static int poly_len(struct scalars *sc, const struct npu_poly *p, struct npu_len *out)
+{
+	*out = npu_len(p->base);
+	if (p->num_terms > NPU_LEN_TERMS)
+		return -ERANGE;
+	for (unsigned int i = 0; i < p->num_terms; i++) {
+		int s = scalar_of(sc, p->term[i].a, p->term[i].b);
+
+		if (s < 0 || p->term[i].factor > INT32_MAX || p->term[i].factor < INT32_MIN)
+			return -ERANGE;
+		out->term[i].factor = (int32_t)p->term[i].factor;
+		out->term[i].scalar = (uint32_t)s;
+	}
+	return 0;
+}
+
+static int dim_len(struct scalars *sc, struct npu_dim d, struct npu_len *out)
+{
+	struct npu_poly p = npu_poly_dim(d);
+
+	return poly_len(sc, &p, out);
+}
+
+static unsigned int region_of(const struct npu_lower *l, const struct npu_lbuf *b)
+{
+	switch (b->kind) {
+	case NPU_LBUF_WEIGHT:
+		return NPU_REGION_ID_WEIGHTS;
+	case NPU_LBUF_INPUT:
+		return NPU_REGION_ID_IO + b->index;
+	case NPU_LBUF_OUTPUT:
+		return NPU_REGION_ID_IO + l->g->num_inputs + b->index;
+	default:
+		return b->on_chip ? NPU_REGION_ID_SRAM : NPU_REGION_ID_SCRATCH;
+	}
+}
+
+static int view_tensor(struct scalars *sc, const struct npu_lview *v, struct npu_tensor *t)
+{
+	struct npu_poly offset = v->offset;
+	int err = 0;
+
+	memset(t, 0, sizeof(*t));
+	t->dtype = v->dtype;
+	t->layout = v->layout;
+	t->region = region_of(sc->l, v->buf);
+	t->rank = (unsigned int)v->rank;
+	if (__builtin_add_overflow(offset.base, (int64_t)v->buf->offset, &offset.base))
+		return -ERANGE;
+	err = poly_len(sc, &offset, &t->offset);
+	for (int i = 0; i < v->rank && !err; i++) {
+		err = dim_len(sc, v->dim[i], &t->dim[i]);
+		if (!err && v->layout == NPU_LAYOUT_STRIDED && !is_one(v->dim[i]))
+			err = poly_len(sc, &v->stride[i], &t->stride[i]);
+	}
+	return err;
+}
+
+static int emit_error(struct npu_lower *l, const struct npu_linsn *insn, int err, const char *text)
+{
+	if (err == -ENOMEM)
+		return err;
+	if (insn->node)
+		return npu_diag_node(l->diag, err, insn->node, insn->desc->mnemonic, "%s", text);
+	return npu_diag_add(l->diag, err, insn->desc->mnemonic, "%s", text);
+}
+
+static int emit_insn(struct scalars *sc, struct npu_stream_builder *b, const struct npu_linsn *insn)
+{
+	const struct npu_tensor *operand[NPU_MAX_OPERANDS] = { NULL };
+	struct npu_tensor tensor[NPU_MAX_OPERANDS];
+	struct npu_param_len len[NPU_MAX_PARAMS];
+	unsigned int num_lens = 0;
+	int err;
+
+	for (unsigned int s = 0; s < insn->desc->num_slots; s++) {
+		if (!insn->operand[s])
+			continue;
+		if (view_tensor(sc, insn->operand[s], &tensor[s]))
+			return emit_error(sc->l, insn, -EOPNOTSUPP, "its strides need too many products of run-time lengths");
+		operand[s] = &tensor[s];
+	}
+	for (unsigned int p = 0; p < insn->desc->num_params; p++) {
+		if (insn->len[p].sym < 0)
+			continue;
+		len[num_lens].index = p;
+		err = dim_len(sc, insn->len[p], &len[num_lens].len);
+		if (err)
+			return emit_error(sc->l, insn, err, "a run-time length is too large");
+		num_lens++;
+	}
+	err = npu_stream_emit_tensors(b, (enum npu_opcode)insn->desc->code, operand, insn->param, len, num_lens,
+				      insn->tag);
+	return err ? emit_error(sc->l, insn, err, npu_stream_error(b)) : 0;
+}
+
+static int declare_scalars(struct scalars *sc, struct npu_stream_builder *b)
+{
+	const struct npu_symbol *sym = sc->l->g->syms;
+	unsigned int n = sc->l->g->num_syms;
+
+	for (unsigned int i = 0; i < sc->num; i++) {
+		int64_t lo, hi;
+		int err;
+
+		if (i < n) {
+			lo = sym[i].smin;
+			hi = sym[i].smax;
+		} else if (__builtin_mul_overflow(sym[sc->product[i].a].smin, sym[sc->product[i].b].smin, &lo) ||
+			   __builtin_mul_overflow(sym[sc->product[i].a].smax, sym[sc->product[i].b].smax, &hi)) {
+			return -ERANGE;
+		}
+		if (hi > (int64_t)UINT32_MAX)
+			return -ERANGE;
+		err = npu_stream_scalar(b, (uint32_t)lo, (uint32_t)hi);
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+/* ---- the description --------------------------------------------------------------------------------------- */
+
+static int describe_symbols(struct scalars *sc, struct npu_jobfile_program *p)
+{
+	struct npu_jobfile_symbol *s = npu_arena_array(sc->l->arena, sc->num + 1, sizeof(*s));
+	const struct npu_symbol *sym = sc->l->g->syms;
+
+	if (!s)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < sc->num; i++) {
+		if (i < sc->l->g->num_syms) {
+			s[i] = (struct npu_jobfile_symbol){ .name = sym[i].name, .kind = NPU_SYMBOL_FREE,
+				.min = (npu_u32)sym[i].min, .max = (npu_u32)sym[i].max, .step = (npu_u32)sym[i].step };
+			continue;
+		}
+		s[i].kind = NPU_SYMBOL_PRODUCT;
+		s[i].a = (npu_u8)sc->product[i].a;
+		s[i].b = (npu_u8)sc->product[i].b;
+		s[i].name = npu_arena_printf(sc->l->arena, "%s*%s", sym[s[i].a].name, sym[s[i].b].name);
+		if (!s[i].name)
+			return -ENOMEM;
+	}
+	p->symbols = s;
+	p->num_symbols = sc->num;
+	return 0;
+}
+
+static int poly_expr(struct scalars *sc, const struct npu_poly *p, struct npu_jobfile_expr *e)
+{
+	*e = NPU_JOBFILE_CONST(p->base);
+	for (unsigned int i = 0; i < p->num_terms; i++) {
+		int s = scalar_of(sc, p->term[i].a, p->term[i].b);
+
+		if (s < 0 || i >= NPU_JOBFILE_TERMS)
+			return -ERANGE;
+		e->factor[i] = p->term[i].factor;
+		e->sym[i] = (npu_u8)s;
+	}
+	return 0;
+}
+
+/* Inputs and outputs: regions of their own, dense at every length. */
+static int describe_io(struct scalars *sc, struct npu_jobfile_region *regions, struct npu_jobfile_tensor *tensors)
+{
+	struct npu_lower *l = sc->l;
+	int err = 0;
+
+	for (unsigned int i = 0; i < l->g->num_inputs + l->g->num_outputs && !err; i++) {
+		bool in = i < l->g->num_inputs;
+		const struct npu_lbuf *b;
+		const struct npu_gtensor *t = io_tensor(l, i, &b);
+		const struct npu_gnode *node = in ? (t->num_consumers ? t->consumer[0] : NULL) : t->producer;
+		struct npu_jobfile_region *r = &regions[NPU_REGION_ID_IO + i];
+		struct npu_poly size;
+
+		*r = (struct npu_jobfile_region){
+			.name = t->name, .role = in ? NPU_REGION_INPUT : NPU_REGION_OUTPUT,
+			.access = in ? NPU_ACCESS_READ : NPU_ACCESS_READ | NPU_ACCESS_WRITE, .align = NPU_PLAN_ALIGN,
+		};
+		dense_size(t, b->size, &size);
+		err = poly_expr(sc, &size, &r->size);
+		tensors[i] = (struct npu_jobfile_tensor){
+			.name = t->name, .node = node ? node->name : "",
+			.role = in ? NPU_TENSOR_INPUT : NPU_TENSOR_OUTPUT,
+			.dtype = t->type == NPU_GT_F32 ? NPU_F32 : npu_lower_dtype(l, t), .rank = (npu_u32)t->rank,
+			.region = NPU_REGION_ID_IO + i, .flags = NPU_JOBFILE_DENSE,
+		};
+		for (int d = 0; d < t->rank && !err; d++) {
+			struct npu_poly p = npu_poly_dim(t->dim[d]);
+
+			err = poly_expr(sc, &p, &tensors[i].dim[d]);
+		}
+	}
+	return err;
+}
+
+static int describe_memory(struct scalars *sc, const struct npu_plan *plan, uint64_t weights_size,
+			   struct npu_jobfile_program *p)
+{
+	unsigned int io = sc->l->g->num_inputs + sc->l->g->num_outputs;
+	struct npu_jobfile_region *r = npu_arena_array(sc->l->arena, NPU_REGION_ID_IO + io, sizeof(*r));
+	struct npu_jobfile_tensor *t = npu_arena_array(sc->l->arena, io + 1, sizeof(*t));
+
+	if (!r || !t)
+		return -ENOMEM;
+	r[NPU_REGION_ID_WEIGHTS] = (struct npu_jobfile_region){ .name = "weights", .role = NPU_REGION_WEIGHTS,
+		.access = NPU_ACCESS_READ, .size = NPU_JOBFILE_CONST((int64_t)weights_size), .align = NPU_PLAN_ALIGN };
+	r[NPU_REGION_ID_SCRATCH] = (struct npu_jobfile_region){ .name = "scratch", .role = NPU_REGION_SCRATCH,
+		.access = NPU_ACCESS_READ | NPU_ACCESS_WRITE, .size = NPU_JOBFILE_CONST((int64_t)plan->scratch),
+		.align = NPU_PLAN_ALIGN };
+	r[NPU_REGION_ID_SRAM] = (struct npu_jobfile_region){ .name = "sram", .role = NPU_REGION_SRAM,
+		.access = NPU_ACCESS_READ | NPU_ACCESS_WRITE | NPU_ACCESS_SRAM,
+		.size = NPU_JOBFILE_CONST((int64_t)plan->sram), .align = NPU_PLAN_ALIGN };
+	p->regions = r;
+	p->num_regions = NPU_REGION_ID_IO + io;
+	p->tensors = t;
+	p->num_tensors = io;
+	return describe_io(sc, r, t);
+}
+
+void npu_emit_traffic(const struct npu_lower *l, const struct npu_linsn *insn, uint64_t *read, uint64_t *written)
+{
+	*read = *written = 0;
+	for (unsigned int s = 0; s < insn->desc->num_slots; s++) {
+		uint64_t bytes = insn->operand[s] ? (uint64_t)npu_lview_bytes(l, insn->operand[s]) : 0;
+
+		if (insn->desc->slots[s].dir != NPU_DIR_OUT)
+			*read += bytes;
+		if (insn->desc->slots[s].dir != NPU_DIR_IN)
+			*written += bytes;
+	}
+}
+
+static const char *join_sources(struct npu_lower *l, const struct npu_gnode *n)
+{
+	const char *s = n->num_sources ? n->sources[0] : n->name;
+
+	for (unsigned int i = 1; i < n->num_sources && s; i++)
+		s = npu_arena_printf(l->arena, "%s + %s", s, n->sources[i]);
+	return s;
+}
+
+static int describe_debug(struct npu_lower *l, struct npu_jobfile_program *p)
+{
+	struct npu_jobfile_debug *d = npu_arena_array(l->arena, l->num_insns + 1, sizeof(*d));
+	int64_t high[NPU_GRAPH_MAX_SYMS] = { 0 };
+
+	if (!d)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < l->g->num_syms; i++)
+		high[i] = l->g->syms[i].smax;
+	for (unsigned int i = 0; i < l->num_insns; i++) {
+		const struct npu_linsn *insn = l->insns[i];
+		const struct npu_gnode *n = insn->node;
+		uint64_t read, written;
+		bool product = insn->desc->code == NPU_OP_CONV || insn->desc->code == NPU_OP_CONV_TRANSPOSE ||
+			       insn->desc->code == NPU_OP_MATMUL;
+
+		npu_emit_traffic(l, insn, &read, &written);
+		d[i].tag = insn->tag;
+		d[i].slot = 0;	/* results come first in every opcode */
+		d[i].node = n ? join_sources(l, n) : "";
+		d[i].op = n ? npu_gnode_info(n)->name : "";
+		d[i].tensor = n && n->outputs[0] ? n->outputs[0]->name : "";
+		d[i].macs = n && product ? (npu_u64)npu_gnode_macs(n, high) : 0;
+		d[i].bytes = read + written;
+		if (!d[i].node)
+			return -ENOMEM;
+	}
+	p->debug = d;
+	p->num_debug = l->num_insns;
+	return 0;
+}
+
+int npu_emit_program(struct npu_lower *l, const struct npu_plan *plan, uint64_t weights_size, const char *name,
+		     struct npu_emitted *out)
+{
+	struct scalars sc = { .l = l };
+	struct npu_jobfile_program *p = &out->program;
+	size_t size;
+	int err = collect_scalars(&sc);
+
+	memset(out, 0, sizeof(*out));
+	if (err)
+		return npu_diag_add(l->diag, -EOPNOTSUPP, "shape", "more than %d run-time lengths and products of them",
+				    NPU_MAX_SCALARS);
+	p->name = name;
+	err = describe_symbols(&sc, p);
+	if (!err)
+		err = describe_memory(&sc, plan, weights_size, p);
+	if (!err)
+		err = describe_debug(l, p);
+	if (!err)
+		err = npu_stream_create(p->num_regions, &out->builder);
+	if (err)
+		return err;
+	err = declare_scalars(&sc, out->builder);
+	if (err)
+		return npu_diag_add(l->diag, err, "shape", "a run-time length or a product of two is too large");
+	for (unsigned int i = 0; i < l->num_insns; i++) {
+		int e = emit_insn(&sc, out->builder, l->insns[i]);
+
+		if (e == -ENOMEM)
+			return e;
+		err = e ? e : err;	/* go on: all that is wrong is reported */
+	}
+	if (err)
+		return err;
+	err = npu_stream_finish(out->builder, &p->stream, &size);
+	p->stream_size = (npu_u32)size;
+	return err ? npu_diag_add(l->diag, err, "stream", "%s", npu_stream_error(out->builder)) : 0;
+}
+
+void npu_emit_free(struct npu_emitted *e)
+{
+	npu_stream_destroy(e->builder);
+	memset(e, 0, sizeof(*e));
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+/* From model nodes to what became of them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/emit.h"
+#include "compiler/report.h"
+#include "compiler/weights.h"
+
+static const char *const place_names[NPU_NUM_PLACES] = {
+	[NPU_PLACE_NPU] = "npu", [NPU_PLACE_FUSED] = "fused", [NPU_PLACE_FOLDED] = "folded",
+	[NPU_PLACE_VIEW] = "view", [NPU_PLACE_REFUSED] = "refused",
+};
+
+const char *npu_place_name(enum npu_place place)
+{
+	return (unsigned int)place < NPU_NUM_PLACES ? place_names[place] : "?";
+}
+
+int npu_report_note_model(struct npu_report *r, const struct npu_graph *g)
+{
+	struct npu_model_node *m = npu_arena_array(r->arena, g->num_nodes + 1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < g->num_nodes; i++) {
+		const struct npu_gnode *n = g->nodes[i];
+
+		m[i].name = npu_arena_strdup(r->arena, n->num_sources ? n->sources[0] : n->name);
+		m[i].op = npu_gnode_info(n)->name;
+		if (!m[i].name)
+			return -ENOMEM;
+	}
+	r->model = m;
+	r->num_model = g->num_nodes;
+	return 0;
+}
+
+static bool has_source(const struct npu_gnode *n, const char *name)
+{
+	for (unsigned int i = 0; i < n->num_sources; i++)
+		if (!strcmp(n->sources[i], name))
+			return true;
+	return !n->num_sources && !strcmp(n->name, name);
+}
+
+/* Of several model nodes in one, the one whose operator it still is leads; else the first. */
+static const char *leader(const struct npu_report *r, const struct npu_gnode *n)
+{
+	for (unsigned int i = 0; i < n->num_sources; i++)
+		for (unsigned int k = 0; k < r->num_model; k++)
+			if (!strcmp(r->model[k].name, n->sources[i]) &&
+			    !strcmp(r->model[k].op, npu_gnode_info(n)->name))
+				return n->sources[i];
+	return n->num_sources ? n->sources[0] : n->name;
+}
+
+static const char *append_name(struct npu_arena *a, const char *list, const char *name)
+{
+	const char *at = strstr(list, name);
+	size_t len = strlen(name);
+
+	if (!*list)
+		return name;
+	if (at && (at == list || at[-1] == ' ') && (!at[len] || at[len] == ','))
+		return list;
+	return npu_arena_printf(a, "%s, %s", list, name);
+}
+
+static int add_insns(struct npu_report *r, const struct npu_lower *l, const struct npu_lnode *ln,
+		     struct npu_placement *p)
+{
+	int64_t high[NPU_GRAPH_MAX_SYMS] = { 0 };
+
+	for (unsigned int i = 0; i < l->g->num_syms; i++)
+		high[i] = l->g->syms[i].smax;
+	for (unsigned int i = 0; i < ln->num_insns; i++) {
+		const struct npu_linsn *insn = l->insns[ln->first_insn + i];
+		uint64_t read, written;
+
+		npu_emit_traffic(l, insn, &read, &written);
+		p->bytes_read += read;
+		p->bytes_written += written;
+		p->num_insns++;
+		p->insns = append_name(r->arena, p->insns, insn->desc->mnemonic);
+		if (!p->insns)
+			return -ENOMEM;
+	}
+	p->macs += (uint64_t)npu_gnode_macs(ln->node, high);
+	return 0;
+}
+
+static const char *value_type(const struct npu_lower *l, const struct npu_gnode *n)
+{
+	const struct npu_gtensor *t = n->num_outputs ? n->outputs[0] : NULL;
+
+	if (!t || !l->value || !l->value[t->id].ready)
+		return "";
+	return npu_dtype_name(l->value[t->id].view.dtype);
+}
+
+/* What one final node says about one of the model's nodes. */
+static int note_node(struct npu_report *r, const struct npu_lower *l, const struct npu_lnode *ln, bool first,
+		     struct npu_placement *p)
+{
+	const char *lead = leader(r, ln->node);
+
+	if (first) {
+		p->type = value_type(l, ln->node);
+		p->reason = ln->reason;
+	}
+	if (ln->place == NPU_PLACE_REFUSED) {
+		p->place = NPU_PLACE_REFUSED;
+		p->reason = ln->reason;
+		return 0;
+	}
+	if (p->place == NPU_PLACE_REFUSED)
+		return 0;
+	if (strcmp(lead, p->node)) {
+		if (first) {
+			p->place = ln->place == NPU_PLACE_NPU ? NPU_PLACE_FUSED : ln->place;
+			p->into = ln->place == NPU_PLACE_NPU ? lead : "";
+			p->reason = "";
+		}
+		return 0;
+	}
+	if (first || ln->place == NPU_PLACE_NPU) {
+		p->place = ln->place;
+		p->into = "";
+	}
+	return add_insns(r, l, ln, p);
+}
+
+static int fill_node(struct npu_report *r, const struct npu_lower *l, const struct npu_diag *diag,
+		     struct npu_placement *p)
+{
+	bool first = true;
+	int err;
+
+	for (unsigned int i = 0; l && l->nodes && i < l->g->num_nodes; i++) {
+		const struct npu_lnode *ln = &l->nodes[i];
+
+		if (!has_source(ln->node, p->node))
+			continue;
+		err = note_node(r, l, ln, first, p);
+		if (err)
+			return err;
+		first = false;
+	}
+	for (unsigned int i = 0; i < diag->count; i++) {
+		const struct npu_diag_entry *e = &diag->entry[i];
+
+		if (e->level != NPU_DIAG_ERROR || !*e->node || strcmp(e->node, p->node) ||
+		    p->place == NPU_PLACE_REFUSED)
+			continue;
+		p->place = NPU_PLACE_REFUSED;
+		p->reason = *e->attr ? npu_arena_printf(r->arena, "%s: %s", e->attr, e->text) :
+				       npu_arena_strdup(r->arena, e->text);
+		if (!p->reason)
+			return -ENOMEM;
+	}
+	if (first && p->place == NPU_PLACE_FOLDED)
+		p->reason = "computed when compiling, or without effect";
+	return 0;
+}
+
+static void fill_copies(struct npu_compile_summary *s, const struct npu_lower *l)
+{
+	for (unsigned int i = 0; i < l->num_insns; i++) {
+		uint64_t read, written;
+
+		if (!l->insns[i]->is_copy)
+			continue;
+		npu_emit_traffic(l, l->insns[i], &read, &written);
+		s->copies++;
+		s->copy_bytes += written;
+	}
+}
+
+int npu_report_fill(struct npu_report *r, const struct npu_lower *l, const struct npu_plan *plan,
+		    const struct npu_diag *diag)
+{
+	struct npu_compile_summary *s = &r->summary;
+	int err = 0;
+
+	*s = (struct npu_compile_summary){ .programs = s->programs };
+	r->placement = npu_arena_array(r->arena, r->num_model + 1, sizeof(*r->placement));
+	if (!r->placement)
+		return -ENOMEM;
+	s->nodes = r->num_model;
+	for (unsigned int i = 0; i < r->num_model && !err; i++) {
+		struct npu_placement *p = &r->placement[i];
+
+		*p = (struct npu_placement){ .node = r->model[i].name, .op = r->model[i].op, .into = "", .insns = "",
+					     .type = "", .place = NPU_PLACE_FOLDED, .reason = "" };
+		err = fill_node(r, l, diag, p);
+		s->count[p->place]++;
+		s->macs += p->macs;
+		s->npu_macs += p->place == NPU_PLACE_NPU ? p->macs : 0;
+	}
+	if (err || !l)
+		return err;
+	s->insns = l->num_insns;
+	s->weight_bytes = l->weights ? l->weights->size : 0;
+	s->f32_weights = l->weights ? l->weights->f32_kept : 0;
+	fill_copies(s, l);
+	if (plan) {
+		s->scratch_bytes = plan->scratch;
+		s->scratch_lower = plan->scratch_lower;
+		s->sram_bytes = plan->sram;
+	}
+	return 0;
+}
+
+void npu_report_free(struct npu_report *r)
+{
+	free(r->text);
+	free(r->json);
+	r->text = r->json = NULL;
+}

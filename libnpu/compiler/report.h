@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* The placement report: where every node of the model ended, and totals. */
+#ifndef NPU_COMPILER_REPORT_H
+#define NPU_COMPILER_REPORT_H
+
+#include "compiler/lower.h"
+#include "compiler/plan.h"
+
+/* A node as the model has it, noted before the graph is rewritten. */
+struct npu_model_node {
+	const char *name, *op;
+};
+
+struct npu_report {
+	struct npu_arena *arena;	/* of the strings and arrays below */
+	const struct npu_model_node *model;
+	unsigned int num_model;
+	struct npu_placement *placement;	/* one per model node */
+	struct npu_compile_summary summary;
+	const char *model_name;			/* of the file, "" when unknown */
+	enum npu_precision precision;
+	char *text, *json;			/* malloc'ed */
+};
+
+/* Note the nodes of a freshly imported graph. Returns 0 or -ENOMEM. */
+int npu_report_note_model(struct npu_report *r, const struct npu_graph *g);
+
+/*
+ * Work out placements and totals. @l: the first program, may be NULL (nothing was lowered); @plan: NULL when it was refused; nodes that
+ * @diag reports errors for are refused. Returns 0 or -ENOMEM.
+ */
+int npu_report_fill(struct npu_report *r, const struct npu_lower *l, const struct npu_plan *plan,
+		    const struct npu_diag *diag);
+
+/* Write text and json. Returns 0 or -ENOMEM. */
+int npu_report_write(struct npu_report *r);
+void npu_report_free(struct npu_report *r);
+
+#endif

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+/* npu-compile: an ONNX model in, a job file for npu-run and libnpu out. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "npu_compiler.h"
+#include "tools/common/file.h"
+
+#define MAX_SHAPES	256
+#define MODEL_LIMIT	(2ull << 30)
+
+struct options {
+	const char *model, *output;
+	const char *shapes[MAX_SHAPES];
+	struct npu_compile_options compile;
+	bool report, quiet;
+	const char *report_file;
+};
+
+static void usage(FILE *f)
+{
+	fputs("usage: npu-compile MODEL.onnx [-o MODEL.npu] [options]\n"
+	      "\n"
+	      "  -o, --output FILE      where to write the job file (default: the model's name with .npu)\n"
+	      "  -s, --shape NAME=DIMS  shape of an input: x=1x3x640x640, or a range that every run chooses from:\n"
+	      "                         'x=1x3x{H=32..1280:32}x{W=32..1280:32}' ({symbol=min..max:step}). Once per input;\n"
+	      "                         an input named again starts another program over the same weights\n"
+	      "  -p, --precision TYPE   f16 (default) or f32: type of activations and weights\n"
+	      "      --report[=FILE]    print where every operator went and why; FILE: write it there as JSON\n"
+	      "  -q, --quiet            nothing but errors\n"
+	      "      --dump-pass NAME   print the graph or plan after this pass ('all': after each)\n"
+	      "      --skip-pass NAMES  leave out optional passes, comma-separated\n"
+	      "      --no-sram          keep activations out of on-chip memory\n"
+	      "      --list-passes      the passes in their order\n"
+	      "      --list-ops         every ONNX operator that is known, what it becomes, and its limits\n"
+	      "      --version          version of the compiler\n"
+	      "  -h, --help             this text\n", f);
+}
+
+static void list_passes(void)
+{
+	for (unsigned int i = 0; npu_compile_pass_name(i); i++)
+		printf("%-12s %s\n", npu_compile_pass_name(i), npu_compile_pass_help(i));
+}
+
+static void list_ops(void)
+{
+	struct npu_op_support s;
+
+	for (unsigned int i = 0; npu_compile_op_support(i, &s); i++)
+		printf("%-24s %-9s %-32s %s\n", s.op, s.supported ? "yes" : "refused", s.insns, s.limits);
+}
+
+enum { OPT_REPORT = 256, OPT_DUMP, OPT_SKIP, OPT_NO_SRAM, OPT_PASSES, OPT_OPS, OPT_VERSION };
+
+static const struct option long_options[] = {
+	{ "output", required_argument, NULL, 'o' },
+	{ "shape", required_argument, NULL, 's' },
+	{ "precision", required_argument, NULL, 'p' },
+	{ "report", optional_argument, NULL, OPT_REPORT },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "dump-pass", required_argument, NULL, OPT_DUMP },
+	{ "skip-pass", required_argument, NULL, OPT_SKIP },
+	{ "no-sram", no_argument, NULL, OPT_NO_SRAM },
+	{ "list-passes", no_argument, NULL, OPT_PASSES },
+	{ "list-ops", no_argument, NULL, OPT_OPS },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int parse_precision(struct options *o, const char *s)
+{
+	if (!strcmp(s, "f16"))
+		o->compile.precision = NPU_PRECISION_F16;
+	else if (!strcmp(s, "f32"))
+		o->compile.precision = NPU_PRECISION_F32;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+/* One option. Returns 0 to go on, 1 when all is done, -EINVAL on a mistake that was reported. */
+static int take_option(struct options *o, int c)
+{
+	switch (c) {
+	case 'o':
+		o->output = optarg;
+		return 0;
+	case 's':
+		if (o->compile.num_shapes == MAX_SHAPES) {
+			fprintf(stderr, "npu-compile: more than %d --shape options\n", MAX_SHAPES);
+			return -EINVAL;
+		}
+		o->shapes[o->compile.num_shapes++] = optarg;
+		return 0;
+	case 'p':
+		if (!parse_precision(o, optarg))
+			return 0;
+		fprintf(stderr, "npu-compile: --precision %s: expected f16 or f32\n", optarg);
+		return -EINVAL;
+	case 'q':
+		o->quiet = true;
+		return 0;
+	case OPT_REPORT:
+		o->report = !optarg;
+		o->report_file = optarg;
+		return 0;
+	case OPT_DUMP:
+		o->compile.dump_pass = optarg;
+		o->compile.dump = stdout;
+		return 0;
+	case OPT_SKIP:
+		o->compile.skip_passes = optarg;
+		return 0;
+	case OPT_NO_SRAM:
+		o->compile.no_sram = true;
+		return 0;
+	case OPT_PASSES:
+		list_passes();
+		return 1;
+	case OPT_OPS:
+		list_ops();
+		return 1;
+	case OPT_VERSION:
+		puts("npu-compile " NPU_VERSION);
+		return 1;
+	case 'h':
+		usage(stdout);
+		return 1;
+	default:
+		fputs("Try 'npu-compile --help'.\n", stderr);
+		return -EINVAL;
+	}
+}
+
+static int parse_args(struct options *o, int argc, char **argv)
+{
+	int c, ret;
+
+	npu_compile_options_init(&o->compile);
+	while ((c = getopt_long(argc, argv, "o:s:p:qh", long_options, NULL)) != -1) {
+		ret = take_option(o, c);
+		if (ret)
+			return ret;
+	}
+	o->compile.shapes = o->shapes;
+	if (optind + 1 != argc) {
+		fprintf(stderr, "npu-compile: expected one model, got %d\nTry 'npu-compile --help'.\n", argc - optind);
+		return -EINVAL;
+	}
+	o->model = argv[optind];
+	return 0;
+}
+
+/* model.onnx -> model.npu, beside it. */
+static char *default_output(const char *model)
+{
+	const char *slash = strrchr(model, '/'), *dot = strrchr(model, '.');
+	size_t len = dot && (!slash || dot > slash + 1) ? (size_t)(dot - model) : strlen(model);
+	char *out = malloc(len + 5);
+
+	if (out)
+		sprintf(out, "%.*s.npu", (int)len, model);
+	return out;
+}
+
+/* Shown only when it takes long and somebody looks. */
+static int show_progress(void *arg, const char *stage, double fraction)
+{
+	const struct timespec *start = arg;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (now.tv_sec - start->tv_sec >= 1)
+		fprintf(stderr, "\rnpu-compile: %-8s %3.0f %%", stage, 100 * fraction);
+	return 0;
+}
+
+static int write_outputs(const struct options *o, const struct npu_compile_result *r)
+{
+	const char *json = npu_compile_report_json(r);
+	char *named = o->output ? NULL : default_output(o->model);
+	const char *path = o->output ? o->output : named;
+	const struct npu_compile_summary *s = npu_compile_summary(r);
+	struct npu_reason why;
+	size_t size;
+	const void *job = npu_compile_job(r, &size);
+	int err = path ? npu_file_write(path, job, size, &why) : npu_reason_set(&why, -ENOMEM, "out of memory");
+
+	if (!err && o->report_file)
+		err = npu_file_write(o->report_file, json, strlen(json), &why);
+	if (err)
+		fprintf(stderr, "npu-compile: %s\n", why.text);
+	else if (!o->quiet && !o->report)
+		printf("%s: %u of %u operators, %.1f %% of %.1f million MACs on the NPU; %u instructions, %u copies; "
+		       "weights %.1f MiB, activations %.1f MiB\n", path, s->nodes - s->count[NPU_PLACE_REFUSED],
+		       s->nodes, s->macs ? 100.0 * (double)s->npu_macs / (double)s->macs : 100.0,
+		       (double)s->macs / 1e6, s->insns, s->copies, (double)s->weight_bytes / (1 << 20),
+		       (double)(s->scratch_bytes + s->sram_bytes) / (1 << 20));
+	free(named);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct npu_compile_result *result = NULL;
+	struct timespec start;
+	struct options o = { 0 };
+	struct npu_reason why;
+	uint8_t *model;
+	size_t size;
+	int err = parse_args(&o, argc, argv);
+
+	if (err)
+		return err < 0 ? 1 : 0;
+	if (npu_file_read(o.model, MODEL_LIMIT, &model, &size, &why)) {
+		fprintf(stderr, "npu-compile: %s\n", why.text);
+		return 1;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	if (!o.quiet && isatty(STDERR_FILENO)) {
+		o.compile.progress = show_progress;
+		o.compile.progress_arg = &start;
+	}
+	err = npu_compile_onnx(model, size, o.model, &o.compile, &result);
+	if (o.compile.progress)
+		fputs("\r\033[K", stderr);
+	free(model);
+	if (!result) {
+		fprintf(stderr, "npu-compile: %s\n", strerror(-err));
+		return 1;
+	}
+	fputs(npu_compile_messages(result), stderr);
+	if (o.report)
+		fputs(npu_compile_report_text(result), stdout);
+	if (!err)
+		err = write_outputs(&o, result);
+	npu_compile_result_free(result);
+	return err ? 1 : 0;
+}
