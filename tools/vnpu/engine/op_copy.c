@@ -4,6 +4,7 @@
  * sides is not the same, tiles are transposed in the cache, so that both sides are touched along their lines.
  */
 #include "iter.h"
+#include "raw.h"
 
 #define ROW_BYTES	65536u	/* of a tile of plain rows */
 #define TILE		4096u	/* elements of a transposed tile, 16 KiB as f32 */
@@ -14,25 +15,6 @@ struct copy {
 	const struct npu_vec *vec;
 	bool as_int;
 };
-
-/* n elements of size bytes, one step after the other. */
-static void copy_line(char *dst, npu_s64 dst_step, const char *src, npu_s64 src_step, size_t n, npu_u32 size)
-{
-	size_t i;
-
-	switch (size) {
-#define LINE(bytes)										\
-	case bytes:										\
-		for (i = 0; i < n; i++)								\
-			memcpy(dst + (npu_s64)i * dst_step, src + (npu_s64)i * src_step, bytes);	\
-		return
-	LINE(1);
-	LINE(2);
-	LINE(4);
-	LINE(8);
-#undef LINE
-	}
-}
 
 static void copy_rows(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
 {
@@ -47,10 +29,7 @@ static void copy_rows(struct npu_exec *x, void *arg, unsigned int worker, npu_u6
 		for (r = 0; r < d->rows; r++) {
 			char *dp = d->p + (npu_s64)r * d->row, *sp = s->p + (npu_s64)r * s->row;
 
-			if (d->col == size && s->col == size)
-				memcpy(dp, sp, (size_t)d->cols * size);
-			else
-				copy_line(dp, d->col, sp, s->col, d->cols, size);
+			npu_raw_line(dp, d->col, sp, s->col, d->cols, size);
 		}
 	}
 }
@@ -110,12 +89,6 @@ static void convert(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 
 	}
 }
 
-/* Bits are moved when nothing would change them. i64, bool and floats have no quantization. */
-static bool same_code(const struct npu_elem *a, const struct npu_elem *b)
-{
-	return a->dtype == b->dtype && a->scale == b->scale && (a->scale == 0.0f || a->zero == b->zero);
-}
-
 /*
  * The dimension along which the input is dense, put beside the output's inner one; false when that is the inner one itself, or
  * there is none.
@@ -158,7 +131,7 @@ int npu_op_copy(struct npu_exec *x)
 	npu_iter_add(it, &x->operand[NPU_COPY_OUT], x->ptr[NPU_COPY_OUT]);
 	npu_iter_add(it, &x->operand[NPU_COPY_IN], x->ptr[NPU_COPY_IN]);
 	npu_iter_finish(it, NPU_BLOCK);
-	raw = same_code(out, in);
+	raw = npu_elem_same_code(out, in);
 	w.as_int = npu_elem_plain_int(out) && npu_elem_plain_int(in);
 	if ((raw || !w.as_int) && find_transpose(it)) {
 		cut_transpose(it);

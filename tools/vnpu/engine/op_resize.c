@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include "iter.h"
+#include "raw.h"
 
 #define TILE	4096u	/* f32 values of an output row in one tile */
 #define MAX_C	512u
@@ -293,20 +294,6 @@ static void run_taps(struct npu_exec *x, void *arg, unsigned int worker, npu_u64
 	}
 }
 
-/* Pixels of one size or another to the next @n places. */
-static void move_pixel(const struct resize *w, char *dst, const char *src, npu_u32 cols)
-{
-	npu_s64 ds = w->out->stride[3], ss = w->in->stride[3];
-	npu_u32 size = w->oe.size, i;
-
-	if (ds == size && ss == size) {
-		memcpy(dst, src, (size_t)cols * size);
-		return;
-	}
-	for (i = 0; i < cols; i++)
-		memcpy(dst + i * ds, src + i * ss, size);
-}
-
 static void run_nearest(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
 {
 	const struct resize *w = arg;
@@ -330,7 +317,7 @@ static void run_nearest(struct npu_exec *x, void *arg, unsigned int worker, npu_
 				struct npu_patch p = { .rows = 1, .cols = t.cols };
 
 				if (w->raw) {
-					move_pixel(w, dst, src, t.cols);
+					npu_raw_line(dst, w->out->stride[3], src, w->in->stride[3], t.cols, w->oe.size);
 					continue;
 				}
 				p.p = (char *)src;
@@ -364,7 +351,7 @@ int npu_op_resize(struct npu_exec *x)
 	double ns;
 
 	w.taps = w.mode == NPU_RESIZE_CUBIC ? 4 : 2;
-	w.raw = w.oe.dtype == w.ie.dtype && w.oe.scale == w.ie.scale && w.oe.zero == w.ie.zero;
+	w.raw = npu_elem_same_code(&w.oe, &w.ie);
 	w.cols = min_u32(out->dim[3], MAX_C);
 	w.pixels = min_u32(min_u32(out->dim[2], TILE / w.cols), MAX_W);
 	w.rows = min_u32(out->dim[1], 16);
