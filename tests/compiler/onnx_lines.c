@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "onnx_build.h"
+#include "onnx_lines.h"
 
 static void put(struct ob_buf *b, const void *data, size_t size)
 {
@@ -245,7 +245,7 @@ uint8_t *ob_finish(struct ob *b, size_t *size)
 	struct ob_buf model = { 0 }, opset = { 0 };
 
 	ob_int(&model, 1, 8);
-	ob_string(&model, 2, "onnx_build");
+	ob_string(&model, 2, "onnx_lines");
 	ob_sub(&model, 7, &b->graph);
 	ob_int(&opset, 2, b->opset);
 	ob_sub(&model, 8, &opset);

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Real models, compiled and run in process, against ONNX Runtime in fp32: f16 jobs within 5e-3 and f32 jobs within 1e-4 of
+ * the largest value of each output, and every multiply-accumulate on the NPU. One dynamic job is run at several sizes. With
+ * arguments: only models whose name contains one of them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run_job.h"
+#include "tap.h"
+#include "tools/common/file.h"
+
+#define MAX_OUT	16
+
+extern char **environ;
+
+struct model_case {
+	const char *file, *input;
+	const char *shape;			/* for the compiler, NULL: in the model */
+	int64_t dims[3][4];			/* shapes to run, rank 4; zeros end the list */
+	float low, high;			/* of the input */
+	bool large;				/* f32 only in the long run */
+};
+
+static const struct model_case cases[] = {
+	{ "mnist-8", "Input3", NULL, { { 1, 1, 28, 28 } }, 0, 255, false },
+	{ "cls", "x", "x=1x3x48x192", { { 1, 3, 48, 192 } }, -1, 1, false },
+	{ "blazeface_front", "input", NULL, { { 1, 128, 128, 3 } }, -1, 1, false },
+	{ "blazeface_back", "input", NULL, { { 1, 256, 256, 3 } }, -1, 1, false },
+	{ "fr_landmark", "input", NULL, { { 1, 3, 64, 64 } }, -1, 1, false },
+	{ "fr_detect", "input", NULL, { { 1, 3, 240, 320 } }, -1, 1, false },
+	{ "fr_feature", "input", NULL, { { 1, 3, 112, 112 } }, -1, 1, false },
+	{ "rec", "x", "x=1x3x48x320", { { 1, 3, 48, 320 } }, -1, 1, false },
+	{ "rec", "x", "x=1x3x48x{W=64..960:8}", { { 1, 3, 48, 320 }, { 1, 3, 48, 64 }, { 1, 3, 48, 584 } }, -1, 1, true },
+	{ "det", "x", "x=1x3x{H=32..640:32}x{W=32..640:32}",
+	  { { 1, 3, 288, 576 }, { 1, 3, 96, 32 }, { 1, 3, 640, 640 } }, -1, 1, true },
+};
+
+static char tmp[] = "/tmp/npu-models-XXXXXX";
+
+static const char *models_dir(void)
+{
+	const char *s = getenv("NPU_MODELS");
+
+	return s ? s : "build/models";
+}
+
+static int run_ort(const char *model, const char *in, const char *out)
+{
+	char *argv[] = { "node", "tests/ort/ort_run.js", (char *)model, "--in", (char *)in, "--out", (char *)out,
+			 "--threads", "2", NULL };
+	posix_spawn_file_actions_t actions;
+	int status = -1;
+	pid_t pid;
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	if (posix_spawnp(&pid, "node", &actions, NULL, argv, environ) || waitpid(pid, &status, 0) < 0)
+		status = -1;
+	posix_spawn_file_actions_destroy(&actions);
+	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EIO;
+}
+
+/* Each output beside ONNX Runtime's. */
+static void compare_outputs(const struct model_case *c, const char *what, const struct named_array *out, int n,
+			    double limit)
+{
+	for (int i = 0; i < n; i++) {
+		struct npu_npy want = { 0 };
+		struct npu_reason why;
+		double error, top;
+		char path[600];
+
+		snprintf(path, sizeof(path), "%s/out/%s.npy", tmp, out[i].name);
+		for (char *p = path + strlen(tmp) + 5; *p; p++)
+			if (*p == '/')
+				*p = '_';
+		if (npu_npy_read(path, &want, &why)) {
+			tap_ok(0, "%s %s output %s: %s", c->file, what, out[i].name, why.text);
+			continue;
+		}
+		array_compare(&out[i].arr, &want, &error, &top);
+		tap_ok(error <= limit * top, "%s %s output %s: off by %.2e of %.3g", c->file, what, out[i].name,
+		       error / top, top);
+		npu_npy_free(&want);
+	}
+}
+
+static int make_input(const struct model_case *c, const int64_t *dims, struct named_array *in)
+{
+	struct npu_reason why;
+	char path[300];
+
+	snprintf(in->name, sizeof(in->name), "%s", c->input);
+	if (array_alloc(&in->arr, NPU_NPY_F32, 4, dims))
+		return -ENOMEM;
+	array_random(&in->arr, 7, c->low, c->high);
+	snprintf(path, sizeof(path), "%s/in.npy", tmp);
+	return npu_npy_write(path, &in->arr, &why);
+}
+
+static int compile_model(const struct model_case *c, const uint8_t *model, size_t size, enum npu_precision precision,
+			 struct npu_compile_result **result)
+{
+	struct npu_compile_options options;
+	int err;
+
+	npu_compile_options_init(&options);
+	options.precision = precision;
+	options.shapes = &c->shape;
+	options.num_shapes = c->shape != NULL;
+	err = npu_compile_onnx(model, size, c->file, &options, result);
+	if (!tap_ok(!err, "%s compiles for %s%s%s", c->file, precision == NPU_PRECISION_F16 ? "f16" : "f32",
+		    c->shape ? ", " : "", c->shape ? c->shape : ""))
+		tap_diag("%s", *result ? npu_compile_messages(*result) : strerror(-err));
+	return err;
+}
+
+static void check_summary(const struct model_case *c, const struct npu_compile_result *r)
+{
+	const struct npu_compile_summary *s = npu_compile_summary(r);
+
+	tap_ok(s->macs && s->npu_macs == s->macs && !s->count[NPU_PLACE_REFUSED], "%s: all of %.1f million MACs on the NPU",
+	       c->file, (double)s->macs / 1e6);
+	tap_diag("%u nodes, %u instructions, %u copies; weights %llu, scratch %llu (at least %llu), on-chip %llu bytes",
+		 s->nodes, s->insns, s->copies, (unsigned long long)s->weight_bytes,
+		 (unsigned long long)s->scratch_bytes, (unsigned long long)s->scratch_lower,
+		 (unsigned long long)s->sram_bytes);
+}
+
+static void run_sizes(const struct model_case *c, struct npu_compile_result **result, const char *path)
+{
+	static const double limit[] = { 5e-3, 1e-4 };
+	static const char *const name[] = { "f16", "f32" };
+
+	for (int k = 0; k < 3 && c->dims[k][0]; k++) {
+		struct named_array in = { 0 }, out[MAX_OUT];
+		char what[80], in_path[300], out_path[300];
+
+		snprintf(in_path, sizeof(in_path), "%s/in.npy", tmp);
+		snprintf(out_path, sizeof(out_path), "%s/out", tmp);
+		if (make_input(c, c->dims[k], &in) || run_ort(path, in_path, out_path)) {
+			tap_ok(0, "%s: ONNX Runtime runs", c->file);
+			npu_npy_free(&in.arr);
+			continue;
+		}
+		for (int p = 0; p < 2; p++) {
+			struct runner r;
+			size_t size;
+			const void *job = result[p] ? npu_compile_job(result[p], &size) : NULL;
+			int n = job ? runner_open(&r, job, size) : 0;
+
+			if (!job)
+				continue;
+			if (!n)
+				n = runner_run(&r, &in, 1, out, MAX_OUT);
+			snprintf(what, sizeof(what), "%s at %lldx%lld", name[p], (long long)c->dims[k][2],
+				 (long long)c->dims[k][3]);
+			if (!tap_ok(n > 0, "%s %s runs", c->file, what))
+				tap_diag("%s", r.why);
+			compare_outputs(c, what, out, n, limit[p]);
+			for (int i = 0; i < n; i++)
+				npu_npy_free(&out[i].arr);
+			runner_close(&r);
+		}
+		npu_npy_free(&in.arr);
+	}
+}
+
+static void check_model(const struct model_case *c)
+{
+	struct npu_compile_result *result[2] = { NULL, NULL };
+	struct npu_reason why;
+	uint8_t *model;
+	size_t size;
+	char path[600];
+
+	snprintf(path, sizeof(path), "%s/%s.onnx", models_dir(), c->file);
+	if (npu_file_read(path, 1 << 30, &model, &size, &why)) {
+		tap_ok(0, "%s", why.text);
+		return;
+	}
+	for (int p = 0; p < 2; p++) {
+		if (p && c->large && !tap_long())
+			continue;
+		if (!compile_model(c, model, size, p ? NPU_PRECISION_F32 : NPU_PRECISION_F16, &result[p]))
+			check_summary(c, result[p]);
+	}
+	run_sizes(c, result, path);
+	for (int p = 0; p < 2; p++)
+		npu_compile_result_free(result[p]);
+	free(model);
+}
+
+static bool wanted(const char *file, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strstr(file, argv[i]))
+			return true;
+	return argc < 2;
+}
+
+int main(int argc, char **argv)
+{
+	if (!mkdtemp(tmp))
+		return 1;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (wanted(cases[i].file, argc, argv))
+			check_model(&cases[i]);
+	if (fork() == 0)
+		execlp("rm", "rm", "-rf", tmp, (char *)NULL);
+	wait(NULL);
+	return tap_done();
+}
