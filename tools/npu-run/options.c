@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "run.h"
+
+static const char usage[] =
+"usage: npu-run MODEL.npu [options]\n"
+"\n"
+"Run a compiled model. Without --output or --top, a summary of each output is printed.\n"
+"\n"
+"  -i, --input NAME=FILE    data of an input: .npy, a picture (PNG, JPEG), or raw bytes;\n"
+"                           'zeros' or 'random' instead of FILE make data up\n"
+"  -s, --shape NAME=1x3x64x64   shape of an input (follows from .npy files and pictures)\n"
+"  -o, --output NAME=FILE   write an output: .npy, or raw bytes with any other name\n"
+"  -t, --top K              print the K largest values of each output\n"
+"\n"
+"pictures: tensor = (pixel * scale - mean) / std, RGB, rows and columns as the model's\n"
+"      --scale V            default 1/255; 'V' or 'A/B'\n"
+"      --mean A[,B,C]       default 0\n"
+"      --std A[,B,C]        default 1\n"
+"      --bgr                channel 0 is blue\n"
+"      --fit stretch|pad    how a picture of another size is fitted (pad: top left, rest black)\n"
+"\n"
+"      --info               tensors, memory, versions, how the model was made\n"
+"      --report             the compiler's placement report (JSON)\n"
+"      --profile            time, MACs and bytes of each layer; --sort order|time|macs|bytes\n"
+"      --json               --profile as JSON\n"
+"      --bench[=N]          run N times (50) and print median, minimum and 90th percentile\n"
+"      --digest             a digest of every layer's output, the same on every machine\n"
+"      --disasm             the instructions\n"
+"  -d, --device URI         default: the first NPU, else 'sim'; see 'npu-run --devices'\n"
+"      --threads N          CPU threads of the sim device\n"
+"      --devices            what devices there are, and why one can not be used\n"
+"  -h, --help               this text\n"
+"  -V, --version            version of the library\n";
+
+enum { OPT_SCALE = 256, OPT_MEAN, OPT_STD, OPT_BGR, OPT_FIT, OPT_INFO, OPT_REPORT, OPT_PROFILE, OPT_SORT, OPT_JSON,
+       OPT_BENCH, OPT_DIGEST, OPT_DISASM, OPT_THREADS, OPT_DEVICES };
+
+static const struct option longs[] = {
+	{ "input", required_argument, NULL, 'i' }, { "shape", required_argument, NULL, 's' },
+	{ "output", required_argument, NULL, 'o' }, { "top", required_argument, NULL, 't' },
+	{ "device", required_argument, NULL, 'd' }, { "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' }, { "scale", required_argument, NULL, OPT_SCALE },
+	{ "mean", required_argument, NULL, OPT_MEAN }, { "std", required_argument, NULL, OPT_STD },
+	{ "bgr", no_argument, NULL, OPT_BGR }, { "fit", required_argument, NULL, OPT_FIT },
+	{ "info", no_argument, NULL, OPT_INFO }, { "report", no_argument, NULL, OPT_REPORT },
+	{ "profile", no_argument, NULL, OPT_PROFILE }, { "sort", required_argument, NULL, OPT_SORT },
+	{ "json", no_argument, NULL, OPT_JSON }, { "bench", optional_argument, NULL, OPT_BENCH },
+	{ "digest", no_argument, NULL, OPT_DIGEST }, { "disasm", no_argument, NULL, OPT_DISASM },
+	{ "threads", required_argument, NULL, OPT_THREADS }, { "devices", no_argument, NULL, OPT_DEVICES },
+	{ NULL, 0, NULL, 0 }
+};
+
+static int usage_error(const char *what, const char *value)
+{
+	fprintf(stderr, "npu-run: %s: '%s'; see npu-run --help\n", what, value);
+	return 2;
+}
+
+static int add_item(struct item *items, unsigned int *count, char *arg, const char *what)
+{
+	char *value = strchr(arg, '=');
+
+	if (!value || value == arg || !value[1])
+		return usage_error(what, arg);
+	if (*count == MAX_ITEMS)
+		return usage_error("too many of these", arg);
+	*value = 0;
+	items[(*count)++] = (struct item){ arg, value + 1 };
+	return 0;
+}
+
+static int parse_count(const char *arg, unsigned int max, unsigned int *out)
+{
+	char *end;
+	unsigned long v = strtoul(arg, &end, 10);
+
+	if (end == arg || *end || *arg == '-' || !v || v > max)
+		return usage_error("want a positive number", arg);
+	*out = v;
+	return 0;
+}
+
+/* "a", "a/b" */
+static int parse_ratio(const char *arg, float *out)
+{
+	char *end;
+	double v = strtod(arg, &end), d;
+
+	if (end != arg && *end == '/') {
+		arg = end + 1;
+		d = strtod(arg, &end);
+		v = d != 0 ? v / d : 0;
+	}
+	if (end == arg || *end || v == 0)
+		return usage_error("want a number that is not 0", arg);
+	*out = v;
+	return 0;
+}
+
+static int parse_three(const char *arg, bool not_zero, float out[3])
+{
+	int n = 0;
+	char end;
+
+	n = sscanf(arg, "%f,%f,%f%c", &out[0], &out[1], &out[2], &end);
+	if (n == 1 && !strchr(arg, ','))
+		out[1] = out[2] = out[0];
+	else if (n != 3)
+		return usage_error("want one number or three with commas", arg);
+	if (not_zero && (out[0] == 0 || out[1] == 0 || out[2] == 0))
+		return usage_error("must not be 0", arg);
+	return 0;
+}
+
+static int parse_word(const char *arg, const char *const *words, int *out)
+{
+	int i;
+
+	for (i = 0; words[i]; i++) {
+		if (strcmp(arg, words[i]))
+			continue;
+		*out = i;
+		return 0;
+	}
+	return usage_error("not known", arg);
+}
+
+static int print_devices(void)
+{
+	struct npu_device_candidate c;
+	unsigned int i;
+
+	for (i = 0; c = (struct npu_device_candidate)NPU_INIT(c), !npu_device_candidate(i, &c); i++)
+		printf("%-24s %-40s %s\n", c.uri, c.name, c.status ? c.reason : "usable");
+	return -1;
+}
+
+static int parse_one(struct options *opt, int c, char *arg)
+{
+	static const char *const fits[] = { "stretch", "pad", NULL };
+	static const char *const sorts[] = { "order", "time", "macs", "bytes", NULL };
+	int ret, word = 0;
+
+	switch (c) {
+	case 'i': return add_item(opt->input, &opt->num_input, arg, "--input wants NAME=FILE");
+	case 's': return add_item(opt->shape, &opt->num_shape, arg, "--shape wants NAME=1x2x3");
+	case 'o': return add_item(opt->output, &opt->num_output, arg, "--output wants NAME=FILE");
+	case 't': return parse_count(arg, 1000000, &opt->top);
+	case 'd': opt->device = arg; return 0;
+	case OPT_SCALE: return parse_ratio(arg, &opt->scale);
+	case OPT_MEAN: return parse_three(arg, false, opt->mean);
+	case OPT_STD: return parse_three(arg, true, opt->std);
+	case OPT_BGR: opt->bgr = true; return 0;
+	case OPT_FIT:
+		ret = parse_word(arg, fits, &word);
+		opt->fit = word;
+		return ret;
+	case OPT_INFO: opt->info = true; return 0;
+	case OPT_REPORT: opt->report = true; return 0;
+	case OPT_PROFILE: opt->profile = true; return 0;
+	case OPT_SORT:
+		ret = parse_word(arg, sorts, &word);
+		opt->sort = word;
+		return ret;
+	case OPT_JSON: opt->json = true; return 0;
+	case OPT_BENCH:
+		opt->bench = 50;
+		return arg ? parse_count(arg, 1000000, &opt->bench) : 0;
+	case OPT_DIGEST: opt->digest = true; return 0;
+	case OPT_DISASM: opt->disasm = true; return 0;
+	case OPT_THREADS: return parse_count(arg, 1024, &opt->threads);
+	case OPT_DEVICES: return print_devices();
+	case 'V':
+		printf("npu-run %s, libnpu %s\n", NPU_VERSION, npu_version());
+		return -1;
+	case 'h':
+		fputs(usage, stdout);
+		return -1;
+	default:
+		return 2;	/* getopt has said what */
+	}
+}
+
+int options_parse(struct options *opt, int argc, char **argv)
+{
+	int c, ret;
+
+	*opt = (struct options){ .std = { 1, 1, 1 }, .scale = 1.0f / 255 };
+	while ((c = getopt_long(argc, argv, "i:s:o:t:d:hV", longs, NULL)) != -1) {
+		ret = parse_one(opt, c, optarg);
+		if (ret)
+			return ret;
+	}
+	if (optind != argc - 1) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	opt->model = argv[optind];
+	return 0;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* npu-run: what its files share. */
+#ifndef NPU_RUN_TOOL_H
+#define NPU_RUN_TOOL_H
+
+#include "npu.h"
+#include "tools/common/npy.h"
+
+#define MAX_ITEMS	64
+
+/* NAME=VALUE of --input, --output and --shape. */
+struct item {
+	char *name;
+	char *value;
+};
+
+enum fit { FIT_STRETCH, FIT_PAD };
+enum sort { SORT_ORDER, SORT_TIME, SORT_MACS, SORT_BYTES };
+
+struct options {
+	const char *model;
+	const char *device;
+	unsigned int threads;
+	struct item input[MAX_ITEMS], output[MAX_ITEMS], shape[MAX_ITEMS];
+	unsigned int num_input, num_output, num_shape;
+	unsigned int top;
+	unsigned int bench;		/* runs; 0: none */
+	bool info, profile, json, disasm, digest, report;
+	enum sort sort;
+	/* Pictures: (pixel * scale - mean[c]) / std[c]. */
+	float mean[3], std[3], scale;
+	bool bgr;
+	enum fit fit;
+};
+
+/* What a model is run with. */
+struct session {
+	const struct options *opt;
+	struct npu_device *dev;
+	struct npu_queue *queue;
+	struct npu_job *job;
+	struct npu_run *run;
+	double load_ms;
+	struct npu_error err;
+};
+
+/* Returns 0, or 2 after a message (usage), or -1 when there is nothing more to do (--help). */
+int options_parse(struct options *opt, int argc, char **argv);
+
+/* Print "npu-run: ..." and return 1, the exit status. */
+__attribute__((format(printf, 1, 2)))
+int fail(const char *fmt, ...);
+
+/* These return 0, or 1 after a message. */
+int inputs_fill(struct session *s);
+int outputs_write(struct session *s);
+int info_print(struct session *s);
+int disasm_print(struct session *s);
+int profile_run(struct session *s);
+int digest_run(struct session *s);
+int bench_run(struct session *s);
+
+/* Submit once and wait; @flags NPU_SUBMIT_*. *@fence (may be NULL) is the caller's. */
+int session_submit(struct session *s, uint32_t flags, struct npu_fence **fence);
+
+/* Tensor @index of the program that the shapes chose; its dims at these lengths in min_dim. Returns false past the end. */
+bool session_tensor(struct session *s, unsigned int index, struct npu_tensor_info *info);
+
+size_t dtype_size(unsigned int dtype);
+const char *dtype_name(unsigned int dtype);
+/* "1x3x640x640" */
+const char *dims_text(unsigned int rank, const int64_t *dims, char buf[128]);
+/* "12.3 MiB" */
+const char *bytes_text(uint64_t bytes, char buf[32]);
+double now_ms(void);
+
+/* One element of a tensor as a number. */
+double element(unsigned int dtype, const void *data, size_t index);
+
+/* IEEE binary16. */
+uint16_t half_from_float(float f);
+float half_to_float(uint16_t h);
+
+#endif
