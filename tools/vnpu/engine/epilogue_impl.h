@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The epilogue of a tile, included by one file per instruction set that defines EPI_FN. Written as loops over one row's
- * channels, which the compiler vectorises.
+ * The epilogue of a tile, included by one file per instruction set behind its vf_*.h and with EPI_FN defined. There is a
+ * fast form for what networks mostly have (float output, dense channels, activations made of a few operations), and a
+ * general one of loops over a row's channels.
  */
 #include "epilogue.h"
 #include "npu_act.h"
@@ -108,6 +109,216 @@ static void epi_row(const struct npu_epi *e, float *restrict v, npu_u32 o, unsig
 	epi_store(e, out, n, v);
 }
 
+#define EPI_INLINE static inline __attribute__((always_inline))
+
+/* Activations of a few operations. RELU6 is a clip. */
+EPI_INLINE bool act_is_simple(npu_u32 act)
+{
+	return act == NPU_ACT_NONE || act == NPU_ACT_RELU || act == NPU_ACT_CLIP || act == NPU_ACT_LEAKY_RELU ||
+	       act == NPU_ACT_PRELU || act == NPU_ACT_HARD_SIGMOID || act == NPU_ACT_HARD_SWISH;
+}
+
+EPI_INLINE vf act_clip(vf v, vf lo, vf hi)
+{
+	return vf_min(hi, vf_max(lo, v));
+}
+
+/* @a and @b: alpha and beta, or the slopes in a. */
+EPI_INLINE vf act_simple(vf v, npu_u32 act, vf a, vf b)
+{
+	switch (act) {
+	case NPU_ACT_RELU:
+		return vf_max(vf_zero(), v);
+	case NPU_ACT_CLIP:
+		return act_clip(v, a, b);
+	case NPU_ACT_LEAKY_RELU:
+	case NPU_ACT_PRELU:
+		return vf_if_neg(v, vf_mul(v, a));
+	case NPU_ACT_HARD_SIGMOID:
+		return act_clip(vf_fma(v, a, b), vf_zero(), vf_set1(1.0f));
+	case NPU_ACT_HARD_SWISH:
+		return vf_mul(v, act_clip(vf_fma(v, a, b), vf_zero(), vf_set1(1.0f)));
+	default:
+		return v;
+	}
+}
+
+/* One instruction's epilogue with everything decided that does not change from tile to tile. */
+struct fast {
+	npu_u32 act, act2;
+	float a, b, a2, b2;
+	const float *bias, *slope;
+	bool tail;			/* post, join or act2 */
+	bool in_place;			/* results go back to the tile, as f32 */
+};
+
+EPI_INLINE vf fast_tail(const struct npu_epi *e, const struct fast *f, vf v, const char *res, unsigned int n)
+{
+	vf r;
+
+	if (e->post)
+		v = vf_fma(v, vf_set1(e->post_mul), vf_set1(e->post_add));
+	if (e->res) {
+		if (e->res_chan == 0)
+			r = vf_set1(npu_elem_load(e->res, res));
+		else if (e->res->dtype == NPU_F16)
+			r = n == VL ? vf_f16((const npu_u16 *)res) : vf_f16_part((const npu_u16 *)res, n);
+		else
+			r = n == VL ? vf_load((const float *)res) : vf_load_part((const float *)res, n);
+		v = e->join == NPU_JOIN_ADD ? vf_add(v, r) : vf_mul(v, r);
+	}
+	return act_simple(v, f->act2, vf_set1(f->a2), vf_set1(f->b2));
+}
+
+/* The vector of channels [o, o + n) of all rows; act, tail and the output's type are constants where this is expanded. */
+EPI_INLINE void fast_column(const struct npu_epi *e, const struct fast *f, float *acc, size_t ld, unsigned int rows, npu_u32 o,
+			    unsigned int n, char *out, ptrdiff_t out_step, const char *res, ptrdiff_t res_step,
+			    npu_u32 act, bool tail, npu_u32 type)
+{
+	vf a = f->slope ? vf_load(f->slope + o) : vf_set1(f->a), b = vf_set1(f->b), v;
+	vf bias = f->bias ? vf_load(f->bias + o) : vf_zero();
+	bool has_bias = f->bias;
+	unsigned int r;
+
+	for (r = 0; r < rows; r++, acc += ld, out += out_step) {
+		v = vf_load(acc);
+		if (has_bias)
+			v = vf_add(v, bias);
+		v = act_simple(v, act, a, b);
+		if (tail) {
+			v = fast_tail(e, f, v, res, n);
+			res += res_step;
+		}
+		if (f->in_place) {
+			/* The next row may begin right behind. */
+			if (n == VL)
+				vf_store(acc, v);
+			else
+				vf_store_part(acc, v, n);
+			continue;
+		}
+		v = vf_canon(v);
+		if (type == NPU_F16) {
+			if (n == VL)
+				vf_store_f16((npu_u16 *)out, v);
+			else
+				vf_store_f16_part((npu_u16 *)out, v, n);
+		} else {
+			if (n == VL)
+				vf_store((float *)out, v);
+			else
+				vf_store_part((float *)out, v, n);
+		}
+	}
+}
+
+EPI_INLINE void fast_tile(const struct npu_epi *e, const struct fast *f, float *acc, size_t ld, unsigned int rows, npu_u32 o,
+			  unsigned int n, const struct npu_epi_place *place, npu_u32 act, bool tail, npu_u32 type)
+{
+	const unsigned int size = type == NPU_F16 ? 2 : 4;
+	char *out = place->out + (ptrdiff_t)o * e->out_chan;
+	const char *res = place->res ? place->res + (ptrdiff_t)o * e->res_chan : NULL;
+	unsigned int i;
+
+	for (i = 0; i + VL <= n; i += VL)
+		fast_column(e, f, acc + i, ld, rows, o + i, VL, out + i * size, place->out_step,
+			    res ? res + (ptrdiff_t)i * e->res_chan : NULL, place->res_step, act, tail, type);
+	if (i < n)
+		fast_column(e, f, acc + i, ld, rows, o + i, n - i, out + i * size, place->out_step,
+			    res ? res + (ptrdiff_t)i * e->res_chan : NULL, place->res_step, act, tail, type);
+}
+
+#define FAST_CASE(name)											\
+	case NPU_ACT_##name:										\
+		if (f->tail && e->out->dtype == NPU_F16)						\
+			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, true, NPU_F16);	\
+		else if (f->tail)									\
+			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, true, NPU_F32);	\
+		else if (e->out->dtype == NPU_F16)							\
+			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, false, NPU_F16);	\
+		else											\
+			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, false, NPU_F32);	\
+		return
+
+static void fast_run(const struct npu_epi *e, const struct fast *f, float *acc, size_t ld, unsigned int rows, npu_u32 o,
+		     unsigned int n, const struct npu_epi_place *place)
+{
+	switch (f->act) {
+	FAST_CASE(NONE);
+	FAST_CASE(RELU);
+	FAST_CASE(CLIP);
+	FAST_CASE(LEAKY_RELU);
+	FAST_CASE(PRELU);
+	FAST_CASE(HARD_SIGMOID);
+	FAST_CASE(HARD_SWISH);
+	}
+}
+
+static npu_u32 clip_of_relu6(npu_u32 act, float *a, float *b)
+{
+	if (act != NPU_ACT_RELU6)
+		return act;
+	*a = 0.0f;
+	*b = 6.0f;
+	return NPU_ACT_CLIP;
+}
+
+/* Rows of a tile are contiguous vectors, so an activation of many operations runs over all of them in one loop. */
+static void tile_act(float *acc, size_t ld, unsigned int rows, unsigned int n, npu_u32 act, float a, float b)
+{
+	unsigned int r;
+
+	if (ld == n) {
+		npu_act_block(acc, ld * rows, act, a, b, NULL);
+		return;
+	}
+	for (r = 0; r < rows; r++)
+		npu_act_block(acc + r * ld, n, act, a, b, NULL);
+}
+
+static void fast_epilogue(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows, npu_u32 o, unsigned int n,
+			  const struct npu_epi_place *place)
+{
+	struct fast f = { .a = e->alpha, .b = e->beta, .a2 = e->alpha2, .b2 = e->beta2, .bias = e->bias,
+			  .slope = e->slope };
+	npu_u32 act2;
+
+	f.act = clip_of_relu6(e->act, &f.a, &f.b);
+	act2 = clip_of_relu6(e->act2, &f.a2, &f.b2);
+	if (!act_is_simple(f.act)) {
+		f.in_place = true;
+		f.act = NPU_ACT_NONE;
+		if (f.bias)
+			fast_run(e, &f, acc, ld, rows, o, n, place);
+		tile_act(acc, ld, rows, n, e->act, e->alpha, e->beta);
+		f.in_place = false;
+		f.bias = NULL;
+	}
+	f.tail = e->post || e->res || act2;
+	if (!act_is_simple(act2)) {
+		f.in_place = true;
+		fast_run(e, &f, acc, ld, rows, o, n, place);
+		tile_act(acc, ld, rows, n, act2, e->alpha2, e->beta2);
+		f = (struct fast){ 0 };
+		fast_run(e, &f, acc, ld, rows, o, n, place);
+		return;
+	}
+	f.act2 = act2;
+	fast_run(e, &f, acc, ld, rows, o, n, place);
+}
+
+static bool is_fast(const struct npu_epi *e, unsigned int n)
+{
+	npu_s64 size = e->out->dtype == NPU_F16 ? 2 : 4;
+
+	if ((e->out->dtype != NPU_F16 && e->out->dtype != NPU_F32) || e->scale || e->raw ||
+	    (e->out_chan != size && n > 1))
+		return false;
+	if (!e->res || e->res_chan == 0)
+		return true;
+	return (e->res->dtype == NPU_F16 && e->res_chan == 2) || (e->res->dtype == NPU_F32 && e->res_chan == 4);
+}
+
 void EPI_FN(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows, npu_u32 o, unsigned int n,
 	    const struct npu_epi_place *place)
 {
@@ -115,6 +326,10 @@ void EPI_FN(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows, n
 	char *out = place->out + (ptrdiff_t)o * e->out_chan;
 	unsigned int r, i, w;
 
+	if (is_fast(e, n)) {
+		fast_epilogue(e, acc, ld, rows, o, n, place);
+		return;
+	}
 	for (r = 0; r < rows; r++) {
 		for (i = 0; i < n; i += w) {
 			w = n - i < EPI_MAX_ROW ? n - i : EPI_MAX_ROW;

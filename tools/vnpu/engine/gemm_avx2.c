@@ -1,21 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <immintrin.h>
-
-#define VL 8
-typedef __m256 vf;
-#define vf_zero()	_mm256_setzero_ps()
-#define vf_load(p)	_mm256_loadu_ps(p)
-#define vf_store(p, v)	_mm256_storeu_ps(p, v)
-#define vf_fma(a, b, c)	_mm256_fmadd_ps(a, b, c)
-#define vf_bcast(p)	_mm256_broadcast_ss(p)
-#define vf_f16(p)	_mm256_cvtph_ps(_mm_loadu_si128((const void *)(p)))
-#define vf_bf16(p)	bf16_widen(_mm_loadu_si128((const void *)(p)))
-
-static inline __m256 bf16_widen(__m128i h)
-{
-	return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
-}
-
+#include "vf_avx2.h"
 #include "gemm_impl.h"
 
 #define ROWS_2(X)	X(1) X(2)

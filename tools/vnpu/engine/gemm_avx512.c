@@ -1,21 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <immintrin.h>
-
-#define VL 16
-typedef __m512 vf;
-#define vf_zero()	_mm512_setzero_ps()
-#define vf_load(p)	_mm512_loadu_ps(p)
-#define vf_store(p, v)	_mm512_storeu_ps(p, v)
-#define vf_fma(a, b, c)	_mm512_fmadd_ps(a, b, c)
-#define vf_bcast(p)	_mm512_set1_ps(*(p))
-#define vf_f16(p)	_mm512_cvtph_ps(_mm256_loadu_si256((const void *)(p)))
-#define vf_bf16(p)	bf16_widen(_mm256_loadu_si256((const void *)(p)))
-
-static inline __m512 bf16_widen(__m256i h)
-{
-	return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
-}
-
+#include "vf_avx512.h"
 #include "gemm_impl.h"
 
 /* Eight columns twice: for two rows in one vector. */

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The matrix kernels, included by one file per instruction set that defines
- *
- *	VL		lanes of a vector
- *	vf		a vector of f32
- *	vf_zero(), vf_load(p), vf_store(p, v), vf_fma(a, b, c) = a * b + c, vf_bcast(p): one float to all lanes
- *	vf_f16(p), vf_bf16(p): VL elements widened
- */
+/* The matrix kernels, included by one file per instruction set behind its vf_*.h. */
 #include "gemm.h"
 #include "npu_math.h"
 

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* A vector of f32 in AVX2 with FMA and F16C; the same words as in vf_avx512.h and vf_portable.h. */
+#ifndef NPU_VF_AVX2_H
+#define NPU_VF_AVX2_H
+
+#include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
+
+#define VL 8
+typedef __m256 vf;
+
+static inline __m256 bf16_widen(__m128i h)
+{
+	return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
+}
+
+#define vf_zero()	_mm256_setzero_ps()
+#define vf_load(p)	_mm256_loadu_ps(p)
+#define vf_store(p, v)	_mm256_storeu_ps(p, v)
+#define vf_fma(a, b, c)	_mm256_fmadd_ps(a, b, c)
+#define vf_add(a, b)	_mm256_add_ps(a, b)
+#define vf_mul(a, b)	_mm256_mul_ps(a, b)
+#define vf_bcast(p)	_mm256_broadcast_ss(p)
+#define vf_set1(f)	_mm256_set1_ps(f)
+#define vf_f16(p)	_mm256_cvtph_ps(_mm_loadu_si128((const void *)(p)))
+#define vf_bf16(p)	bf16_widen(_mm_loadu_si128((const void *)(p)))
+#define vf_max(a, b)	_mm256_max_ps(a, b)
+#define vf_min(a, b)	_mm256_min_ps(a, b)
+#define vf_if_neg(v, n)	_mm256_blendv_ps(v, n, _mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_LT_OQ))
+
+static inline vf vf_canon(vf v)
+{
+	return _mm256_blendv_ps(v, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000)),
+				_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+}
+
+static inline __m256i vf_part_mask(unsigned int n)
+{
+	static const int32_t mask[16] = { -1, -1, -1, -1, -1, -1, -1, -1 };
+
+	return _mm256_loadu_si256((const void *)(mask + 8 - n));
+}
+
+static inline vf vf_load_part(const float *p, unsigned int n)
+{
+	return _mm256_maskload_ps(p, vf_part_mask(n));
+}
+
+static inline void vf_store_part(float *p, vf v, unsigned int n)
+{
+	_mm256_maskstore_ps(p, vf_part_mask(n), v);
+}
+
+static inline void vf_store_f16(uint16_t *p, vf v)
+{
+	_mm_storeu_si128((void *)p, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+static inline vf vf_f16_part(const uint16_t *p, unsigned int n)
+{
+	uint16_t h[8] = { 0 };
+
+	memcpy(h, p, n * sizeof(*h));
+	return vf_f16(h);
+}
+
+static inline void vf_store_f16_part(uint16_t *p, vf v, unsigned int n)
+{
+	uint16_t h[8];
+
+	vf_store_f16(h, v);
+	memcpy(p, h, n * sizeof(*h));
+}
+
+#endif
