@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,9 +78,9 @@ static void compare_outputs(const struct model_case *c, const char *what, const 
 		struct npu_npy want = { 0 };
 		struct npu_reason why;
 		double error, top;
-		char path[600];
+		char path[PATH_MAX];
 
-		snprintf(path, sizeof(path), "%s/out/%s.npy", tmp, out[i].name);
+		snprintf(path, sizeof(path), "%s/out/%.255s.npy", tmp, out[i].name);
 		for (char *p = path + strlen(tmp) + 5; *p; p++)
 			if (*p == '/')
 				*p = '_';
@@ -181,7 +182,7 @@ static void check_model(const struct model_case *c)
 	struct npu_reason why;
 	uint8_t *model;
 	size_t size;
-	char path[600];
+	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/%s.onnx", models_dir(), c->file);
 	if (npu_file_read(path, 1 << 30, &model, &size, &why)) {
