@@ -11,6 +11,12 @@
 #include <stdbool.h>
 #include "npu_isa.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
 /* Opcodes: NPU_OP_CONV, ... */
 enum npu_opcode {
 #define OP(name, code, mnemonic, summary, formula) NPU_OP_##name = code,
@@ -176,13 +182,19 @@ int npu_insn_verify(const npu_u32 *words, size_t avail, const struct npu_stream_
 		    unsigned int num_regions, npu_u64 sram_size, struct npu_insn *insn, struct npu_isa_error *err);
 
 /*
- * Whole-stream verification: header, every instruction at the lowest and the highest value of each scalar, extents
- * against @regions (what the job file declares: size and access of each), overlap of outputs with inputs, reachability of
- * END. @sram_size: bytes of on-chip memory. Every product of scalars' bounds is tried for up to four scalars in an
- * instruction, plus one point inside; as sizes may have remainders in between (groups, halves), the engine checks each instruction
- * again at the values it runs with. SRAM regions' bases are offsets into on-chip memory and count; other bases are not looked at. Returns 0, or -EINVAL with *@err whose fault has the instruction's index and offset.
+ * Whole-stream verification: header, every instruction at the lowest and the highest value of each scalar, extents against @regions
+ * (what the job file declares: size and access of each), overlap of outputs with inputs, END at the end and only there. @sram_size:
+ * bytes of on-chip memory. Every combination of bounds is tried for up to four scalars in an instruction, plus one point inside; as
+ * sizes may have remainders in between (groups, halves), the engine checks each instruction again at the values it runs with. Bases
+ * of SRAM regions are offsets into on-chip memory and count; other bases are not looked at. Returns 0, or -EINVAL with *@err, whose
+ * fault has the instruction's index and offset.
  */
 int npu_stream_verify(const void *stream, size_t size, const struct npu_region *regions, unsigned int num_regions,
 		      npu_u64 sram_size, struct npu_isa_error *err);
 
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -21,11 +21,20 @@
  * them are the fixed polynomials of tools/vnpu/engine/npu_math.h.
  */
 
+#ifndef OP	/* included by itself: nothing but the encoding */
+#define NPU_ISA_TABLE_ALONE
+#define OP(...)
+#define SLOT(...)
+#define PARAM(...)
+#define END(...)
+#include "npu_isa.h"
+#endif
+
 /* v = acc + bias; v = act(v); v = fma(v, post_mul, post_add) unless they are 1 and 0; v = v join residual; v = act2(v) */
 #define EPILOGUE_SLOTS(op)										\
 	SLOT(op, BIAS,		IN,	T_F32 | T_I32,	1, 1, 0,	"[O]; added to the accumulator")	\
 	SLOT(op, SCALE,		IN,	T_F32,		0, 1, 0,	"[O] or []: integer accumulator to real value")	\
-	SLOT(op, RESIDUAL,	IN,	T_DATA,		1, 6, 0,	"broadcasts to out")			\
+	SLOT(op, RESIDUAL,	IN,	T_DATA,		1, 6, 0,	"same rank as out, dims equal out's or 1")			\
 	SLOT(op, ACT_PARAM,	IN,	T_F32,		1, 1, 0,	"[O]; slopes of prelu")			\
 	SLOT(op, TABLE,		IN,	T_U8 | T_I8,	1, 1, 0,	"[256]; maps the stored code's bits, 8-bit out only")
 
@@ -329,7 +338,7 @@ OP(ATTENTION, 0x48, "attention", "attention of a ragged batch over a KV cache",
    "per sequence b, query row t at position p = positions[t] (absent: kv_len - q_len + t), head h, kv head h / (heads / kv_heads): s = dot16(q, k) * scale, "
    "soft cap: cap * tanh(s / cap), + mask; keys j <= p when causal, j > p - window when window is set, j < kv_len; t = s * 1.44269504, n = ceil(running max), "
    "w = exp2(t - n), a sink adds its own w to the sum; sums over positions in chunks of 512 in order; out = (sum w * v) / (sum w)")
-	SLOT(ATTENTION, OUT, OUT, T_FLOAT, 3, 3, S_REQ, "[T, heads, D]; T rows of all sequences")
+	SLOT(ATTENTION, OUT, OUT, T_FLOAT, 3, 3, S_REQ, "[T, heads, DV]; T rows of all sequences")
 	SLOT(ATTENTION, Q, IN, T_FLOAT, 3, 3, S_REQ, "[T, heads, D]")
 	SLOT(ATTENTION, K, IN, T_DATA, 4, 4, S_REQ, "[blocks, block size, kv_heads, D], or [B, L, kv_heads, D] without block_table")
 	SLOT(ATTENTION, V, IN, T_DATA, 4, 4, S_REQ, "[blocks, block size, kv_heads, DV]")
@@ -384,3 +393,10 @@ END(COLOR)
 
 #undef EPILOGUE_SLOTS
 #undef EPILOGUE_PARAMS
+#ifdef NPU_ISA_TABLE_ALONE
+#undef NPU_ISA_TABLE_ALONE
+#undef OP
+#undef SLOT
+#undef PARAM
+#undef END
+#endif

@@ -40,12 +40,16 @@ struct npu_len {
 
 static inline struct npu_len npu_len(int64_t value)
 {
-	return (struct npu_len){ .base = value };
+	struct npu_len len = { value, { { 0, 0 }, { 0, 0 }, { 0, 0 } } };
+
+	return len;
 }
 
 static inline struct npu_len npu_len_scalar(int64_t base, int32_t factor, unsigned int scalar)
 {
-	return (struct npu_len){ .base = base, .term = { { factor, scalar } } };
+	struct npu_len len = { base, { { factor, scalar }, { 0, 0 }, { 0, 0 } } };
+
+	return len;
 }
 
 /** npu_len_is_const - true when no scalar takes part */
