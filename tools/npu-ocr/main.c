@@ -31,12 +31,6 @@ static const char usage[] =
 "Prints a line of text each: confidence, the box's corners from the text's top left clockwise, the text.\n"
 "Exit status: 0 when the picture was read (even if there is no text in it), 1 on errors, 2 on wrong usage.\n";
 
-/* What the networks are called here and upstream. */
-static const char *const det_files[] = { "det.onnx", "ch_PP-OCRv4_det_infer.onnx" };
-static const char *const cls_files[] = { "cls.onnx", "ch_ppocr_mobile_v2.0_cls_infer.onnx" };
-static const char *const rec_files[] = { "rec.onnx", "ch_PP-OCRv4_rec_infer.onnx" };
-static const char keys_file[] = "ppocr_keys_v1.txt";
-
 struct args {
 	const char *picture, *annotate, *models;
 	struct ocr_options opt;
@@ -144,37 +138,6 @@ static int args_parse(struct args *a, int argc, char **argv)
 	return 0;
 }
 
-/* Which of the two names @dir has; -ENOENT when it has none. */
-static int find_file(const char *dir, const char *const files[2], char path[PATH_MAX])
-{
-	int i;
-
-	for (i = 0; i < 2; i++)
-		if (snprintf(path, PATH_MAX, "%s/%s", dir, files[i]) < PATH_MAX && !access(path, R_OK))
-			return 0;
-	return -ENOENT;
-}
-
-/* The first place that has the detection model. */
-static int find_models(struct args *a, struct npu_reason *why)
-{
-	const char *places[] = { getenv("NPU_MODELS"), "build/models", "/usr/share/npu/models" };
-	char path[PATH_MAX];
-	size_t i;
-
-	for (i = 0; !a->models && i < sizeof(places) / sizeof(places[0]); i++) {
-		if (!places[i] || find_file(places[i], det_files, path))
-			continue;
-		snprintf(a->models_buf, sizeof(a->models_buf), "%s", places[i]);
-		a->models = a->models_buf;
-	}
-	if (a->models)
-		return 0;
-	return npu_reason_set(why, -ENOENT, "no models: %s is not in $NPU_MODELS, build/models or "
-			      "/usr/share/npu/models. `scripts/models.sh ocr` fetches it, or name a folder with --models",
-			      det_files[0]);
-}
-
 static int find_cache(struct args *a, struct npu_reason *why)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -192,47 +155,6 @@ static int find_cache(struct args *a, struct npu_reason *why)
 		return npu_reason_set(why, -ENAMETOOLONG, "the name of the cache directory is too long");
 	a->rt.cache = a->cache_buf;
 	return 0;
-}
-
-static int net_open(struct ocr_runtime *rt, const struct args *a, const char *name, const char *const files[2],
-		    struct ocr_range h, struct ocr_range w, struct ocr_net **net, struct npu_reason *why)
-{
-	struct ocr_net_spec spec = { .name = name, .dims = { { 1, 1, 1 }, { 3, 3, 1 }, h, w } };
-	char path[PATH_MAX];
-	int compiled;
-
-	if (find_file(a->models, files, path))
-		return npu_reason_set(why, -ENOENT, "%s has neither %s nor %s", a->models, files[0], files[1]);
-	spec.model = path;
-	return ocr_net_open(rt, &spec, net, &compiled, why);
-}
-
-static int ocr_open(struct ocr *ocr, struct ocr_runtime *rt, struct args *a, struct npu_reason *why)
-{
-	static const struct ocr_range page = { 32, 1280, 32 }, line = { 16, 3200, 8 };
-	static const struct ocr_range h48 = { 48, 48, 1 }, w192 = { 192, 192, 1 };
-	char keys[PATH_MAX];
-	int err;
-
-	ocr->opt = a->opt;
-	if (snprintf(keys, sizeof(keys), "%s/%s", a->models, keys_file) >= (int)sizeof(keys))
-		return npu_reason_set(why, -ENAMETOOLONG, "%s: the name is too long", a->models);
-	err = ocr_dict_load(&ocr->dict, keys, why);
-	if (!err)
-		err = net_open(rt, a, "det", det_files, page, page, &ocr->det, why);
-	if (!err && a->opt.classify)
-		err = net_open(rt, a, "cls", cls_files, h48, w192, &ocr->cls, why);
-	if (!err)
-		err = net_open(rt, a, "rec", rec_files, h48, line, &ocr->rec, why);
-	return err;
-}
-
-static void ocr_close(struct ocr *ocr)
-{
-	ocr_net_close(ocr->det);
-	ocr_net_close(ocr->cls);
-	ocr_net_close(ocr->rec);
-	ocr_dict_free(&ocr->dict);
 }
 
 static struct ocr_placement placement_sum(const struct ocr *ocr)
@@ -286,8 +208,8 @@ static int run(struct args *a, struct npu_reason *why)
 	err = npu_image_load(a->picture, &img, why);
 	t1 = ocr_now();
 	ocr.times.load = t1 - t0;
-	if (!err)
-		err = find_models(a, why);
+	if (!err && !a->models)
+		err = ocr_models_find(a->models_buf, sizeof(a->models_buf), why);
 	if (!err)
 		err = find_cache(a, why);
 	if (!err && a->opt.dump)
@@ -295,7 +217,7 @@ static int run(struct args *a, struct npu_reason *why)
 	if (!err)
 		err = ocr_runtime_open(&rt, &a->rt, why);
 	if (!err)
-		err = ocr_open(&ocr, rt, a, why);
+		err = ocr_models_open(&ocr, rt, a->models ? a->models : a->models_buf, &a->opt, why);
 	ocr.times.start = ocr_now() - t1;
 	if (!err)
 		err = ocr_read(&ocr, &img, &lines, why);
@@ -306,7 +228,7 @@ static int run(struct args *a, struct npu_reason *why)
 	if (!err)
 		err = print_result(a, &ocr, rt, &img, &lines, why);
 	ocr_lines_free(&lines);
-	ocr_close(&ocr);
+	ocr_models_close(&ocr);
 	ocr_runtime_close(rt);
 	npu_image_free(&img);
 	return err;

@@ -130,7 +130,9 @@ static int compile_why(struct npu_reason *why, const char *path, int err, const 
 	const char *text = res ? npu_compile_messages(res) : "";
 	int n = (int)strcspn(text, "\n");
 
-	return npu_reason_set(why, err, "%s: %.*s", path, n ? n : 20, n ? text : strerror(-err));
+	if (n)		/* it begins with the path */
+		return npu_reason_set(why, err, "%.*s", n, text);
+	return npu_reason_set(why, err, "%s: %s", path, strerror(-err));
 }
 
 static int net_compile(const struct ocr_runtime *rt, const struct ocr_net_spec *spec, const char *shape,

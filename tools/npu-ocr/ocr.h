@@ -80,6 +80,15 @@ int ocr_read(struct ocr *ocr, const struct npu_image *img, struct ocr_lines *lin
 void ocr_lines_free(struct ocr_lines *lines);
 double ocr_now(void);
 
+/* models.c */
+/* Write the first folder that has the models to @dir: $NPU_MODELS, build/models, /usr/share/npu/models. */
+int ocr_models_find(char *dir, size_t size, struct npu_reason *why);
+/* Open the networks and the dictionary of @dir; @ocr must be zero. On error nothing stays open. */
+int ocr_models_open(struct ocr *ocr, struct ocr_runtime *rt, const char *dir, const struct ocr_options *opt,
+		    struct npu_reason *why);
+/* Close what ocr_models_open() opened; fine on a zero struct. */
+void ocr_models_close(struct ocr *ocr);
+
 /* detect.c: the picture's text boxes, in reading order. */
 int ocr_detect(struct ocr *ocr, const struct npu_image *img, struct ocr_boxes *boxes, struct npu_reason *why);
 
