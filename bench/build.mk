@@ -1,1 +1,21 @@
 # SPDX-License-Identifier: MIT
+# Benchmarks: printed for people, never part of the tests. bench/bench_*.c are programs of their own.
+
+BENCH_BIN	:= $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
+
+$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BUILD)/libnpu.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBNPU_LIBS)
+
+.PHONY: bench bench-kernels bench-models
+bench-models:
+	scripts/models.sh ocr faces text ort
+
+## make bench		this stack and ONNX Runtime side by side, compile times, start of npu-ocr
+bench: tools bench-models
+	NPU_BUILD=$(abspath $(BUILD)) node bench/models.js
+
+## make bench-kernels	the kernels by themselves against the machine's peak
+bench-kernels: $(BENCH_BIN)
+	@for b in $(BENCH_BIN); do echo "== $$b"; $$b || exit 1; done
