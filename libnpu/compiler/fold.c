@@ -144,9 +144,12 @@ static bool fold_wanted(const struct npu_gnode *n)
 		have += n->inputs[i]->size;
 	}
 	for (i = 0; i < n->num_outputs; i++) {
-		int64_t elems = n->outputs[i] ? npu_gtensor_const_elems(n->outputs[i]) : 0;
+		int64_t elems;
 		size_t bytes;
 
+		if (!n->outputs[i])
+			continue;
+		elems = npu_gtensor_const_elems(n->outputs[i]);
 		if (elems < 0 || n->outputs[i]->type == NPU_GT_STRING ||
 		    __builtin_mul_overflow((size_t)elems, npu_gtype_size(n->outputs[i]->type), &bytes) ||
 		    __builtin_add_overflow(want, bytes, &want))

@@ -23,7 +23,7 @@ static bool unary_float(enum npu_gop op, double v, double *out)
 	case NPU_GOP_Cos: *out = cos(v); return true;
 	case NPU_GOP_Tan: *out = tan(v); return true;
 	case NPU_GOP_Atan: *out = atan(v); return true;
-	case NPU_GOP_Identity: case NPU_GOP_Dropout: *out = v; return true;
+	case NPU_GOP_Identity: *out = v; return true;
 	case NPU_GOP_Relu: *out = v < 0 ? 0 : v; return true;
 	case NPU_GOP_Sigmoid: *out = 1 / (1 + exp(-v)); return true;
 	case NPU_GOP_Tanh: *out = tanh(v); return true;
@@ -40,7 +40,7 @@ static bool unary_int(enum npu_gop op, int64_t v, int64_t *out)
 	case NPU_GOP_Abs: *out = v < 0 ? (int64_t)(0 - (uint64_t)v) : v; return true;
 	case NPU_GOP_Neg: *out = (int64_t)(0 - (uint64_t)v); return true;
 	case NPU_GOP_Sign: *out = (v > 0) - (v < 0); return true;
-	case NPU_GOP_Identity: case NPU_GOP_Dropout: *out = v; return true;
+	case NPU_GOP_Identity: *out = v; return true;
 	case NPU_GOP_Relu: *out = v < 0 ? 0 : v; return true;
 	case NPU_GOP_Not: *out = v == 0; return true;
 	default: return false;
@@ -186,13 +186,14 @@ bool npu_fold_elementwise(const struct npu_gnode *n, struct npu_gtensor *out)
 {
 	unsigned int k;
 
-	if (!npu_gtype_size(out->type) || n->ep.act.kind)
+	/* whether Dropout is the identity is for the identity pass to say */
+	if (!npu_gtype_size(out->type) || n->ep.act.kind || n->op == NPU_GOP_Dropout)
 		return false;
 	if (n->op == NPU_GOP_Where)
 		return fold_where(n, out);
 	if (n->op == NPU_GOP_Clip)
 		return fold_clip(n, out);
-	if (n->op == NPU_GOP_Dropout || n->num_inputs == 1)
+	if (n->num_inputs == 1)
 		return n->op != NPU_GOP_Mean && (npu_gnode_info(n)->family == NPU_GF_VARIADIC ?
 						 (memcpy((void *)out->data, n->inputs[0]->data, out->size), true) :
 						 fold_unary(n, out));

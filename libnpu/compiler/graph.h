@@ -298,7 +298,7 @@ struct npu_gnode {
 	const char *name;		/* unique; made up when the model's was empty */
 	struct npu_gtensor **inputs;	/* NULL entry = absent optional input */
 	unsigned int num_inputs;
-	struct npu_gtensor **outputs;	/* NULL entry = unused optional output */
+	struct npu_gtensor **outputs;	/* NULL entry = unused optional output, never the first */
 	unsigned int num_outputs;
 	struct npu_attr *attrs;
 	unsigned int num_attrs, max_attrs;

@@ -108,7 +108,8 @@ static int import_input(struct npu_onnx_ctx *ctx, const Onnx__ValueInfoProto *in
 	if (t || !*name)
 		return npu_diag_add(ctx->diag, -EINVAL, "graph.input", "entry %zu: the name '%s' is %s", i, name,
 				    *name ? "used twice" : "empty");
-	if (!info->type || !info->type->tensor_type)
+	/* the kinds of type share their memory, so the case must be looked at */
+	if (!info->type || info->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !info->type->tensor_type)
 		return npu_diag_add(ctx->diag, -EOPNOTSUPP, name, "input: expected a tensor type");
 	t = npu_graph_tensor(ctx->g, name, "input", NPU_GT_NONE);
 	if (!t)
@@ -184,9 +185,10 @@ static int import_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, const
 	for (i = 0; i < p->n_output; i++) {
 		const char *name = text(p->output[i]);
 
-		if (!*name)
+		/* an output that nobody reads may be nameless, but only an optional one after the first may be absent */
+		if (!*name && i && i >= (size_t)npu_gop_info(op)->out_min && npu_gop_info(op)->out_max >= 0)
 			continue;
-		if (npu_graph_find_tensor(ctx->g, name))
+		if (*name && npu_graph_find_tensor(ctx->g, name))
 			return npu_diag_named(ctx->diag, NPU_DIAG_ERROR, -EINVAL, label, p->op_type,
 					      "output '%s' is already produced elsewhere", name);
 		outputs[i] = npu_graph_tensor(ctx->g, name, "t", NPU_GT_NONE);

@@ -86,6 +86,12 @@ static bool training(const struct npu_gnode *n)
 	return n->op == NPU_GOP_Dropout && t && !(npu_gtensor_scalar(t, &v) && v == 0);
 }
 
+static bool mask_wanted(const struct npu_gnode *n)
+{
+	return n->op == NPU_GOP_Dropout && n->num_outputs > 1 && n->outputs[1] &&
+	       (n->outputs[1]->num_consumers || n->outputs[1]->is_output);
+}
+
 int npu_pass_identity(struct npu_graph *g, struct npu_diag *diag)
 {
 	unsigned int i;
@@ -96,9 +102,10 @@ int npu_pass_identity(struct npu_graph *g, struct npu_diag *diag)
 
 		if (n->dead || !n->num_outputs || !n->outputs[0] || !n->num_inputs || !npu_gnode_plain(n))
 			continue;
-		if (training(n) || (n->op == NPU_GOP_Dropout && n->num_outputs > 1 && n->outputs[1] &&
-				    (n->outputs[1]->num_consumers || n->outputs[1]->is_output)))
+		if (training(n))
 			return npu_diag_node(diag, -EOPNOTSUPP, n, "training_mode", "only inference is supported");
+		if (mask_wanted(n))
+			return npu_diag_node(diag, -EOPNOTSUPP, n, "mask", "the second output is not supported");
 		from = handed_on(n);
 		if (from < 0 || n->inputs[from]->type != n->outputs[0]->type ||
 		    !npu_gtensor_same_shape(n->inputs[from], n->outputs[0]))

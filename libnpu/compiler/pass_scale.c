@@ -51,11 +51,13 @@ static int fold_after(struct npu_graph *g, struct npu_gnode *n, struct npu_gnode
 
 static bool weighted(const struct npu_gnode *n)
 {
-	if (n->dead || !npu_gnode_plain(n) || !npu_fold_is_float(n->outputs[0]->type) || n->outputs[0]->rank < 1)
+	if (n->dead || !npu_gnode_plain(n))
 		return false;
-	if (n->op == NPU_GOP_MatMul)
-		return n->inputs[1]->rank == 2 || (n->inputs[1]->rank > 2 && !npu_gtensor_is_const(n->inputs[1]));
-	return n->op == NPU_GOP_Conv || n->op == NPU_GOP_ConvTranspose;
+	if (n->op != NPU_GOP_MatMul)
+		return (n->op == NPU_GOP_Conv || n->op == NPU_GOP_ConvTranspose) && npu_fold_is_float(n->outputs[0]->type);
+	if (!npu_fold_is_float(n->outputs[0]->type) || n->outputs[0]->rank < 1)
+		return false;
+	return n->inputs[1]->rank == 2 || (n->inputs[1]->rank > 2 && !npu_gtensor_is_const(n->inputs[1]));
 }
 
 int npu_pass_scale(struct npu_graph *g, struct npu_diag *diag)

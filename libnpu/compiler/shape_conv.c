@@ -219,22 +219,22 @@ int npu_shape_conv(struct npu_shape *s)
 	return npu_shape_out(s, 0, type, x->rank, dims);
 }
 
-/* Padding of a transposed convolution that is given through output_shape or SAME. */
-static int transpose_pads(struct npu_shape *s, struct window *win, int i, int64_t total, bool upper)
+/*
+ * Padding of a transposed convolution that is given through output_shape or SAME. A result larger than what the
+ * window reaches is not cut at all; what is beyond holds the bias only.
+ */
+static void transpose_pads(struct window *win, int i, int64_t total, bool upper)
 {
-	if (total < 0)
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "output_shape",
-				     "spatial dimension %d is larger than the convolution produces", i);
+	total = total < 0 ? 0 : total;
 	win->pad[i] = upper ? total / 2 : total - total / 2;
 	win->pad[win->rank + i] = total - win->pad[i];
-	return 0;
 }
 
 static int transpose_out(struct npu_shape *s, struct window *win, int i, struct npu_dim in, int64_t extra,
 			 const int64_t *want, enum auto_pad mode, struct npu_dim *out)
 {
 	int64_t span = (win->kernel[i] - 1) * win->dilation[i] + 1;
-	struct npu_dim full, target;
+	struct npu_dim full, rest;
 	int err;
 
 	/* (in - 1) * stride + span + output_padding, before the pads are cut off */
@@ -246,14 +246,13 @@ static int transpose_out(struct npu_shape *s, struct window *win, int i, struct 
 	if (err)
 		return npu_shape_nonlinear(s, "strides", in, 0);
 	if (want || mode == PAD_UPPER || mode == PAD_LOWER) {
-		target = want ? npu_dim_const(want[i]) : in;
+		*out = want ? npu_dim_const(want[i]) : in;
 		if (!want)
-			err = npu_dim_scale(in, win->stride[i], &target);
-		if (err || npu_dim_sub(full, target, &target) || !npu_dim_is_const(target))
+			err = npu_dim_scale(in, win->stride[i], out);
+		if (err || npu_dim_sub(full, *out, &rest) || !npu_dim_is_const(rest))
 			return npu_shape_nonlinear(s, "output_shape", in, 0);
-		err = transpose_pads(s, win, i, target.base, mode == PAD_UPPER);
-		if (err)
-			return err;
+		transpose_pads(win, i, rest.base, mode == PAD_UPPER);
+		return 0;
 	}
 	return npu_dim_add(full, npu_dim_const(-win->pad[i] - win->pad[win->rank + i]), out);
 }

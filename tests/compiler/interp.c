@@ -536,11 +536,13 @@ int interp_run(const struct npu_graph *g, const int64_t *scalars, const struct v
 	}
 	for (i = 0; i < g->num_nodes && !err; i++) {
 		const struct npu_gnode *n = g->nodes[i];
-		struct value *y = &s.val[n->outputs[0]->id];
+		struct value *y = n->outputs[0] ? &s.val[n->outputs[0]->id] : NULL;
 
-		shape_as(&s, n->outputs[0], y);
-		value_alloc(y);
-		if (!run_op(&s, n, y)) {
+		if (y) {
+			shape_as(&s, n->outputs[0], y);
+			value_alloc(y);
+		}
+		if (!y || !run_op(&s, n, y)) {
 			*why = npu_gnode_info(n)->name;
 			err = -1;
 		} else {
