@@ -273,6 +273,305 @@ static void make_resize(struct test_case *c)
 	c->param[NPU_RESIZE_P_EXCLUDE_OUTSIDE] = pick(c, 2);
 }
 
+static void make_select(struct test_case *c)
+{
+	uint32_t dim[6], in[6];
+	unsigned int rank = shape(c, dim, 0, 6, 3000), type = any_type(c);
+	bool scaled = pick(c, 3) == 0;
+
+	operand(c, NPU_SELECT_OUT, pick(c, 2) ? type : any_type(c), rank, dim, scaled);
+	broadcast(c, in, dim, rank);
+	operand(c, NPU_SELECT_COND, NPU_BOOL, rank, in, false);
+	broadcast(c, in, dim, rank);
+	operand(c, NPU_SELECT_A, type, rank, in, scaled);
+	broadcast(c, in, dim, rank);
+	operand(c, NPU_SELECT_B, type, rank, in, scaled);
+}
+
+static void make_fill(struct test_case *c)
+{
+	uint32_t dim[6];
+	unsigned int rank = shape(c, dim, 0, 6, 9000);
+
+	operand(c, NPU_FILL_OUT, any_type(c), rank, dim, false);
+	c->param[NPU_FILL_P_VALUE_LO] = test_rand(&c->rng);
+	c->param[NPU_FILL_P_VALUE_HI] = test_rand(&c->rng);
+}
+
+static void make_iota(struct test_case *c)
+{
+	uint32_t dim[6];
+	unsigned int rank = shape(c, dim, 1, 6, 9000);
+
+	operand(c, NPU_IOTA_OUT, any_type(c), rank, dim, true);
+	c->param[NPU_IOTA_P_AXIS] = pick(c, rank);
+	c->param[NPU_IOTA_P_START] = test_f32(real(c, -9, 9));
+	c->param[NPU_IOTA_P_STEP] = test_f32(real(c, -3, 3));
+}
+
+static void make_pad(struct test_case *c)
+{
+	uint32_t dim[6], in[6];
+	unsigned int rank = shape(c, in, 1, 6, 1000), type = any_type(c), i;
+
+	c->param[NPU_PAD_P_MODE] = pick(c, NPU_NUM_PADS);
+	for (i = 0; i < rank; i++) {
+		c->param[NPU_PAD_P_BEFORE0 + i] = pick(c, 2) ? 0 : pick(c, 7) - 2;
+		dim[i] = pick(c, 2) ? in[i] : between(c, 1, in[i] + 5);
+		if (c->param[NPU_PAD_P_MODE] == NPU_PAD_REFLECT) {
+			c->param[NPU_PAD_P_BEFORE0 + i] = pick(c, in[i]);
+			dim[i] = in[i] + c->param[NPU_PAD_P_BEFORE0 + i] + pick(c, in[i]);
+		}
+	}
+	operand(c, NPU_PAD_OUT, type, rank, dim, false);
+	operand(c, NPU_PAD_IN, type, rank, in, false);
+	c->param[NPU_PAD_P_VALUE_LO] = test_rand(&c->rng);
+}
+
+static void make_cumsum(struct test_case *c)
+{
+	uint32_t dim[6];
+	unsigned int rank = shape(c, dim, 1, 6, 4000);
+	bool ints = pick(c, 3) == 0;
+
+	operand(c, NPU_CUMSUM_OUT, ints ? int_type(c) : data_type(c), rank, dim, !ints);
+	operand(c, NPU_CUMSUM_IN, ints ? int_type(c) : data_type(c), rank, dim, !ints);
+	c->param[NPU_CUMSUM_P_AXIS] = pick(c, rank);
+	c->param[NPU_CUMSUM_P_EXCLUSIVE] = pick(c, 2);
+	c->param[NPU_CUMSUM_P_REVERSE] = pick(c, 2);
+}
+
+static void make_arg_reduce(struct test_case *c)
+{
+	uint32_t dim[6], out[6];
+	unsigned int rank = shape(c, dim, 1, 6, 4000), axis = pick(c, rank), type = any_type(c);
+
+	memcpy(out, dim, sizeof(out));
+	out[axis] = 1;
+	operand(c, NPU_ARG_REDUCE_OUT, pick(c, 2) ? NPU_I32 : NPU_I64, rank, out, false);
+	operand(c, NPU_ARG_REDUCE_IN, type, rank, dim, true);
+	c->param[NPU_ARG_REDUCE_P_AXIS] = axis;
+	c->param[NPU_ARG_REDUCE_P_IS_MIN] = pick(c, 2);
+	c->param[NPU_ARG_REDUCE_P_LAST] = pick(c, 2);
+}
+
+static void make_topk(struct test_case *c)
+{
+	uint32_t dim[6], out[6];
+	unsigned int rank = shape(c, dim, 1, 6, 4000), axis = pick(c, rank), type = any_type(c);
+
+	memcpy(out, dim, sizeof(out));
+	out[axis] = between(c, 1, dim[axis]);
+	operand(c, NPU_TOPK_VALUES, type, rank, out, false);
+	operand(c, NPU_TOPK_INDICES, pick(c, 2) ? NPU_I32 : NPU_I64, rank, out, false);
+	operand(c, NPU_TOPK_IN, type, rank, dim, false);
+	c->param[NPU_TOPK_P_AXIS] = axis;
+	c->param[NPU_TOPK_P_SMALLEST] = pick(c, 2);
+}
+
+/* Indices within [lo, hi] everywhere in the operand's memory. */
+static void indices(struct test_case *c, unsigned int slot, unsigned int dtype, unsigned int rank, const uint32_t *dim,
+		    int64_t lo, int64_t hi)
+{
+	struct test_tensor *t = &c->slot[slot];
+	size_t i, size = dtype == NPU_I64 ? 8 : 4;
+
+	operand(c, slot, dtype, rank, dim, false);
+	for (i = 0; i < t->size / size; i++) {
+		int64_t v = lo + pick(c, (uint32_t)(hi - lo + 1));
+
+		memcpy(t->mem + i * size, &v, size);
+	}
+}
+
+static void make_gather(struct test_case *c)
+{
+	uint32_t in[3] = { between(c, 1, 3), between(c, 1, 40), between(c, 1, pick(c, 2) ? 9 : 1500) };
+	uint32_t out[3] = { in[0], between(c, 1, 40), in[2] };
+	unsigned int type = any_type(c);
+
+	operand(c, NPU_GATHER_OUT, pick(c, 2) ? type : any_type(c), 3, out, pick(c, 2));
+	operand(c, NPU_GATHER_IN, type, 3, in, pick(c, 2));
+	indices(c, NPU_GATHER_INDEX, pick(c, 2) ? NPU_I32 : NPU_I64, 1, &out[1], -(int64_t)in[1], in[1] - 1);
+}
+
+static void make_scatter(struct test_case *c)
+{
+	uint32_t data[3] = { between(c, 1, 3), between(c, 1, 40), between(c, 1, pick(c, 2) ? 9 : 2500) };
+	uint32_t in[3] = { data[0], between(c, 1, 60), data[2] };
+	unsigned int type = any_type(c);
+
+	operand(c, NPU_SCATTER_INOUT, type, 3, data, pick(c, 2));
+	operand(c, NPU_SCATTER_IN, type, 3, in, false);
+	c->slot[NPU_SCATTER_IN].op.scale = c->slot[NPU_SCATTER_INOUT].op.scale;
+	c->slot[NPU_SCATTER_IN].op.zero_point = c->slot[NPU_SCATTER_INOUT].op.zero_point;
+	indices(c, NPU_SCATTER_INDEX, pick(c, 2) ? NPU_I32 : NPU_I64, 1, &in[1], -(int64_t)data[1], data[1] - 1);
+	c->param[NPU_SCATTER_P_JOIN] = pick(c, NPU_NUM_SCATTERS);
+	c->param[NPU_SCATTER_P_SKIP] = pick(c, 2);
+}
+
+static void elements(struct test_case *c, unsigned int data, unsigned int other, unsigned int index, unsigned int axis_param)
+{
+	uint32_t dim[6], part[6];
+	unsigned int rank = shape(c, dim, 1, 6, 2000), axis = pick(c, rank), type = any_type(c), i;
+
+	for (i = 0; i < rank; i++)
+		part[i] = i == axis ? between(c, 1, 12) : between(c, 1, dim[i]);
+	operand(c, data, type, rank, dim, false);
+	operand(c, other, type, rank, part, false);
+	indices(c, index, pick(c, 2) ? NPU_I32 : NPU_I64, rank, part, -(int64_t)dim[axis], dim[axis] - 1);
+	c->param[axis_param] = axis;
+}
+
+static void make_gather_elements(struct test_case *c)
+{
+	elements(c, NPU_GATHER_ELEMENTS_IN, NPU_GATHER_ELEMENTS_OUT, NPU_GATHER_ELEMENTS_INDEX, NPU_GATHER_ELEMENTS_P_AXIS);
+}
+
+static void make_scatter_elements(struct test_case *c)
+{
+	elements(c, NPU_SCATTER_ELEMENTS_INOUT, NPU_SCATTER_ELEMENTS_IN, NPU_SCATTER_ELEMENTS_INDEX, NPU_SCATTER_ELEMENTS_P_AXIS);
+	c->param[NPU_SCATTER_ELEMENTS_P_JOIN] = pick(c, NPU_NUM_SCATTERS);
+}
+
+static void make_rope(struct test_case *c)
+{
+	uint32_t dim[3] = { between(c, 1, 20), between(c, 1, 5), between(c, 2, 80) }, half, table[2];
+
+	half = between(c, 1, dim[2] / 2);
+	operand(c, NPU_ROPE_OUT, NPU_F32 + pick(c, 3), 3, dim, false);
+	c->in_place = pick(c, 4) == 0;
+	if (!c->in_place)
+		operand(c, NPU_ROPE_IN, NPU_F32 + pick(c, 3), 3, dim, false);
+	table[0] = 2000;
+	table[1] = half;
+	if (pick(c, 2)) {
+		operand(c, NPU_ROPE_COS_TABLE, NPU_F32 + pick(c, 3), 2, table, false);
+		operand(c, NPU_ROPE_SIN_TABLE, NPU_F32 + pick(c, 3), 2, table, false);
+	} else if (pick(c, 2)) {
+		operand(c, NPU_ROPE_FACTORS, NPU_F32, 1, &half, false);
+	}
+	indices(c, NPU_ROPE_POSITIONS, NPU_I32, 1, dim, 0, 1999);
+	c->param[NPU_ROPE_P_DIMS] = 2 * half;
+	c->param[NPU_ROPE_P_PAIRING] = pick(c, 2);
+	c->param[NPU_ROPE_P_BASE] = test_f32(10000);
+	c->param[NPU_ROPE_P_POS_SCALE] = test_f32(pick(c, 2) ? 1 : 0.25f);
+	c->param[NPU_ROPE_P_MSCALE] = test_f32(pick(c, 2) ? 1 : 1.1f);
+}
+
+static void make_dyn_quant(struct test_case *c)
+{
+	uint32_t dim[6], scale[6], group;
+	unsigned int rank = shape(c, dim, 1, 6, 6000);
+	bool groups = pick(c, 2);
+
+	group = groups ? between(c, 1, 700) : 0;
+	memcpy(scale, dim, sizeof(scale));
+	if (groups)
+		scale[rank - 1] = (dim[rank - 1] + group - 1) / group;
+	operand(c, NPU_DYN_QUANT_OUT, groups ? NPU_I8 : NPU_U8, rank, dim, false);
+	operand(c, NPU_DYN_QUANT_SCALE, NPU_F32, groups ? rank : 0, scale, false);
+	if (!groups)
+		operand(c, NPU_DYN_QUANT_ZERO, NPU_U8, 0, scale, false);
+	operand(c, NPU_DYN_QUANT_IN, NPU_F32 + pick(c, 3), rank, dim, false);
+	c->param[NPU_DYN_QUANT_P_GROUP] = group;
+}
+
+static void make_color(struct test_case *c)
+{
+	uint32_t out[4] = { between(c, 1, 2), 2 * between(c, 1, 9), 2 * between(c, 1, pick(c, 3) ? 20 : 300), 3 }, in[4], eighteen = 18;
+	uint32_t format = pick(c, NPU_NUM_COLORS);
+
+	memcpy(in, out, sizeof(in));
+	operand(c, NPU_COLOR_OUT, data_type(c), 4, out, true);
+	if (format == NPU_COLOR_NV12) {
+		operand(c, NPU_COLOR_IN, NPU_U8, 3, in, false);
+		in[1] /= 2;
+		in[2] /= 2;
+		in[3] = 2;
+		operand(c, NPU_COLOR_CHROMA, NPU_U8, 4, in, false);
+	} else {
+		in[3] = format == NPU_COLOR_YUYV ? 2 : 3;
+		operand(c, NPU_COLOR_IN, NPU_U8, 4, in, false);
+	}
+	operand(c, NPU_COLOR_MATRIX, NPU_F32, 1, &eighteen, false);
+	c->param[NPU_COLOR_P_FORMAT] = format;
+}
+
+static void make_crop_resize(struct test_case *c)
+{
+	uint32_t out[4], in[4], boxes[2] = { between(c, 1, 5), 4 };
+
+	images(c, out, in);
+	out[0] = boxes[0];
+	operand(c, NPU_CROP_RESIZE_OUT, data_type(c), 4, out, true);
+	operand(c, NPU_CROP_RESIZE_IN, data_type(c), 4, in, true);
+	operand(c, NPU_CROP_RESIZE_BOXES, NPU_F32, 2, boxes, false);
+	if (pick(c, 2) || in[0] == 1)
+		indices(c, NPU_CROP_RESIZE_BATCH, NPU_I32, 1, boxes, 0, in[0] - 1);
+	c->param[NPU_CROP_RESIZE_P_FILL] = test_f32(real(c, -1, 1));
+}
+
+/* What the key or value cache is stored as; an 8-bit one has a scale for all, or one for each row. */
+static void cache(struct test_case *c, unsigned int slot, unsigned int scale, const uint32_t dim[4])
+{
+	unsigned int type = data_type(c);
+
+	operand(c, slot, type, 4, dim, true);
+	if ((type == NPU_I8 || type == NPU_U8) && pick(c, 2)) {
+		c->slot[slot].op.scale = 0;
+		operand(c, scale, NPU_F32 + pick(c, 2), 3, dim, false);
+	}
+}
+
+static void make_attention(struct test_case *c)
+{
+	uint32_t batch = between(c, 1, 3), kv_heads = between(c, 1, 3), heads = kv_heads * between(c, 1, 5), t = between(c, 1, 9);
+	uint32_t q[3] = { batch * t, heads, between(c, 1, 40) }, block = between(c, 1, 64), table[2] = { batch, between(c, 1, 20) };
+	uint32_t k[4] = { batch, pick(c, 2) ? between(c, 1, 60) : between(c, 400, 1300), kv_heads, q[2] }, len = k[1], mask[4], i;
+	bool tables = pick(c, 2), starts = pick(c, 2);
+
+	if (tables) {
+		k[0] = between(c, 1, 30);
+		k[1] = block;
+		len = block * table[1];
+		indices(c, NPU_ATTENTION_BLOCK_TABLE, NPU_I32, 2, table, 0, k[0] - 1);
+	}
+	operand(c, NPU_ATTENTION_Q, NPU_F32 + pick(c, 3), 3, q, false);
+	cache(c, NPU_ATTENTION_K, NPU_ATTENTION_K_SCALE, k);
+	k[3] = q[2] = between(c, 1, 40);
+	cache(c, NPU_ATTENTION_V, NPU_ATTENTION_V_SCALE, k);
+	operand(c, NPU_ATTENTION_OUT, NPU_F32 + pick(c, 3), 3, q, false);
+	if (starts) {
+		uint32_t n = batch + 1, at;
+
+		operand(c, NPU_ATTENTION_Q_START, NPU_I32, 1, &n, false);
+		for (i = 0; i <= batch; i++) {
+			at = i * t;
+			if (i && i < batch)
+				at = at - t + pick(c, t + 1);
+			memcpy(test_element(&c->slot[NPU_ATTENTION_Q_START], &i), &at, sizeof(at));
+		}
+	}
+	mask[0] = pick(c, 2) ? 1 : batch;
+	mask[1] = pick(c, 2) ? 1 : heads;
+	mask[2] = pick(c, 2) ? 1 : starts ? q[0] : t;
+	mask[3] = len;
+	if (pick(c, 2))
+		operand(c, NPU_ATTENTION_MASK, NPU_F32 + pick(c, 3), 4, mask, false);
+	if (pick(c, 2))
+		indices(c, NPU_ATTENTION_KV_LEN, NPU_I32, 1, &batch, 0, len);
+	if (pick(c, 2))
+		indices(c, NPU_ATTENTION_POSITIONS, NPU_I32, 1, q, 0, len);
+	if (pick(c, 2))
+		operand(c, NPU_ATTENTION_SINKS, NPU_F32, 1, &heads, false);
+	c->param[NPU_ATTENTION_P_BATCH] = batch;
+	c->param[NPU_ATTENTION_P_SCALE] = test_f32(real(c, 0.01f, 0.3f));
+	c->param[NPU_ATTENTION_P_CAUSAL] = pick(c, 2);
+	c->param[NPU_ATTENTION_P_WINDOW] = pick(c, 2) ? 0 : between(c, 1, len);
+	c->param[NPU_ATTENTION_P_SOFT_CAP] = test_f32(pick(c, 2) ? 0 : real(c, 5, 50));
+}
+
 /* Run the case on one engine from a copy of its tensors; the outputs' bytes are left in @copy. */
 static bool run_on(struct engine_kind *e, unsigned int opcode, const struct test_case *c, struct test_tensor *copy, char *text)
 {
@@ -372,6 +671,22 @@ int main(void)
 	check_op(NPU_OP_NORM, make_norm, count);
 	check_op(NPU_OP_POOL, make_pool, count);
 	check_op(NPU_OP_RESIZE, make_resize, count);
+	check_op(NPU_OP_SELECT, make_select, count);
+	check_op(NPU_OP_FILL, make_fill, count / 4);
+	check_op(NPU_OP_IOTA, make_iota, count / 4);
+	check_op(NPU_OP_PAD, make_pad, count);
+	check_op(NPU_OP_CUMSUM, make_cumsum, count / 2);
+	check_op(NPU_OP_ARG_REDUCE, make_arg_reduce, count);
+	check_op(NPU_OP_TOPK, make_topk, count);
+	check_op(NPU_OP_GATHER, make_gather, count / 2);
+	check_op(NPU_OP_GATHER_ELEMENTS, make_gather_elements, count / 2);
+	check_op(NPU_OP_SCATTER, make_scatter, count / 2);
+	check_op(NPU_OP_SCATTER_ELEMENTS, make_scatter_elements, count / 2);
+	check_op(NPU_OP_ROPE, make_rope, count / 2);
+	check_op(NPU_OP_DYN_QUANT, make_dyn_quant, count);
+	check_op(NPU_OP_COLOR, make_color, count / 4);
+	check_op(NPU_OP_CROP_RESIZE, make_crop_resize, count / 4);
+	check_op(NPU_OP_ATTENTION, make_attention, count);
 	for (i = 0; i < MAX_ENGINES; i++)
 		npu_engine_destroy(engines[i].engine);
 	return tap_done();

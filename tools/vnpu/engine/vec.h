@@ -55,7 +55,7 @@ struct npu_vec {
 	/* lane[i % 16] = fold(lane[i % 16], x[i]) in rising i */
 	void (*fold16)(float lane[16], const float *x, size_t n, enum npu_fold_kind kind);
 
-	void (*add)(float *v, size_t n, float c);			/* v + c; subtraction is of the negative */
+	void (*add)(float *v, size_t n, float c);			/* v + c */
 	void (*scale)(float *v, size_t n, float c);			/* v * c */
 	void (*div)(float *v, size_t n, float c);			/* v / c */
 	void (*exp2_scaled)(float *v, size_t n, float sub, float mul);	/* exp2((v - sub) * mul) */
@@ -65,6 +65,13 @@ struct npu_vec {
 	void (*axpy)(float *acc, const float *x, size_t n, float c);
 	/* v = v * g, or fma(v, g, b) */
 	void (*affine)(float *v, const float *g, const float *b, size_t n);
+	/*
+	 * s[j] = dot16(q, k column j) for n columns (a multiple of 16) of kt[d][stride]: element d of the product goes to lane
+	 * d % 16 by fma from +0, then the fixed tree.
+	 */
+	void (*dot16_cols)(float *s, const float *q, const float *kt, npu_u32 depth, npu_u32 stride, npu_u32 n);
+	/* acc[d] = fma(w[j], v[j][d], acc[d]) for j in order */
+	void (*axpy_rows)(float *acc, const float *w, const float *v, npu_u32 n, npu_u32 depth);
 	/* v[i] = exp2((v[i] - sub[i]) * mul) */
 	void (*exp2_scaled_cols)(float *v, const float *sub, size_t n, float mul);
 	/* dst[c][r] = src[r][c] of 1-, 2-, 4- or 8-byte elements; strides in bytes, columns dense on both sides */

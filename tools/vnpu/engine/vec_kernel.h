@@ -245,7 +245,7 @@ static void vec_exp2_scaled_cols(float *restrict v, const float *restrict sub, s
 		v[i] = npu_exp2_f32((v[i] - sub[i]) * mul);
 }
 
-static void vec_lerp(float *restrict v, const float *a, const float *b, size_t n, float f)
+static void vec_lerp(float *v, const float *a, const float *b, size_t n, float f)
 {
 	size_t i;
 
@@ -274,6 +274,98 @@ static void vec_affine(float *restrict v, const float *restrict g, const float *
 	}
 }
 
+#if defined(__AVX512F__)
+static void vec_dot16_cols(float *s, const float *q, const float *kt, npu_u32 depth, npu_u32 stride, npu_u32 n)
+{
+	npu_u32 j, d, i;
+
+	for (j = 0; j < n; j += 16) {
+		__m512 a[16];
+
+		for (i = 0; i < 16; i++)
+			a[i] = _mm512_setzero_ps();
+		for (d = 0; d + 16 <= depth; d += 16)
+			for (i = 0; i < 16; i++)
+				a[i] = _mm512_fmadd_ps(_mm512_set1_ps(q[d + i]),
+						       _mm512_loadu_ps(kt + (size_t)(d + i) * stride + j), a[i]);
+		for (i = 0; i < 16; i++)	/* unrolled: the lanes stay in registers */
+			if (d + i < depth)
+				a[i] = _mm512_fmadd_ps(_mm512_set1_ps(q[d + i]),
+						       _mm512_loadu_ps(kt + (size_t)(d + i) * stride + j), a[i]);
+		for (i = 0; i < 8; i++)
+			a[i] = _mm512_add_ps(a[i], a[i + 8]);
+		for (i = 0; i < 4; i++)
+			a[i] = _mm512_add_ps(a[i], a[i + 4]);
+		a[0] = _mm512_add_ps(a[0], a[2]);
+		a[1] = _mm512_add_ps(a[1], a[3]);
+		_mm512_storeu_ps(s + j, _mm512_add_ps(a[0], a[1]));
+	}
+}
+
+static void vec_axpy_rows(float *acc, const float *w, const float *v, npu_u32 n, npu_u32 depth)
+{
+	npu_u32 d, j;
+
+	for (d = 0; d + 64 <= depth; d += 64) {
+		__m512 a = _mm512_loadu_ps(acc + d), b = _mm512_loadu_ps(acc + d + 16);
+		__m512 c = _mm512_loadu_ps(acc + d + 32), e = _mm512_loadu_ps(acc + d + 48);
+
+		for (j = 0; j < n; j++) {
+			const float *p = v + (size_t)j * depth + d;
+			__m512 x = _mm512_set1_ps(w[j]);
+
+			a = _mm512_fmadd_ps(x, _mm512_loadu_ps(p), a);
+			b = _mm512_fmadd_ps(x, _mm512_loadu_ps(p + 16), b);
+			c = _mm512_fmadd_ps(x, _mm512_loadu_ps(p + 32), c);
+			e = _mm512_fmadd_ps(x, _mm512_loadu_ps(p + 48), e);
+		}
+		_mm512_storeu_ps(acc + d, a);
+		_mm512_storeu_ps(acc + d + 16, b);
+		_mm512_storeu_ps(acc + d + 32, c);
+		_mm512_storeu_ps(acc + d + 48, e);
+	}
+	for (; d < depth; d += 16) {
+		__mmask16 m = depth - d >= 16 ? 0xffff : (__mmask16)((1u << (depth - d)) - 1u);
+		__m512 a = _mm512_maskz_loadu_ps(m, acc + d);
+
+		for (j = 0; j < n; j++)
+			a = _mm512_fmadd_ps(_mm512_set1_ps(w[j]), _mm512_maskz_loadu_ps(m, v + (size_t)j * depth + d), a);
+		_mm512_mask_storeu_ps(acc + d, m, a);
+	}
+}
+#else
+static void vec_dot16_cols(float *s, const float *q, const float *kt, npu_u32 depth, npu_u32 stride, npu_u32 n)
+{
+	npu_u32 j, d, i, k, half;
+
+	for (j = 0; j < n; j += 16) {
+		float a[16][16] = { { 0 } };
+
+		for (d = 0; d < depth; d++) {
+			const float *restrict p = kt + (size_t)d * stride + j;
+			float *restrict l = a[d % 16], x = q[d];
+
+			for (k = 0; k < 16; k++)
+				l[k] = npu_fma_f32(x, p[k], l[k]);
+		}
+		for (half = 8; half; half >>= 1)
+			for (i = 0; i < half; i++)
+				for (k = 0; k < 16; k++)
+					a[i][k] += a[i + half][k];
+		memcpy(s + j, a[0], sizeof(a[0]));
+	}
+}
+
+static void vec_axpy_rows(float *restrict acc, const float *restrict w, const float *restrict v, npu_u32 n, npu_u32 depth)
+{
+	npu_u32 d, j;
+
+	for (j = 0; j < n; j++)
+		for (d = 0; d < depth; d++)
+			acc[d] = npu_fma_f32(w[j], v[(size_t)j * depth + d], acc[d]);
+}
+#endif
+
 const struct npu_vec VEC_TABLE = {
 	.load = vec_load,
 	.store = vec_store,
@@ -290,6 +382,8 @@ const struct npu_vec VEC_TABLE = {
 	.div = vec_div,
 	.exp2_scaled = vec_exp2_scaled,
 	.exp2_scaled_cols = vec_exp2_scaled_cols,
+	.dot16_cols = vec_dot16_cols,
+	.axpy_rows = vec_axpy_rows,
 	.lerp = vec_lerp,
 	.axpy = vec_axpy,
 	.affine = vec_affine,

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+/* DYN_QUANT: u8 by the range of the whole tensor, or i8 by the largest magnitude of each group of the last dimension. */
+#include "iter.h"
+#include "npu_math.h"
+#include "reduce.h"
+
+/* Per tensor. */
+struct whole {
+	struct npu_iter it;		/* out, in */
+	const struct npu_vec *vec;
+	float *bounds;			/* of each worker: 16 lanes of the minimum, 16 of the maximum */
+};
+
+static void find_range(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+{
+	const struct whole *w = arg;
+	float v[NPU_BLOCK], *lo = w->bounds + 32 * (size_t)worker, *hi = lo + 16;
+	struct npu_tile t;
+
+	for (; begin < end; begin++) {
+		npu_iter_tile(&w->it, begin, &t);
+		w->vec->load(v, &w->it.op[1].elem, &t.patch[1]);
+		w->vec->fold16(lo, v, t.count, NPU_FOLD_MIN);
+		w->vec->fold16(hi, v, t.count, NPU_FOLD_MAX);
+	}
+}
+
+static void quantize(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+{
+	const struct whole *w = arg;
+	float v[NPU_BLOCK];
+	struct npu_tile t;
+
+	for (; begin < end; begin++) {
+		npu_iter_tile(&w->it, begin, &t);
+		w->vec->load(v, &w->it.op[1].elem, &t.patch[1]);
+		w->vec->store(v, &w->it.op[0].elem, &t.patch[0]);
+	}
+}
+
+static int run_whole(struct npu_exec *x)
+{
+	const struct npu_operand *op = x->operand;
+	struct whole w = { .vec = npu_vec_get(x->simd) };
+	float lo = 0, hi = 0, scale, zero;
+	npu_u8 code;
+	unsigned int i;
+	int ret;
+
+	if (npu_exec_reserve_shared(x, x->num_workers * 32 * sizeof(float)))
+		return -ENOMEM;
+	w.bounds = npu_exec_shared(x);
+	memset(w.bounds, 0, x->num_workers * 32 * sizeof(float));	/* the range always has 0 in it */
+	npu_iter_begin(&w.it, &op[NPU_DYN_QUANT_OUT]);
+	npu_iter_add(&w.it, &op[NPU_DYN_QUANT_OUT], x->ptr[NPU_DYN_QUANT_OUT]);
+	npu_iter_add(&w.it, &op[NPU_DYN_QUANT_IN], x->ptr[NPU_DYN_QUANT_IN]);
+	npu_iter_finish(&w.it, NPU_BLOCK);
+	ret = npu_exec_parallel(x, w.it.num_tiles, 150, find_range, &w);
+	if (ret)
+		return ret;
+	for (i = 0; i < x->num_workers * 16; i++) {
+		const float *b = w.bounds + i / 16 * 32 + i % 16;
+
+		lo = npu_min_f32(lo, b[0]);
+		hi = npu_max_f32(hi, b[16]);
+	}
+	scale = hi == lo ? 1.0f : (hi - lo) / 255.0f;
+	zero = 0.0f - lo / scale;
+	zero = __builtin_rintf(zero < 0.0f ? 0.0f : zero > 255.0f ? 255.0f : zero);
+	code = zero == zero ? (npu_u8)zero : 0;
+	w.it.op[0].elem.scale = scale;
+	w.it.op[0].elem.zero = code;
+	ret = npu_exec_parallel(x, w.it.num_tiles, 200, quantize, &w);
+	if (ret)
+		return ret;
+	scale = npu_canon_f32(scale);
+	memcpy(x->ptr[NPU_DYN_QUANT_SCALE], &scale, sizeof(scale));
+	memcpy(x->ptr[NPU_DYN_QUANT_ZERO], &code, sizeof(code));
+	return 0;
+}
+
+/* By groups. */
+struct groups {
+	const struct npu_vec *vec;
+	const struct npu_operand *op;
+	struct npu_elem oe, ie, se;
+	char *out, *scale;
+	const char *in;
+	npu_u64 group, per_row, len;
+};
+
+static npu_s64 row_offset(const struct npu_operand *op, npu_u64 row)
+{
+	npu_s64 off = 0;
+	unsigned int d;
+
+	for (d = op->rank - 1; d-- > 0; row /= op->dim[d])
+		off += (npu_s64)(row % op->dim[d]) * op->stride[d];
+	return off;
+}
+
+static void one_group(const struct groups *w, npu_u64 row, npu_u64 g)
+{
+	const struct npu_operand *in = &w->op[NPU_DYN_QUANT_IN], *out = &w->op[NPU_DYN_QUANT_OUT];
+	const struct npu_operand *sc = &w->op[NPU_DYN_QUANT_SCALE];
+	npu_s64 is = in->stride[in->rank - 1], os = out->stride[out->rank - 1];
+	npu_u64 first = g * w->group, end = first + w->group < w->len ? first + w->group : w->len, i, n;
+	struct npu_elem oe = w->oe;
+	float v[NPU_BLOCK], lane[16] = { 0 }, scale;
+	unsigned int pass;
+
+	for (pass = 0; pass < 2; pass++) {
+		for (i = first; i < end; i += n) {
+			n = end - i < NPU_BLOCK ? end - i : NPU_BLOCK;
+			w->vec->load(v, &w->ie, &(struct npu_patch){
+				.p = (char *)w->in + row_offset(in, row) + (npu_s64)i * is, .col = is, .rows = 1,
+				.cols = (npu_u32)n });
+			if (!pass) {
+				w->vec->unary(v, n, NPU_UNARY_ABS);
+				w->vec->fold16(lane, v, n, NPU_FOLD_MAX);
+				continue;
+			}
+			/* a group of zeros has scale 0 and codes 0 */
+			if (oe.scale == 0.0f)
+				memset(v, 0, n * sizeof(*v));
+			w->vec->store(v, &oe, &(struct npu_patch){
+				.p = w->out + row_offset(out, row) + (npu_s64)i * os, .col = os, .rows = 1,
+				.cols = (npu_u32)n });
+		}
+		if (!pass)
+			oe.scale = npu_lanes_join(lane, NPU_FOLD_MAX) / 127.0f;
+	}
+	scale = oe.scale;
+	w->vec->store(&scale, &w->se, &(struct npu_patch){
+		.p = w->scale + row_offset(sc, row) + (npu_s64)g * sc->stride[sc->rank - 1], .rows = 1, .cols = 1 });
+}
+
+static void run_groups(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+{
+	const struct groups *w = arg;
+
+	for (; begin < end; begin++)
+		one_group(w, begin / w->per_row, begin % w->per_row);
+}
+
+int npu_op_dyn_quant(struct npu_exec *x)
+{
+	const struct npu_operand *op = x->operand, *in = &op[NPU_DYN_QUANT_IN];
+	struct groups w = {
+		.vec = npu_vec_get(x->simd), .op = op, .oe = npu_elem_of(&op[NPU_DYN_QUANT_OUT]), .ie = npu_elem_of(in),
+		.se = npu_elem_of(&op[NPU_DYN_QUANT_SCALE]), .out = x->ptr[NPU_DYN_QUANT_OUT],
+		.scale = x->ptr[NPU_DYN_QUANT_SCALE], .in = x->ptr[NPU_DYN_QUANT_IN], .group = x->param[NPU_DYN_QUANT_P_GROUP],
+		.len = in->dim[in->rank - 1],
+	};
+	npu_u64 rows = 1;
+	unsigned int d;
+
+	if (!w.group)
+		return run_whole(x);
+	w.oe.zero = 0;
+	w.per_row = (w.len + w.group - 1) / w.group;
+	for (d = 0; d + 1 < in->rank; d++)
+		rows *= in->dim[d];
+	return npu_exec_parallel(x, rows * w.per_row, 60 + (double)(w.group < w.len ? w.group : w.len) * 0.5, run_groups, &w);
+}
