@@ -62,7 +62,7 @@ static char tmp[] = "/tmp/test_pages.XXXXXX", cache[64], dump[64];
 static int page_load(const struct page *p, const char *models, struct npu_image *img, struct npu_reason *why)
 {
 	struct npu_image a = { 0 }, b = { 0 };
-	char path[PATH_MAX];
+	char path[PATH_MAX + 32];
 	int err;
 
 	snprintf(path, sizeof(path), "%s/%s", models, p->picture);
