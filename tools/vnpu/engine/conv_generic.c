@@ -3,8 +3,7 @@
 #include "conv.h"
 #include "npu_math.h"
 
-/* Where weight [o, kh, kw, c] lies. */
-static const char *weight_at(const struct npu_conv *c, npu_s64 o, npu_s64 kh, npu_s64 kw, npu_s64 ch)
+const char *npu_conv_weight_at(const struct npu_conv *c, npu_s64 o, npu_s64 kh, npu_s64 kw, npu_s64 ch)
 {
 	const struct npu_operand *w = c->weight;
 	npu_s64 k = (kh * c->kw + kw) * c->cg + ch, ksize = c->kh * c->kw * c->cg;
@@ -52,7 +51,7 @@ static void channels_add(const struct npu_conv *c, const char *in, npu_s64 o, un
 		float xf = !c->integer && p ? npu_elem_load(c->in, p) : 0.0f;
 
 		for (j = 0; j < n; j++) {
-			const char *w = weight_at(c, o + j, kh, kw, ch);
+			const char *w = npu_conv_weight_at(c, o + j, kh, kw, ch);
 
 			if (c->integer)
 				iacc[j] += (npu_u32)(xi * ((c->weight->dtype == NPU_I8 ? *(const signed char *)w :

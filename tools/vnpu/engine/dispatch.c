@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "dw.h"
+#include "gemm.h"
 #include "run.h"
 
 bool npu_simd_available(enum npu_simd simd)
@@ -27,4 +29,32 @@ enum npu_simd npu_simd_best(void)
 	if (npu_simd_available(NPU_SIMD_AVX2))
 		return NPU_SIMD_AVX2;
 	return NPU_SIMD_PORTABLE;
+}
+
+const struct npu_gemm *npu_gemm_select(enum npu_simd simd)
+{
+	switch (simd) {
+#if defined(__x86_64__)
+	case NPU_SIMD_AVX512:
+		return &npu_gemm_avx512;
+	case NPU_SIMD_AVX2:
+		return &npu_gemm_avx2;
+#endif
+	default:
+		return &npu_gemm_portable;
+	}
+}
+
+const struct npu_dw *npu_dw_select(enum npu_simd simd)
+{
+	switch (simd) {
+#if defined(__x86_64__)
+	case NPU_SIMD_AVX512:
+		return &npu_dw_avx512;
+	case NPU_SIMD_AVX2:
+		return &npu_dw_avx2;
+#endif
+	default:
+		return &npu_dw_portable;
+	}
 }

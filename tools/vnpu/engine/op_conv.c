@@ -32,14 +32,35 @@ static void conv_init_params(struct npu_conv *c, const npu_u32 *p)
 	c->groups = p[NPU_CONV_P_GROUPS];
 }
 
+/* Shared memory: the epilogue's vectors, then zero points, then @extra bytes. */
+static int vectors_init(struct npu_conv *c, struct npu_exec *x, size_t extra, void **extra_mem)
+{
+	size_t vectors = (npu_epi_bytes((npu_u32)c->o) + 63) & ~(size_t)63;
+	size_t zeros = ((size_t)c->o * sizeof(npu_s32) + 63) & ~(size_t)63, bytes;
+	char *mem;
+
+	if (__builtin_add_overflow(vectors + zeros, extra, &bytes) || npu_exec_reserve_shared(x, bytes))
+		return -ENOMEM;
+	mem = npu_exec_shared(x);
+	npu_epi_init(&c->epi, x, NPU_CONV_BIAS, NPU_CONV_P_ACT, c->integer, mem);
+	if (c->integer)
+		c->w_zero = zeros_pack(x, c->transposed, c->weight->zero_point, (npu_u32)c->o,
+				       (npu_s32 *)(void *)(mem + vectors));
+	if (extra_mem)
+		*extra_mem = mem + vectors + zeros;
+	return 0;
+}
+
+void *npu_conv_extra(struct npu_exec *x, struct npu_conv *c, size_t bytes)
+{
+	void *mem;
+
+	return vectors_init(c, x, bytes, &mem) ? NULL : mem;
+}
+
 int npu_conv_init(struct npu_conv *c, struct npu_exec *x, bool transposed)
 {
-	npu_u32 outputs = x->operand[NPU_CONV_OUT].dim[3];
-	size_t bytes = npu_epi_bytes(outputs);
-
 	memset(c, 0, sizeof(*c));
-	if (npu_exec_reserve_shared(x, bytes + (size_t)outputs * sizeof(npu_s32)))
-		return -ENOMEM;
 	c->out = &x->operand[NPU_CONV_OUT];
 	c->in = &x->operand[NPU_CONV_IN];
 	c->weight = &x->operand[NPU_CONV_WEIGHT];
@@ -60,15 +81,12 @@ int npu_conv_init(struct npu_conv *c, struct npu_exec *x, bool transposed)
 	c->kw = c->weight->dim[2];
 	c->cg = c->weight->dim[3];
 	c->og = c->o / c->groups;
-	npu_epi_init(&c->epi, x, NPU_CONV_BIAS, NPU_CONV_P_ACT, c->integer, npu_exec_shared(x));
+	c->x_zero = c->in->zero_point;
+	if (vectors_init(c, x, 0, NULL))
+		return -ENOMEM;
 	c->epi_fn = npu_epi_select(x->simd);
 	if (c->epi.res)
 		c->res_ptr = x->ptr[NPU_CONV_RESIDUAL];
-	if (c->integer) {
-		c->x_zero = c->in->zero_point;
-		c->w_zero = zeros_pack(x, transposed, c->weight->zero_point, outputs,
-				       (npu_s32 *)((char *)npu_exec_shared(x) + bytes));
-	}
 	return 0;
 }
 
@@ -93,6 +111,8 @@ static int conv_run(struct npu_exec *x, bool transposed)
 	ret = npu_conv_init(&c, x, transposed);
 	if (ret)
 		return ret;
+	if (npu_conv_depthwise_can(&c))
+		return npu_conv_depthwise(x, &c);
 	if (npu_conv_pointwise_can(&c))
 		return npu_conv_pointwise(x, &c);
 	if (npu_conv_slab_can(&c))

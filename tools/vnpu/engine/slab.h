@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Engine internal: the slab. The input rows that an output row of a convolution needs are widened to f32 once, with
+ * their padding, into a ring of rows in the worker's scratch. The next output row finds most of them there.
+ */
+#ifndef NPU_SLAB_H
+#define NPU_SLAB_H
+
+#include "conv.h"
+#include "gemm.h"
+
+struct npu_slab {
+	const struct npu_conv *c;
+	const struct npu_gemm *gemm;
+	npu_s64 ring;			/* rows */
+	npu_s64 tile_w, num_tiles;	/* output columns of a tile */
+	npu_s64 cols;			/* input columns of a tile, padding included */
+	npu_s64 row_floats;
+	bool planar;			/* [channel][column] instead of [column][channel] */
+};
+
+/* A worker's part. */
+struct npu_slab_ring {
+	float *rows;			/* ring + 1 rows; the last one is all zero */
+	npu_s64 *loaded;		/* input row in each slot, or -1 */
+	npu_s64 n, t;			/* batch and tile that the ring holds, or -1 */
+	npu_s64 x0, x1;			/* output columns of the tile */
+	npu_s64 col0;			/* input column of the slab's first */
+};
+
+/* Choose tiles. @slack: floats that kernels may read past the end of a row. False when the slab would be too large. */
+bool npu_slab_plan(struct npu_slab *s, const struct npu_conv *c, const struct npu_gemm *gemm, npu_s64 slack);
+
+/* A ring in npu_slab_bytes() of scratch. */
+size_t npu_slab_bytes(const struct npu_slab *s);
+void npu_slab_ring_init(const struct npu_slab *s, struct npu_slab_ring *r, void *mem);
+
+/* Turn to a tile; forgets the rows when it is another one. */
+void npu_slab_move(const struct npu_slab *s, struct npu_slab_ring *r, npu_s64 n, npu_s64 t);
+
+/* Floats from r->rows to input row @ih: loaded when it is not there yet, the row of zeros when it is padding. */
+npu_s64 npu_slab_row(const struct npu_slab *s, struct npu_slab_ring *r, npu_s64 ih);
+
+static inline npu_s64 npu_floor_div(npu_s64 a, npu_s64 b)
+{
+	return a >= 0 ? a / b : -((-a + b - 1) / b);
+}
+
+static inline npu_s64 npu_ceil_div(npu_s64 a, npu_s64 b)
+{
+	return -npu_floor_div(-a, b);
+}
+
+#endif
