@@ -44,9 +44,24 @@ static bool is_one(struct npu_dim d)
 	return d.sym == NPU_DIM_CONST && d.base == 1;
 }
 
-/* Bytes of a dense tensor as a polynomial; the bound where that is not possible. */
-static void dense_size(const struct npu_gtensor *t, uint64_t bound, struct npu_poly *out)
+static bool has_product(const struct npu_poly *p)
 {
+	for (unsigned int i = 0; i < p->num_terms; i++)
+		if (p->term[i].b >= 0)
+			return true;
+	return false;
+}
+
+/*
+ * Bytes of a dense tensor as a polynomial; the bound where that is not possible. An output whose planes vary in two
+ * lengths is padded (see npu_lview_dense()), so that its size is the bound, too.
+ */
+static void dense_size(const struct npu_gtensor *t, bool padded, uint64_t bound, struct npu_poly *out)
+{
+	if (padded) {
+		*out = npu_poly_const((int64_t)bound);
+		return;
+	}
 	*out = npu_poly_const((int64_t)npu_gtype_size(t->type));
 	for (int i = 0; i < t->rank; i++)
 		if (npu_poly_mul_dim(out, t->dim[i], out)) {
@@ -55,6 +70,23 @@ static void dense_size(const struct npu_gtensor *t, uint64_t bound, struct npu_p
 		}
 	if (out->num_terms > NPU_JOBFILE_TERMS)
 		*out = npu_poly_const((int64_t)bound);
+}
+
+/* The view of a model output; true when a stride is padded to its bound. */
+static bool output_view(const struct npu_lower *l, const struct npu_gtensor *t, struct npu_lview *v)
+{
+	bool padded = false;
+
+	memset(v, 0, sizeof(*v));
+	v->dtype = t->type == NPU_GT_F32 ? NPU_F32 : npu_lower_dtype(l, t);
+	v->rank = t->rank;
+	memcpy(v->dim, t->dim, sizeof(v->dim));
+	if (npu_lview_dense(l, v, NULL, false))
+		padded = true;
+	for (int i = 0; i < v->rank; i++)
+		padded |= has_product(&v->stride[i]);
+	npu_lview_dense(l, v, NULL, true);
+	return padded;
 }
 
 /* Model input or output @i, inputs first, and its buffer. */
@@ -77,9 +109,10 @@ static int collect_scalars(struct scalars *sc)
 	for (unsigned int i = 0; i < l->g->num_inputs + l->g->num_outputs && !err; i++) {
 		const struct npu_lbuf *b;
 		const struct npu_gtensor *t = io_tensor(l, i, &b);
+		struct npu_lview v;
 		struct npu_poly p;
 
-		dense_size(t, b->size, &p);
+		dense_size(t, i >= l->g->num_inputs && output_view(l, t, &v), b->size, &p);
 		err = collect_poly(sc, &p);
 	}
 	if (err)
@@ -276,24 +309,28 @@ static int describe_io(struct scalars *sc, struct npu_jobfile_region *regions, s
 		const struct npu_gtensor *t = io_tensor(l, i, &b);
 		const struct npu_gnode *node = in ? (t->num_consumers ? t->consumer[0] : NULL) : t->producer;
 		struct npu_jobfile_region *r = &regions[NPU_REGION_ID_IO + i];
+		bool padded;
+		struct npu_lview v;
 		struct npu_poly size;
 
 		*r = (struct npu_jobfile_region){
 			.name = t->name, .role = in ? NPU_REGION_INPUT : NPU_REGION_OUTPUT,
 			.access = in ? NPU_ACCESS_READ : NPU_ACCESS_READ | NPU_ACCESS_WRITE, .align = NPU_PLAN_ALIGN,
 		};
-		dense_size(t, b->size, &size);
+		padded = output_view(l, t, &v) && !in;
+		dense_size(t, padded, b->size, &size);
 		err = poly_expr(sc, &size, &r->size);
 		tensors[i] = (struct npu_jobfile_tensor){
 			.name = t->name, .node = node ? node->name : "",
-			.role = in ? NPU_TENSOR_INPUT : NPU_TENSOR_OUTPUT,
-			.dtype = t->type == NPU_GT_F32 ? NPU_F32 : npu_lower_dtype(l, t), .rank = (npu_u32)t->rank,
-			.region = NPU_REGION_ID_IO + i, .flags = NPU_JOBFILE_DENSE,
+			.role = in ? NPU_TENSOR_INPUT : NPU_TENSOR_OUTPUT, .dtype = v.dtype, .rank = (npu_u32)t->rank,
+			.region = NPU_REGION_ID_IO + i, .flags = padded ? 0 : NPU_JOBFILE_DENSE,
 		};
 		for (int d = 0; d < t->rank && !err; d++) {
 			struct npu_poly p = npu_poly_dim(t->dim[d]);
 
 			err = poly_expr(sc, &p, &tensors[i].dim[d]);
+			if (!err && padded)
+				err = poly_expr(sc, &v.stride[d], &tensors[i].stride[d]);
 		}
 	}
 	return err;

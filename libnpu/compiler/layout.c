@@ -93,7 +93,7 @@ static int preview(const struct npu_lower *l, const struct npu_gtensor *t, bool 
 	v->dtype = npu_lower_dtype(l, t);
 	v->rank = t->rank;
 	memcpy(v->dim, t->dim, sizeof(v->dim));
-	return npu_lview_dense(v, !channels_last ? NULL : t->rank == 4 ? cl4 : cl3);
+	return npu_lview_dense(l, v, !channels_last ? NULL : t->rank == 4 ? cl4 : cl3, true);
 }
 
 static void relax_reshapes(struct npu_lower *l)
@@ -181,7 +181,7 @@ static int place_outputs(struct npu_lower *l)
 		v.rank = t->rank;
 		memcpy(v.dim, t->dim, sizeof(v.dim));
 		v.buf = l->output_buf[i];
-		if (npu_lview_dense(&v, NULL))
+		if (npu_lview_dense(l, &v, NULL, true))
 			return -EINVAL;
 		place(l, t, &v);
 	}

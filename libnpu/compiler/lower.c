@@ -117,7 +117,7 @@ static int view_alloc(struct npu_lower *l, struct npu_lview *v, const int *order
 
 	if (bytes > (int64_t)NPU_MAX_EXTENT)
 		return npu_lower_refuse(l, name, "the tensor is larger than the device's address space");
-	if (npu_lview_dense(v, order))
+	if (npu_lview_dense(l, v, order, kind != NPU_LBUF_INPUT))
 		return npu_lower_refuse(l, name, "more than two run-time lengths multiply in its strides; fix one of them");
 	v->offset = npu_poly_const(0);
 	v->layout = NPU_LAYOUT_STRIDED;
@@ -167,6 +167,22 @@ int npu_lower_out_typed(struct npu_lower *l, struct npu_gtensor *t, enum npu_dty
 	return err;
 }
 
+/* The absolute error of what is put into an exponential is the relative error of what comes out. */
+static bool feeds_exponent(const struct npu_gtensor *t)
+{
+	for (unsigned int i = 0; i < t->num_consumers; i++)
+		switch (t->consumer[i]->op) {
+		case NPU_GOP_Softmax:
+		case NPU_GOP_LogSoftmax:
+		case NPU_GOP_Exp:
+		case NPU_GOP_ReduceLogSumExp:
+			return true;
+		default:
+			break;
+		}
+	return false;
+}
+
 int npu_lower_out(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *out)
 {
 	enum npu_dtype dtype = npu_lower_dtype(l, t);
@@ -174,7 +190,7 @@ int npu_lower_out(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *
 
 	if (l->value[t->id].placed)
 		dtype = l->value[t->id].view.dtype;
-	else if (rule && rule->wide && dtype == NPU_F16 && t->type == NPU_GT_F32)
+	else if (dtype == NPU_F16 && t->type == NPU_GT_F32 && ((rule && rule->wide) || feeds_exponent(t)))
 		dtype = NPU_F32;
 	return npu_lower_out_typed(l, t, dtype, out);
 }
@@ -250,7 +266,7 @@ int npu_lower_const(struct npu_lower *l, const struct npu_gtensor *t, enum npu_d
 		return err;
 	out->buf = l->weight_buf;
 	out->offset = npu_poly_const((int64_t)offset);
-	return npu_lview_dense(out, NULL);
+	return npu_lview_dense(l, out, NULL, true);
 }
 
 int npu_lower_vector(struct npu_lower *l, const float *data, size_t count, struct npu_lview *out)
@@ -530,7 +546,7 @@ static int refused_outputs(struct npu_lower *l, struct npu_gnode *n)
 		v.buf = npu_lower_buf(l, NPU_LBUF_SCRATCH, 0, t->name);
 		if (!v.buf)
 			return -ENOMEM;
-		if (npu_lview_dense(&v, NULL))
+		if (npu_lview_dense(l, &v, NULL, true))
 			memset(v.stride, 0, sizeof(v.stride));
 		l->value[t->id].view = v;
 		l->value[t->id].ready = true;
@@ -552,7 +568,7 @@ static int lower_outputs(struct npu_lower *l)
 			continue;
 		view_of(t, user_dtype(l, t), &want);
 		want.buf = l->output_buf[i];
-		err = npu_lview_dense(&want, NULL);
+		err = npu_lview_dense(l, &want, NULL, true);
 		if (!err)
 			err = npu_lower_copy(l, &want, &have, NULL);
 		if (err)

@@ -127,9 +127,12 @@ int npu_lview_expand(const struct npu_lview *v, const struct npu_dim *dim, int r
 void npu_lview_extend(const struct npu_lview *v, int rank, struct npu_lview *out);
 void npu_lview_insert(struct npu_lview *v, int at);	/* a dimension of size 1 */
 void npu_lview_drop(struct npu_lview *v, int at);	/* one of size 1 */
-/* Dense strides for the memory order @order (order[0] outermost; NULL: logical order). */
-int npu_lview_dense(struct npu_lview *v, const int *order);
-bool npu_lview_is_dense(const struct npu_lview *v);	/* row-major in logical order, no gaps */
+/*
+ * Dense strides for the memory order @order (order[0] outermost; NULL: logical order). A stride that would be a product of two
+ * run-time lengths is, with @pad, constant at its bound: the device checks what is written for every combination of
+ * lengths, and a product is one more length to it.
+ */
+int npu_lview_dense(const struct npu_lower *l, struct npu_lview *v, const int *order, bool pad);
 bool npu_lview_same_place(const struct npu_lview *a, const struct npu_lview *b);
 int64_t npu_lview_bytes(const struct npu_lower *l, const struct npu_lview *v);	/* of the elements, at the bound */
 

@@ -67,13 +67,14 @@ int npu_lview_expand(const struct npu_lview *v, const struct npu_dim *dim, int r
 	return 0;
 }
 
-int npu_lview_dense(struct npu_lview *v, const int *order)
+int npu_lview_dense(const struct npu_lower *l, struct npu_lview *v, const int *order, bool pad)
 {
 	struct npu_poly s = npu_poly_const(npu_dtype_bits(v->dtype) / 8);
 	struct npu_dim pending = npu_dim_const(1);	/* multiplied in when a larger stride is needed */
 
 	for (int i = v->rank - 1; i >= 0; i--) {
 		int d = order ? order[i] : i, err;
+		bool product = false;
 
 		v->stride[d] = npu_poly_const(0);
 		if (is_one(v->dim[d]))
@@ -81,22 +82,14 @@ int npu_lview_dense(struct npu_lview *v, const int *order)
 		err = npu_poly_mul_dim(&s, pending, &s);
 		if (err)
 			return err;
+		for (unsigned int k = 0; k < s.num_terms; k++)
+			product |= s.term[k].b >= 0;
+		if (product && pad)
+			s = npu_poly_const(npu_poly_high(l->g, &s));
 		v->stride[d] = s;
 		pending = v->dim[d];
 	}
 	return 0;
-}
-
-bool npu_lview_is_dense(const struct npu_lview *v)
-{
-	struct npu_lview d = *v;
-
-	if (v->layout != NPU_LAYOUT_STRIDED || npu_lview_dense(&d, NULL))
-		return false;
-	for (int i = 0; i < v->rank; i++)
-		if (!is_one(v->dim[i]) && !npu_poly_equal(&d.stride[i], &v->stride[i]))
-			return false;
-	return true;
 }
 
 bool npu_lview_same_place(const struct npu_lview *a, const struct npu_lview *b)

@@ -34,9 +34,9 @@ struct model_case {
 static const struct model_case cases[] = {
 	{ "mnist-8", "Input3", NULL, { { 1, 1, 28, 28 } }, 0, 255, false },
 	{ "cls", "x", "x=1x3x48x192", { { 1, 3, 48, 192 } }, -1, 1, false },
-	{ "blazeface_front", "input", NULL, { { 1, 128, 128, 3 } }, -1, 1, false },
-	{ "blazeface_back", "input", NULL, { { 1, 256, 256, 3 } }, -1, 1, false },
-	{ "fr_landmark", "input", NULL, { { 1, 3, 64, 64 } }, -1, 1, false },
+	{ "blazeface_front", "input:0", NULL, { { 1, 128, 128, 3 } }, -1, 1, false },
+	{ "blazeface_back", "input:0", NULL, { { 1, 256, 256, 3 } }, -1, 1, false },
+	{ "fr_landmark", "input", NULL, { { 1, 1, 64, 64 } }, -1, 1, false },
 	{ "fr_detect", "input", NULL, { { 1, 3, 240, 320 } }, -1, 1, false },
 	{ "fr_feature", "input", NULL, { { 1, 3, 112, 112 } }, -1, 1, false },
 	{ "rec", "x", "x=1x3x48x320", { { 1, 3, 48, 320 } }, -1, 1, false },
