@@ -47,6 +47,9 @@ tap_is "$(ls "$tap_tmp/dump" | sed 's/-[0-9]*\././' | sort | uniq -c | tr -s ' \
 tap_is "$("$ocr" --cache "$cache" --quiet --threads 1 "$picture" | sum)" \
 	"$("$ocr" --cache "$cache" --quiet --threads 2 "$picture" | sum)" "one thread and two print the same"
 tap_run "a smaller limit for detection is taken" "$ocr" --cache "$cache" --quiet --det-limit 320 "$picture"
+tap_is "$("$ocr" --cache "$cache" --quiet --precision f32 "$picture" | sed 's/^.*  //')" \
+	"$(grep '^[01]\.' "$tap_tmp/out" | sed 's/^.*  //')" "f32 reads the same lines"
+tap_is "$(ls "$cache" | wc -l)" 6 "and has job files of its own"
 tap_like "$("$ocr" --help)" 'Usage: npu-ocr' "--help"
 tap_like "$("$ocr" --version)" '^npu-ocr [0-9]' "--version"
 
@@ -64,6 +67,7 @@ refused 'nothing\.png: No such file' "a missing picture" "$tap_tmp/nothing.png"
 refused 'text\.png: neither a PNG nor a JPEG' "no picture at all" "$tap_tmp/text.png"
 refused 'half\.png: truncated PNG' "half a picture" "$tap_tmp/half.png"
 refused "det-limit '9999': a number from 32 to 1280" "a limit out of range" --det-limit 9999 "$picture"
+refused "precision 'f8': f16 or f32" "a type that is none" --precision f8 "$picture"
 refused "threads 'two': a number" "a number that is none" --threads two "$picture"
 refused 'unrecognized option' "an unknown option" --fast "$picture"
 refused '/nonexistent/' "no models" --models /nonexistent "$picture"

@@ -21,6 +21,7 @@ static const char usage[] =
 "                    (default: $NPU_MODELS, or build/models, /usr/share/npu/models)\n"
 "  --cache DIR       where compiled job files are kept (default: $XDG_CACHE_HOME/npu or ~/.cache/npu)\n"
 "  --device NAME     a device node, or 'sim' for in process (default: the first there is)\n"
+"  --precision T     f16 (default) or f32: slower, and nearer to the model\n"
 "  --threads N       threads of the in-process NPU (default: all CPUs)\n"
 "  --det-limit N     longest side that detection looks at, 32 to 1280 pixels (default: 960)\n"
 "  --cls, --no-cls   do or do not look for lines that are upside down (default: do)\n"
@@ -54,7 +55,16 @@ static int arg_int(const char *name, const char *text, int lo, int hi, int *valu
 	return 0;
 }
 
-enum { OPT_JSON = 256, OPT_ANNOTATE, OPT_MODELS, OPT_CACHE, OPT_DEVICE, OPT_THREADS, OPT_DET_LIMIT, OPT_CLS, OPT_NO_CLS,
+static int arg_precision(const char *text, int *f32)
+{
+	*f32 = !strcmp(text, "f32");
+	if (*f32 || !strcmp(text, "f16"))
+		return 0;
+	fprintf(stderr, "npu-ocr: --precision '%s': f16 or f32 is expected\n", text);
+	return -EINVAL;
+}
+
+enum { OPT_JSON = 256, OPT_ANNOTATE, OPT_MODELS, OPT_CACHE, OPT_DEVICE, OPT_PRECISION, OPT_THREADS, OPT_DET_LIMIT, OPT_CLS, OPT_NO_CLS,
        OPT_DUMP, OPT_QUIET, OPT_VERSION };
 
 static const struct option options[] = {
@@ -63,6 +73,7 @@ static const struct option options[] = {
 	{ "models", required_argument, NULL, OPT_MODELS },
 	{ "cache", required_argument, NULL, OPT_CACHE },
 	{ "device", required_argument, NULL, OPT_DEVICE },
+	{ "precision", required_argument, NULL, OPT_PRECISION },
 	{ "threads", required_argument, NULL, OPT_THREADS },
 	{ "det-limit", required_argument, NULL, OPT_DET_LIMIT },
 	{ "cls", no_argument, NULL, OPT_CLS },
@@ -93,6 +104,8 @@ static int arg_option(struct args *a, int opt)
 	case OPT_DEVICE:
 		a->rt.device = optarg;
 		return 0;
+	case OPT_PRECISION:
+		return arg_precision(optarg, &a->rt.f32);
 	case OPT_THREADS:
 		return arg_int("threads", optarg, 1, 1024, &a->rt.threads);
 	case OPT_DET_LIMIT:

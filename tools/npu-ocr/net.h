@@ -32,6 +32,7 @@ struct ocr_runtime_options {
 	const char *cache;		/* directory for compiled job files */
 	int threads;			/* 0: all CPUs */
 	int quiet;			/* no progress lines while compiling */
+	int f32;			/* compile for f32 in place of f16: slower, nearer to the model */
 };
 
 /* How a network was placed; MACs are those of one run at the largest lengths. */

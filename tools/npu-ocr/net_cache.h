@@ -6,10 +6,10 @@
 #include "net.h"
 
 /*
- * The job file for the model bytes @model compiled for @spec: DIR/NAME-KEY.npu, where KEY digests the model, the shapes,
- * and the build of this program (which holds the compiler). -ENAMETOOLONG when it does not fit into @size.
+ * The job file for the model bytes @model compiled for @spec: DIR/NAME-KEY.npu, where KEY digests the model, the shapes, the
+ * precision and the build of this program (which holds the compiler). -ENAMETOOLONG when it does not fit into @size.
  */
-int ocr_cache_path(const char *dir, const struct ocr_net_spec *spec, const char *shape, const void *model, size_t len,
-		   char *path, size_t size, struct npu_reason *why);
+int ocr_cache_path(const char *dir, const struct ocr_net_spec *spec, const char *shape, int f32, const void *model,
+		   size_t len, char *path, size_t size, struct npu_reason *why);
 
 #endif

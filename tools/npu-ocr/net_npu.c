@@ -23,7 +23,7 @@ struct ocr_runtime {
 	struct npu_device *dev;
 	struct npu_queue *queue;
 	char *cache;
-	int quiet;
+	int quiet, f32;
 	char name[200];
 };
 
@@ -58,6 +58,7 @@ int ocr_runtime_open(struct ocr_runtime **out, const struct ocr_runtime_options 
 		return npu_reason_set(why, -ENOMEM, "no memory");
 	}
 	rt->quiet = opt->quiet;
+	rt->f32 = opt->f32;
 	dev_opt.threads = (uint32_t)opt->threads;
 	err = npu_device_open(opt->device, &dev_opt, &rt->dev, &text);
 	if (!err)
@@ -150,6 +151,7 @@ static int net_compile(const struct ocr_runtime *rt, const struct ocr_net_spec *
 	npu_compile_options_init(&opt);
 	opt.shapes = shapes;
 	opt.num_shapes = 1;
+	opt.precision = rt->f32 ? NPU_PRECISION_F32 : NPU_PRECISION_F16;
 	opt.progress = show_progress;
 	opt.progress_arg = &progress;
 	clock_gettime(CLOCK_MONOTONIC, &t0);
@@ -239,7 +241,7 @@ int ocr_net_open(struct ocr_runtime *rt, const struct ocr_net_spec *spec, struct
 	shape_text(spec, shape, sizeof(shape));
 	err = npu_file_read(spec->model, MODEL_FILE_MAX, &model, &len, why);
 	if (!err)
-		err = ocr_cache_path(rt->cache, spec, shape, model, len, path, sizeof(path), why);
+		err = ocr_cache_path(rt->cache, spec, shape, rt->f32, model, len, path, sizeof(path), why);
 	if (err)
 		goto err_free;
 	/* A file that does not load (cut short, of a newer format) is made anew. */
