@@ -114,8 +114,8 @@ int npu_dim_ratio(struct npu_dim a, struct npu_dim b, int64_t *ratio)
 {
 	int64_t k, v;
 
-	if (a.sym != b.sym || a.sym == NPU_DIM_UNKNOWN)
-		return -EDOM;
+	if (a.sym != b.sym || a.sym == NPU_DIM_UNKNOWN || b.factor == -1 || b.base == -1)
+		return -EDOM;	/* dividing by -1 may overflow, and sizes have no use for it */
 	if (b.factor ? a.factor % b.factor : (!b.base || a.base % b.base))
 		return -EDOM;
 	k = b.factor ? a.factor / b.factor : a.base / b.base;

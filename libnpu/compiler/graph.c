@@ -301,11 +301,12 @@ static int consumer_add(struct npu_gtensor *t, struct npu_gnode *n)
 	return 0;
 }
 
+/* From the end: passes take away what was added last, and a constant may have a million readers. */
 static void consumer_del(struct npu_gtensor *t, const struct npu_gnode *n)
 {
-	unsigned int i;
+	unsigned int i = t ? t->num_consumers : 0;
 
-	for (i = 0; t && i < t->num_consumers; i++) {
+	while (i--) {
 		if (t->consumer[i] != n)
 			continue;
 		memmove(&t->consumer[i], &t->consumer[i + 1], (t->num_consumers - i - 1) * sizeof(*t->consumer));

@@ -14,10 +14,16 @@ static int check_inputs(struct npu_graph *g, struct npu_diag *diag)
 {
 	unsigned int i;
 	int k, err = 0;
+	double elems;
 
 	for (i = 0; i < g->num_inputs; i++) {
 		const struct npu_gtensor *t = g->inputs[i];
 
+		for (elems = 1, k = 0; k < t->rank; k++)
+			elems *= (double)npu_dim_high(g, t->dim[k]);
+		if (elems > NPU_SHAPE_ELEMS_MAX)
+			err = npu_diag_add(diag, -EOPNOTSUPP, t->name, "input of up to %.3g elements, at most %.3g are supported",
+					   elems, NPU_SHAPE_ELEMS_MAX);
 		if (t->rank < 0)
 			err = npu_diag_add(diag, -EINVAL, t->name, "the model gives this input no shape: bind one");
 		for (k = 0; k < t->rank; k++)

@@ -13,6 +13,7 @@ struct npu_gtensor *npu_shape_in(const struct npu_shape *s, unsigned int i)
 int npu_shape_out(struct npu_shape *s, unsigned int i, enum npu_gtype type, int rank, const struct npu_dim *dims)
 {
 	struct npu_gtensor *t = i < s->n->num_outputs ? s->n->outputs[i] : NULL;
+	double elems = 1;
 	int k;
 
 	if (!t)
@@ -27,7 +28,12 @@ int npu_shape_out(struct npu_shape *s, unsigned int i, enum npu_gtype type, int 
 					     "output dimension %d would be %lld to %lld; the inputs are too small for it", k,
 					     (long long)npu_dim_low(s->g, dims[k]), (long long)npu_dim_high(s->g, dims[k]));
 		t->dim[k] = dims[k];
+		elems *= (double)npu_dim_high(s->g, dims[k]);
 	}
+	/* so that nobody after this has to fear an overflow in a size */
+	if (elems > NPU_SHAPE_ELEMS_MAX)
+		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL, "output of up to %.3g elements, at most %.3g are "
+				     "supported", elems, NPU_SHAPE_ELEMS_MAX);
 	t->type = type;
 	t->rank = rank;
 	return 0;

@@ -16,6 +16,7 @@ struct npu_shape {
 	struct npu_gnode *n;
 };
 
+#define NPU_SHAPE_ELEMS_MAX	1099511627776.0	/* of one tensor: 2^40 */
 #define NPU_VALUE_MAX	4096	/* longest tensor whose integer content is followed */
 
 /* Rules, one per family; 0, or a negative errno with the reason in the diagnostics. */

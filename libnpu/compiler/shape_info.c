@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Operators whose result is about shapes: Constant, Shape, Size, ConstantOfShape, Range. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "compiler/shape.h"
@@ -118,43 +119,54 @@ static int constant_of_shape(struct npu_shape *s)
 	return 0;
 }
 
+static void range_fill(struct npu_shape *s, struct npu_gtensor *t, size_t count)
+{
+	uint64_t start = (uint64_t)npu_gtensor_elem_int(npu_shape_in(s, 0), 0);
+	uint64_t step = (uint64_t)npu_gtensor_elem_int(npu_shape_in(s, 2), 0);
+	double first = npu_gtensor_elem(npu_shape_in(s, 0), 0), delta = npu_gtensor_elem(npu_shape_in(s, 2), 0);
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		if (t->type == NPU_GT_F32)
+			((float *)t->data)[i] = (float)(first + (double)i * delta);
+		else if (t->type == NPU_GT_I64)
+			((int64_t *)t->data)[i] = (int64_t)(start + i * step);
+		else
+			((int32_t *)t->data)[i] = (int32_t)(start + i * step);
+	}
+}
+
 static int range(struct npu_shape *s)
 {
 	struct npu_gtensor *t = s->n->outputs[0];
 	enum npu_gtype type = npu_shape_in(s, 0)->type;
 	double v[3], count;
 	struct npu_dim len;
-	size_t i;
+	unsigned int i;
 	int err;
 
 	for (i = 0; i < 3; i++)
-		if (!npu_gtensor_scalar(npu_shape_in(s, (unsigned int)i), &v[i]))
+		if (!npu_gtensor_scalar(npu_shape_in(s, i), &v[i]) || npu_shape_in(s, i)->type != type)
 			return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL,
-					     "input %zu '%s' must be a constant number; give the sizes exactly", i,
-					     npu_shape_in(s, (unsigned int)i)->name);
-	count = v[2] != 0 ? (v[1] - v[0]) / v[2] : -1;
-	count = count <= 0 ? 0 : count == (double)(int64_t)count ? count : (double)(int64_t)count + 1;
-	if (v[2] == 0 || count * (double)npu_gtype_size(type) > CONST_MAX)
+					     "input %u '%s' must be a constant number; give the sizes exactly", i,
+					     npu_shape_in(s, i)->name);
+	if (type != NPU_GT_F32 && type != NPU_GT_I64 && type != NPU_GT_I32)
+		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL, "element type %s is not supported",
+				     npu_gtype_name(type));
+	count = ceil((v[1] - v[0]) / v[2]);
+	if (!(count > 0))
+		count = 0;
+	if (v[2] == 0 || !(count * (double)npu_gtype_size(type) <= CONST_MAX) || isnan(v[0] + v[1] + v[2]))
 		return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "from %g to %g in steps of %g", v[0], v[1], v[2]);
 	len = npu_dim_const((int64_t)count);
 	err = npu_shape_out(s, 0, type, 1, &len);
 	if (err)
 		return err;
-	if (type != NPU_GT_F32 && type != NPU_GT_I64 && type != NPU_GT_I32)
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL, "element type %s is not supported",
-				     npu_gtype_name(type));
 	t->size = (size_t)count * npu_gtype_size(type);
 	t->data = npu_arena_alloc(&s->g->arena, t->size ? t->size : 1);
 	if (!t->data)
 		return -ENOMEM;
-	for (i = 0; i < (size_t)count; i++) {
-		if (type == NPU_GT_F32)
-			((float *)t->data)[i] = (float)(v[0] + (double)i * v[2]);
-		else if (type == NPU_GT_I64)
-			((int64_t *)t->data)[i] = (int64_t)v[0] + (int64_t)i * (int64_t)v[2];
-		else
-			((int32_t *)t->data)[i] = (int32_t)((int64_t)v[0] + (int64_t)i * (int64_t)v[2]);
-	}
+	range_fill(s, t, (size_t)count);
 	return 0;
 }
 
