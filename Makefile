@@ -12,7 +12,13 @@ SAN	?=
 ARCH	:= $(shell $(CC) -dumpmachine | cut -d- -f1)
 VERSION	:= 0.1.0
 
-OPT	?= -O2
+OPT	?= $(if $(SAN),-O1,-O2)
+# Kernels are many unrolled variants of one loop: whole debug information, and under a sanitizer the checks of
+# each variable's scope, would take the compiler longer than all the rest. Checks of memory stay.
+KERNEL_OPT ?= $(if $(SAN),-O1,-O3) -g1
+ifneq ($(findstring address,$(SAN)),)
+KERNEL_OPT += -fno-sanitize-address-use-after-scope $(if $(findstring clang,$(CC)),,--param asan-stack=0)
+endif
 CFLAGS	?= $(OPT) -g
 WARN	:= -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter
 # Results are the same bits everywhere: contraction would fuse where the written formula does not.
@@ -24,9 +30,9 @@ ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DNPU_VERSION='"$(VERSION)"' -pthread -fPI
 ALL_LDFLAGS = -pthread $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
 
 # Kernel files that are compiled for one instruction set only; run-time dispatch picks among them.
-ISA_FLAGS_avx2	 := -O3 -mavx2 -mfma -mf16c -mprefer-vector-width=256
-ISA_FLAGS_avx512 := -O3 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma -mf16c -mavx2 -mprefer-vector-width=512
-ISA_FLAGS_portable := -O3
+ISA_FLAGS_avx2	 := $(KERNEL_OPT) -mavx2 -mfma -mf16c -mprefer-vector-width=256
+ISA_FLAGS_avx512 := $(KERNEL_OPT) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma -mf16c -mavx2 -mprefer-vector-width=512
+ISA_FLAGS_portable := $(KERNEL_OPT)
 ifneq ($(ARCH),x86_64)
 skip-isa	:= %_avx2.c %_avx512.c
 endif
