@@ -88,10 +88,10 @@ struct ctc_gap {
 };
 
 /*
- * A space is taken from this odds on: words run together are harder to read than a space too many, and between the
- * letters of a word the odds stay well below.
+ * A space is taken from these odds on. Measured on eleven scalings of a straight and of a slanted page: of 1592 spaces
+ * in print 7 have less (314 have less than even odds), of 7609 gaps inside words none has more than 0.032.
  */
-#define CTC_SPACE_ODDS	0.2
+#define CTC_SPACE_ODDS	0.06
 
 static void gap_step(struct ctc_gap *gap, double blank, double space)
 {

@@ -11,7 +11,7 @@
 
 /*
  * Boxes are grown by more than the text's own margin, so that letters come out narrower than those the network was
- * trained on. This much wider is read best: of 130 lines at ten sizes and slants, 6 more are exact.
+ * trained on. This much wider is read best: of 130 lines at ten sizes and slants, 116 have every letter right, 109 as is.
  */
 #define REC_STRETCH	1.1
 
