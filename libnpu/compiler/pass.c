@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compiler/fold.h"
 #include "compiler/pass.h"
 
 static const struct npu_pass passes[] = {
@@ -100,11 +101,11 @@ struct npu_gnode *npu_gtensor_only_consumer(const struct npu_gtensor *t)
 	return t && t->num_consumers == 1 && !t->is_output ? t->consumer[0] : NULL;
 }
 
-bool npu_gtensor_f32_scalar(const struct npu_gtensor *t, float *value)
+bool npu_gtensor_float_scalar(const struct npu_gtensor *t, float *value)
 {
 	double v;
 
-	if (!t || t->type != NPU_GT_F32 || !npu_gtensor_scalar(t, &v))
+	if (!t || !npu_fold_is_float(t->type) || !npu_gtensor_scalar(t, &v))
 		return false;
 	*value = (float)v;
 	return true;
@@ -117,7 +118,7 @@ struct npu_gtensor *npu_gnode_scalar_operand(const struct npu_gnode *n, float *v
 	if (n->num_inputs != 2)
 		return NULL;
 	for (i = 0; i < 2; i++) {
-		if (npu_gtensor_is_const(n->inputs[i]) || !npu_gtensor_f32_scalar(n->inputs[1 - i], value) ||
+		if (npu_gtensor_is_const(n->inputs[i]) || !npu_gtensor_float_scalar(n->inputs[1 - i], value) ||
 		    n->inputs[1 - i]->rank > n->inputs[i]->rank)
 			continue;
 		*index = i;

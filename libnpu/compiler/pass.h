@@ -25,7 +25,8 @@ struct npu_pass {
 	X(pattern, true, "recover hard-swish, hard-sigmoid, SiLU, GELU written out") \
 	X(norm, true, "recover LayerNormalization, RMSNormalization and Softmax written out") \
 	X(reshape, true, "merge and cancel Reshape and Transpose") \
-	X(matmul, true, "transposes, bias and constant factors into MatMul") \
+	X(concat, true, "merge Concat of Concat and Slice of Slice") \
+	X(matmul, true, "transposes and constant factors of operands into MatMul") \
 	X(scale, true, "BatchNormalization, Mul and Add by constants into weights and bias") \
 	X(pad, true, "Pad into Conv and pooling") \
 	X(fuse, true, "activation, scale and residual into the epilogue of the node before") \
@@ -44,8 +45,8 @@ void npu_graph_sweep(struct npu_graph *g);
 /* The only consumer of @t when it has exactly one use and is no graph output; NULL otherwise. */
 struct npu_gnode *npu_gtensor_only_consumer(const struct npu_gtensor *t);
 
-/* Value of a constant f32 scalar (any shape with one element). */
-bool npu_gtensor_f32_scalar(const struct npu_gtensor *t, float *value);
+/* Value of a constant float scalar (any float type, any shape with one element), as f32. */
+bool npu_gtensor_float_scalar(const struct npu_gtensor *t, float *value);
 
 /* When @n is a binary node with one constant float scalar operand: the other operand (and its index), else NULL. */
 struct npu_gtensor *npu_gnode_scalar_operand(const struct npu_gnode *n, float *value, unsigned int *index);

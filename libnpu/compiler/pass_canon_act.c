@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Activations: every one becomes NPU_GOP_Activation with its kind and numbers in the epilogue. */
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -46,6 +47,9 @@ static int act_clip(struct npu_graph *g, struct npu_gnode *n)
 
 	if (wide || (lo && !npu_gtensor_scalar(lo, &low)) || (hi && !npu_gtensor_scalar(hi, &high)))
 		return clip_dynamic(g, n, lo, hi);
+	/* the largest float is how files before operator set 11 say that there is no bound */
+	low = low <= -(double)FLT_MAX ? -INFINITY : low;
+	high = high >= (double)FLT_MAX ? INFINITY : high;
 	if (low == 0 && high == INFINITY)
 		return act_set(n, NPU_GA_RELU, 0, 0);
 	return act_set(n, NPU_GA_CLIP, (float)low, (float)high);
@@ -55,7 +59,7 @@ static int act_prelu(struct npu_graph *g, struct npu_gnode *n)
 {
 	float slope;
 
-	if (npu_gtensor_f32_scalar(n->inputs[1], &slope))
+	if (npu_gtensor_float_scalar(n->inputs[1], &slope))
 		return act_set(n, NPU_GA_LEAKY, slope, 0);
 	n->op = NPU_GOP_Activation;
 	n->num_attrs = 0;

@@ -86,7 +86,8 @@ static int fuse_residual(struct npu_graph *g, struct npu_gnode *n, struct npu_gn
 	struct npu_gnode *other = r->producer;
 	unsigned int at = n->num_inputs < 3 ? 3 : n->num_inputs;
 
-	if (!takes_residual(n) || r == y || r->type != y->type || !npu_gtensor_same_shape(r, y))
+	/* a constant picture is better off in an Add of its own, which may be laid out like any other */
+	if (!takes_residual(n) || r == y || npu_gtensor_is_const(r) || r->type != y->type || !npu_gtensor_same_shape(r, y))
 		return 0;
 	if (other && other->mark > n->mark && takes_residual(other) && npu_gtensor_only_consumer(r) == c)
 		return 0;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Transposes of the last two dimensions become flags of MatMul; its operands are read with strides anyway. */
+/*
+ * Transposes of the last two dimensions become flags of MatMul, whose operands are read with strides anyway; a factor
+ * on one of two computed operands is applied to the result (the scaling of attention scores). Factors on constants
+ * are the business of passes scale and prescale.
+ */
 #include <errno.h>
 
 #include "compiler/fold.h"
@@ -29,7 +33,32 @@ static int take_transpose(struct npu_graph *g, struct npu_gnode *n, unsigned int
 	err = npu_gnode_set_int(g, n, flag, !npu_gnode_int(n, flag, 0));
 	if (!err)
 		err = npu_gnode_take_sources(g, n, t);
-	return err ? err : npu_gnode_set_input(g, n, side, t->inputs[0]);
+	if (!err)
+		err = npu_gnode_set_input(g, n, side, t->inputs[0]);
+	/* at once, so that what it read has one reader less */
+	if (!err && !t->outputs[0]->num_consumers && !t->outputs[0]->is_output)
+		npu_graph_remove(g, t);
+	return err;
+}
+
+static int take_factor(struct npu_graph *g, struct npu_gnode *n, unsigned int side)
+{
+	struct npu_gnode *mul = n->inputs[side]->producer;
+	struct npu_gtensor *x;
+	unsigned int index;
+	float v;
+	int err;
+
+	if (!mul || mul->op != NPU_GOP_Mul || !npu_gnode_plain(mul) || npu_gtensor_only_consumer(n->inputs[side]) != n ||
+	    npu_gtensor_is_const(n->inputs[!side]) || npu_gnode_in(n, 2) || n->ep.act.kind || n->ep.res_op)
+		return 0;
+	x = npu_gnode_scalar_operand(mul, &v, &index);
+	if (!x || x->rank != n->inputs[side]->rank)
+		return 0;
+	n->ep.has_affine = true;
+	n->ep.post_mul *= v;
+	err = npu_gnode_take_sources(g, n, mul);
+	return err ? err : npu_gnode_set_input(g, n, side, x);
 }
 
 int npu_pass_matmul(struct npu_graph *g, struct npu_diag *diag)
@@ -44,6 +73,10 @@ int npu_pass_matmul(struct npu_graph *g, struct npu_diag *diag)
 			continue;
 		for (side = 0; side < 2; side++) {
 			err = take_transpose(g, n, side);
+			if (!err)
+				err = take_factor(g, n, side);
+			if (!err)	/* a transpose may have been behind the factor */
+				err = take_transpose(g, n, side);
 			if (err)
 				return err;
 		}

@@ -233,7 +233,7 @@ int npu_pass_norm(struct npu_graph *g, struct npu_diag *diag)
 		struct npu_gnode *n = g->nodes[i];
 
 		if (n->dead || (n->op != NPU_GOP_Div && n->op != NPU_GOP_Mul) || !npu_gnode_plain(n) ||
-		    n->outputs[0]->type != NPU_GT_F32)
+		    !npu_fold_is_float(n->outputs[0]->type))
 			continue;
 		for (side = 0; side < 2 && !n->dead && !err; side++)
 			err = match_norm(g, n, side);

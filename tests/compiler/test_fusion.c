@@ -9,7 +9,7 @@
 #include "import_util.h"
 #include "tap.h"
 
-#define OPTIONAL	"pattern,norm,reshape,matmul,scale,pad,fuse,prescale"
+#define OPTIONAL	"pattern,norm,reshape,concat,matmul,scale,pad,fuse,prescale"
 
 static struct npu_graph *build(const char *const *lines, int opset, const char *skip)
 {
@@ -62,6 +62,12 @@ static struct npu_graph *build(const char *const *lines, int opset, const char *
 	ob_ints(&b, "sh2", 3, OB_DIMS(2, -1, 10));
 	ob_ints(&b, "sh3", 4, OB_DIMS(2, 4, 6, 5));
 	ob_ints(&b, "pads", 8, OB_DIMS(0, 0, 1, 0, 0, 0, 2, 1));
+	ob_ints(&b, "l1", 1, OB_DIMS(1));
+	ob_ints(&b, "l2", 1, OB_DIMS(2));
+	ob_ints(&b, "l3", 1, OB_DIMS(3));
+	ob_ints(&b, "l6", 1, OB_DIMS(6));
+	ob_ints(&b, "lm1", 1, OB_DIMS(-1));
+	ob_ints(&b, "lmin", 1, OB_DIMS(INT64_MIN));
 	ob_ints(&b, "cpads", 8, OB_DIMS(0, 1, 0, 0, 0, 0, 0, 0));
 	for (; *lines; lines++)
 		ob_node(&b, *lines);
@@ -369,6 +375,20 @@ static void test_moves(void)
 	npu_graph_free(g);
 	g = same("Split", 13, L("a, b = Split(x) axis=1", "y = Concat(b, a) axis=1"));
 	tap_ok(g && count_op(g, NPU_GOP_Slice) == 2 && count_op(g, NPU_GOP_Split) == 0, "is slices");
+	npu_graph_free(g);
+	g = same("Concat of Concat", 13,
+		 L("a = Concat(x, full) axis=1", "r = Relu(x)", "b = Concat(a, r, x) axis=1", "y = Concat(b, b) axis=2"));
+	tap_ok(g && count_op(g, NPU_GOP_Concat) == 2, "is one along one axis, and two along two");
+	npu_graph_free(g);
+	g = same("Slice of Slice", 11,
+		 L("a = Slice(x, l1, l6, l2, l2)", "b = Slice(a, l1, l6, l2)", "c = Slice(b, lm1, lmin, l3, lm1)",
+		   "y = Slice(c, l1, l6, l3, l2)"));
+	tap_ok(g && g->num_nodes == 1, "is one Slice");
+	npu_graph_free(g);
+	g = same("a factor on q before the product", 13,
+		 L("q = Mul(m, seven)", "t = Transpose(m) perm=[0,2,1]", "k = Mul(t, half)", "y = MatMul(q, k)"));
+	tap_ok(g && g->num_nodes == 1 && npu_gnode_int(g->nodes[0], "transB", 0) == 1 &&
+	       fabsf(g->nodes[0]->ep.post_mul - 0.35f) < 1e-6f, "is applied to the result");
 	npu_graph_free(g);
 	g = same("mean over the picture", 13, L("a = ReduceMean(x) axes=[-1,-2] keepdims=0", "y = Relu(a)"));
 	tap_ok(g && count_op(g, NPU_GOP_GlobalAveragePool) == 1, "is a global pool");
