@@ -18,6 +18,7 @@ struct variant {
 	struct npu_plan plan;
 	struct npu_emitted emitted;
 	struct npu_arena arena;
+	const char **output_name;
 	bool lowered, planned;
 };
 
@@ -124,6 +125,16 @@ static int check_inputs(struct compile *c, const struct npu_graph *g)
 	return err;
 }
 
+static int note_outputs(struct variant *v)
+{
+	const struct npu_graph *g = v->graph;
+
+	v->output_name = npu_arena_array(&v->arena, g->num_outputs + 1, sizeof(*v->output_name));
+	for (unsigned int i = 0; v->output_name && i < g->num_outputs; i++)
+		v->output_name[i] = g->outputs[i]->name;
+	return v->output_name ? 0 : -ENOMEM;
+}
+
 static int read_graph(struct compile *c, struct variant *v, unsigned int index)
 {
 	struct npu_compile_result *r = c->result;
@@ -133,7 +144,9 @@ static int read_graph(struct compile *c, struct variant *v, unsigned int index)
 	v->graph = npu_onnx_import(c->model, c->model_size, c->path, &r->diag);
 	if (!v->graph)
 		return -EINVAL;
-	err = index ? 0 : npu_report_note_model(&r->report, v->graph);
+	err = note_outputs(v);
+	if (!err && !index)
+		err = npu_report_note_model(&r->report, v->graph);
 	if (!err)
 		err = npu_shape_text_bind(v->graph, c->shapes, c->opt.num_shapes, index, &r->diag);
 	if (!err)
@@ -222,7 +235,7 @@ static int lower_variant(struct compile *c, struct variant *v)
 	int err;
 
 	*l = (struct npu_lower){ .g = v->graph, .arena = &v->arena, .diag = &c->result->diag, .weights = &c->weights,
-				 .precision = c->opt.precision };
+				 .precision = c->opt.precision, .output_name = v->output_name };
 	v->lowered = true;
 	err = npu_lower_graph(l);
 	if (wants_dump(c, "layout") && l->value)

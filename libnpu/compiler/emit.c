@@ -307,6 +307,7 @@ static int describe_io(struct scalars *sc, struct npu_jobfile_region *regions, s
 		bool in = i < l->g->num_inputs;
 		const struct npu_lbuf *b;
 		const struct npu_gtensor *t = io_tensor(l, i, &b);
+		const char *name = in ? t->name : l->output_name[i - l->g->num_inputs];
 		const struct npu_gnode *node = in ? (t->num_consumers ? t->consumer[0] : NULL) : t->producer;
 		struct npu_jobfile_region *r = &regions[NPU_REGION_ID_IO + i];
 		bool padded;
@@ -314,14 +315,14 @@ static int describe_io(struct scalars *sc, struct npu_jobfile_region *regions, s
 		struct npu_poly size;
 
 		*r = (struct npu_jobfile_region){
-			.name = t->name, .role = in ? NPU_REGION_INPUT : NPU_REGION_OUTPUT,
+			.name = name, .role = in ? NPU_REGION_INPUT : NPU_REGION_OUTPUT,
 			.access = in ? NPU_ACCESS_READ : NPU_ACCESS_READ | NPU_ACCESS_WRITE, .align = NPU_PLAN_ALIGN,
 		};
 		padded = output_view(l, t, &v) && !in;
 		dense_size(t, padded, b->size, &size);
 		err = poly_expr(sc, &size, &r->size);
 		tensors[i] = (struct npu_jobfile_tensor){
-			.name = t->name, .node = node ? node->name : "",
+			.name = name, .node = node ? node->name : "",
 			.role = in ? NPU_TENSOR_INPUT : NPU_TENSOR_OUTPUT, .dtype = v.dtype, .rank = (npu_u32)t->rank,
 			.region = NPU_REGION_ID_IO + i, .flags = padded ? 0 : NPU_JOBFILE_DENSE,
 		};

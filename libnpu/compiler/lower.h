@@ -87,6 +87,7 @@ struct npu_lower {
 	struct npu_diag *diag;
 	struct npu_weights *weights;	/* shared by the programs of a job */
 	enum npu_precision precision;
+	const char *const *output_name;	/* the model's; passes may put another tensor in an output's place */
 
 	struct npu_lvalue *value;	/* by tensor id */
 	struct npu_lbuf **bufs;

@@ -18,31 +18,48 @@
 #include "run_job.h"
 #include "tap.h"
 #include "tools/common/file.h"
+#include "tools/common/image.h"
 
 #define MAX_OUT	16
 
 extern char **environ;
 
+/* A picture, or a part of it, resized to the input. */
+struct picture {
+	const char *file;			/* NULL: random values */
+	int x, y, width, height;		/* width 0: all of it */
+	struct npu_image_norm norm;
+};
+
 struct model_case {
 	const char *file, *input;
 	const char *shape;			/* for the compiler, NULL: in the model */
 	int64_t dims[3][4];			/* shapes to run, rank 4; zeros end the list */
-	float low, high;			/* of the input */
+	struct picture picture;
+	bool nhwc;
 	bool large;				/* f32 only in the long run */
 };
 
+#define TO_ONE	{ { 0.5f, 0.5f, 0.5f }, { 0.5f, 0.5f, 0.5f }, 0 }
+#define IMAGENET { { 0.485f, 0.456f, 0.406f }, { 0.229f, 0.224f, 0.225f }, 1 }
+#define LINE	{ "imageTextN.png", 25, 15, 330, 19, TO_ONE }
+#define PAGE	{ "imageTextN.png", 0, 0, 0, 0, IMAGENET }
+#define FACE	{ "astronaut.png", 120, 20, 220, 220, TO_ONE }
+#define PERSON	{ "astronaut.png", 0, 0, 0, 0, TO_ONE }
+
 static const struct model_case cases[] = {
-	{ "mnist-8", "Input3", NULL, { { 1, 1, 28, 28 } }, 0, 255, false },
-	{ "cls", "x", "x=1x3x48x192", { { 1, 3, 48, 192 } }, -1, 1, false },
-	{ "blazeface_front", "input:0", NULL, { { 1, 128, 128, 3 } }, -1, 1, false },
-	{ "blazeface_back", "input:0", NULL, { { 1, 256, 256, 3 } }, -1, 1, false },
-	{ "fr_landmark", "input", NULL, { { 1, 1, 64, 64 } }, -1, 1, false },
-	{ "fr_detect", "input", NULL, { { 1, 3, 240, 320 } }, -1, 1, false },
-	{ "fr_feature", "input", NULL, { { 1, 3, 112, 112 } }, -1, 1, false },
-	{ "rec", "x", "x=1x3x48x320", { { 1, 3, 48, 320 } }, -1, 1, false },
-	{ "rec", "x", "x=1x3x48x{W=64..960:8}", { { 1, 3, 48, 320 }, { 1, 3, 48, 64 }, { 1, 3, 48, 584 } }, -1, 1, true },
+	{ "mnist-8", "Input3", NULL, { { 1, 1, 28, 28 } }, { NULL }, false, false },
+	{ "cls", "x", "x=1x3x48x192", { { 1, 3, 48, 192 } }, LINE, false, false },
+	{ "blazeface_front", "input:0", NULL, { { 1, 128, 128, 3 } }, PERSON, true, false },
+	{ "blazeface_back", "input:0", NULL, { { 1, 256, 256, 3 } }, PERSON, true, false },
+	{ "fr_landmark", "input", NULL, { { 1, 1, 64, 64 } }, { NULL }, false, false },
+	{ "fr_detect", "input", NULL, { { 1, 3, 240, 320 } }, PERSON, false, false },
+	{ "fr_feature", "input", NULL, { { 1, 3, 112, 112 } }, FACE, false, false },
+	{ "rec", "x", "x=1x3x48x320", { { 1, 3, 48, 320 } }, LINE, false, false },
+	{ "rec", "x", "x=1x3x48x{W=64..960:8}", { { 1, 3, 48, 832 }, { 1, 3, 48, 64 }, { 1, 3, 48, 584 } }, LINE, false,
+	  true },
 	{ "det", "x", "x=1x3x{H=32..640:32}x{W=32..640:32}",
-	  { { 1, 3, 288, 576 }, { 1, 3, 96, 32 }, { 1, 3, 640, 640 } }, -1, 1, true },
+	  { { 1, 3, 288, 576 }, { 1, 3, 96, 192 }, { 1, 3, 640, 640 } }, PAGE, false, true },
 };
 
 static char tmp[] = "/tmp/npu-models-XXXXXX";
@@ -95,17 +112,58 @@ static void compare_outputs(const struct model_case *c, const char *what, const 
 	}
 }
 
+static int load_picture(const struct picture *p, int width, int height, struct npu_image *out, struct npu_reason *why)
+{
+	struct npu_image whole = { 0 }, part = { 0 };
+	char path[PATH_MAX];
+	int err;
+
+	snprintf(path, sizeof(path), "%s/%s", models_dir(), p->file);
+	err = npu_image_load(path, &whole, why);
+	if (!err)
+		err = npu_image_cut(&whole, p->x, p->y, p->width ? p->width : whole.width,
+				    p->height ? p->height : whole.height, &part, why);
+	if (!err)
+		err = npu_image_resize(&part, width, height, out, why);
+	npu_image_free(&whole);
+	npu_image_free(&part);
+	return err;
+}
+
+static int fill_input(const struct model_case *c, const int64_t *dims, float *data, struct npu_reason *why)
+{
+	int rows = (int)dims[c->nhwc ? 1 : 2], cols = (int)dims[c->nhwc ? 2 : 3];
+	size_t plane = (size_t)rows * (size_t)cols;
+	struct npu_image img = { 0 };
+	float *planes = calloc(3 * plane, sizeof(*planes));
+	int err = planes ? load_picture(&c->picture, cols, rows, &img, why) : -ENOMEM;
+
+	if (!err)
+		err = npu_image_to_nchw(&img, &c->picture.norm, rows, cols, 0, planes);
+	for (size_t i = 0; i < 3 * plane && !err; i++)
+		data[i] = c->nhwc ? planes[i % 3 * plane + i / 3] : planes[i];
+	npu_image_free(&img);
+	free(planes);
+	return err;
+}
+
 static int make_input(const struct model_case *c, const int64_t *dims, struct named_array *in)
 {
-	struct npu_reason why;
+	struct npu_reason why = { "" };
 	char path[300];
+	int err;
 
 	snprintf(in->name, sizeof(in->name), "%s", c->input);
 	if (array_alloc(&in->arr, NPU_NPY_F32, 4, dims))
 		return -ENOMEM;
-	array_random(&in->arr, 7, c->low, c->high);
+	array_random(&in->arr, 7, -1, 1);
 	snprintf(path, sizeof(path), "%s/in.npy", tmp);
-	return npu_npy_write(path, &in->arr, &why);
+	err = c->picture.file ? fill_input(c, dims, in->arr.data, &why) : 0;
+	if (!err)
+		err = npu_npy_write(path, &in->arr, &why);
+	if (err)
+		tap_diag("%s", why.text);
+	return err;
 }
 
 static int compile_model(const struct model_case *c, const uint8_t *model, size_t size, enum npu_precision precision,
