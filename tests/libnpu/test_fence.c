@@ -194,6 +194,7 @@ static void test_fairness(struct env *e)
 		npu_fence_put(fq);
 	}
 	tap_ok(before == 20, "%d of 20 short jobs end while a long one of another queue runs", before);
+	npu_fence_wait(fs, npu_deadline_after(30000000), NULL);
 	npu_fence_cancel(fs);
 	npu_fence_wait(fs, NPU_FOREVER, NULL);
 	tap_ok(!npu_fence_times(fs, &times), "times");
@@ -280,12 +281,13 @@ int main(void)
 		return tap_done();
 	e.tiny = fixture_load(e.dev, &tiny, "tiny.npu");
 	e.slow = fixture_load(e.dev, &slow, "slow.npu");
+	e.gather = fixture_load(e.dev, &gather, "gather.npu");
 
 	npu_queue_create(e.dev, NULL, &e.q[0], &err);
 	npu_queue_create(e.dev, NULL, &e.q[1], &err);
 	test_cancel(&e);
 	test_cancel_queue(&e);
-	if (0) test_fault(&e);
+	test_fault(&e);
 	test_wait_fences(&e);
 	test_fairness(&e);
 	test_priority(&e);
@@ -294,6 +296,7 @@ int main(void)
 	npu_queue_destroy(e.q[1]);
 	npu_job_unload(e.tiny);
 	npu_job_unload(e.slow);
+	npu_job_unload(e.gather);
 
 	npu_device_close(e.dev);
 	fixture_free(&tiny);

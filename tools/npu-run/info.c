@@ -86,11 +86,10 @@ int disasm_print(struct session *s)
 	uint32_t offset, at;
 	char line[4096];
 	unsigned int p;
-	int ret = 0;
 
 	for (p = 0; !npu_job_program(s->job, p, &prog); p++) {
 		printf("program %u %s\n", p, prog.name);
-		for (offset = at = 0; !(ret = npu_job_disassemble(s->job, p, &offset, line, sizeof(line))); at = offset)
+		for (offset = at = sizeof(struct npu_stream_header); !npu_job_disassemble(s->job, p, &offset, line, sizeof(line)); at = offset)
 			printf("%8u  %s\n", at, line);
 	}
 	return 0;

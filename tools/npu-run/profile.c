@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "npu_isa_desc.h"
 #include "run.h"
 
 #define PROFILE_RUNS	5
@@ -24,7 +25,7 @@ static struct layer *layer_of(struct layer *layers, size_t *count, uint32_t tag)
 	for (i = *count; i-- > 0; )
 		if (layers[i].tag == tag)
 			return &layers[i];
-	layers[*count] = (struct layer){ .tag = tag, .order = *count, .node = "", .op = "" };
+	layers[*count] = (struct layer){ .tag = tag, .order = *count, .node = "?", .op = "" };
 	return &layers[(*count)++];
 }
 
@@ -61,6 +62,8 @@ static size_t collect(struct session *s, const struct npu_insn_profile *rec, siz
 		l->ns += rec[i].ns;
 		l->macs += rec[i].macs;
 		l->bytes += rec[i].bytes;
+		/* For streams without a debug map. */
+		l->op = npu_op_desc(rec[i].opcode) ? npu_op_desc(rec[i].opcode)->mnemonic : "";
 	}
 	for (i = 0; i < count; i++) {
 		if (npu_job_debug(s->job, program, layers[i].tag, &debug))
@@ -118,16 +121,17 @@ static int print_json(const struct session *s, const struct layer *layers, size_
 	return 0;
 }
 
-/* Of several runs the one that took least: what disturbs a measurement only adds. */
-static int best_profile(struct session *s, struct npu_fence **best)
+/*
+ * Of several runs the least time of each instruction: what disturbs a measurement only adds. *@out is from malloc().
+ */
+static int measure(struct session *s, struct npu_insn_profile **out, size_t *count)
 {
 	const struct npu_insn_profile *rec;
-	uint64_t sum, least = UINT64_MAX;
 	struct npu_fence *fence;
 	size_t n, i;
 	int k;
 
-	*best = NULL;
+	*out = NULL;
 	for (k = 0; k < PROFILE_RUNS; k++) {
 		if (session_submit(s, NPU_SUBMIT_PROFILE, &fence))
 			return 1;
@@ -135,38 +139,38 @@ static int best_profile(struct session *s, struct npu_fence **best)
 			npu_fence_put(fence);
 			return fail("this device records no profile");
 		}
-		for (i = 0, sum = 0; i < n; i++)
-			sum += rec[i].ns;
-		if (sum < least) {
-			least = sum;
-			npu_fence_put(*best);
-			*best = fence;
-		} else {
-			npu_fence_put(fence);
+		if (!k) {
+			*count = n;
+			*out = malloc((n + 1) * sizeof(**out));
+			if (*out)
+				memcpy(*out, rec, n * sizeof(**out));
 		}
+		for (i = 0; *out && i < n && i < *count; i++)
+			if (rec[i].ns < (*out)[i].ns)
+				(*out)[i].ns = rec[i].ns;
+		npu_fence_put(fence);
+		if (!*out)
+			return fail("no memory for the profile");
 	}
 	return 0;
 }
 
 int profile_run(struct session *s)
 {
-	const struct npu_insn_profile *rec;
+	struct npu_insn_profile *rec;
 	enum sort sort = s->opt->sort;
-	struct npu_fence *fence;
 	struct layer *layers;
 	double total = 0;
 	size_t n, i, count;
-	int ret = 0;
+	int ret;
 
-	if (best_profile(s, &fence)) {
-		npu_fence_put(fence);
-		return 1;
-	}
-	npu_fence_profile(fence, &rec, &n);
+	ret = measure(s, &rec, &n);
+	if (ret)
+		goto out_rec;
 	layers = calloc(n + 1, sizeof(*layers));
 	if (!layers) {
-		npu_fence_put(fence);
-		return fail("no memory for the profile");
+		ret = fail("no memory for the profile");
+		goto out_rec;
 	}
 	count = collect(s, rec, n, layers);
 	for (i = 0; i < count; i++)
@@ -179,7 +183,8 @@ int profile_run(struct session *s)
 	else
 		print_table(layers, count, total);
 	free(layers);
-	npu_fence_put(fence);
+out_rec:
+	free(rec);
 	return ret;
 }
 

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Job files that are damaged, hostile, or of other versions: a clean error that names what is wrong, or a right run. Files
+ * whose check sums are made good again reach the checks behind them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+#include "core/digest.h"
+#include "core/jobfile_format.h"
+#include "fixture.h"
+#include "tap.h"
+
+static struct npu_error err;
+
+struct env {
+	struct npu_device *dev;
+	struct npu_queue *queue;
+	unsigned char *good;
+	size_t size;
+};
+
+static struct npu_jf_section *section(unsigned char *file, npu_u32 type)
+{
+	struct npu_jf_header *h = (struct npu_jf_header *)file;
+	npu_u32 i;
+
+	for (i = 0; i < h->num_sections; i++) {
+		struct npu_jf_section *s = (struct npu_jf_section *)(file + h->section_offset) + i;
+
+		if (s->type == type)
+			return s;
+	}
+	abort();
+}
+
+/* Make all check sums right that lie within the file. */
+static void repair(unsigned char *file, size_t size)
+{
+	struct npu_jf_header *h = (struct npu_jf_header *)file;
+	struct npu_jf_section *s;
+	npu_u32 i;
+
+	if (h->section_offset % 8 || h->section_offset > size || h->num_sections > 64 ||
+	    h->num_sections * sizeof(*s) > size - h->section_offset)
+		return;
+	s = (struct npu_jf_section *)(file + h->section_offset);
+	for (i = 0; i < h->num_sections; i++)
+		if (s[i].offset <= size && s[i].size <= size - s[i].offset)
+			s[i].crc = crc32_z(0, file + s[i].offset, s[i].size);
+	if (h->section_size == sizeof(*s))
+		h->section_crc = crc32_z(0, (unsigned char *)s, h->num_sections * sizeof(*s));
+	h->header_crc = 0;
+	if (h->header_size <= size)
+		h->header_crc = crc32_z(0, file, h->header_size);
+}
+
+/* Run whatever was loaded, bounded in time. Returns 0 when it ended well. */
+static int run_it(struct env *e, struct npu_job *job)
+{
+	struct npu_fence *fence;
+	struct npu_run *run;
+	int64_t dims[2] = { 3, 4 };
+	int ret;
+
+	if (npu_run_create(job, &run, &err))
+		return -1;
+	npu_run_set_shape(run, "x", 2, dims, &err);
+	ret = npu_queue_submit(e->queue, run, NULL, &fence, &err);
+	if (!ret) {
+		ret = npu_fence_wait(fence, npu_deadline_after(20000000000u), &err);
+		npu_fence_put(fence);
+	}
+	npu_run_destroy(run);
+	return ret;
+}
+
+static unsigned int faults;	/* of files that were verified: there must be none */
+
+static int try_file(struct env *e, const void *data, size_t size)
+{
+	struct npu_job *job;
+	int ret;
+
+	memset(&err, 0, sizeof(err));
+	ret = npu_job_load_memory(e->dev, data, size, "f.npu", 0, &job, &err);
+	if (!ret) {
+		if (run_it(e, job) == -EIO && !faults++)
+			tap_diag("fault of a verified stream: %s", err.text);
+		npu_job_unload(job);
+	}
+	return ret;
+}
+
+static void test_truncated(struct env *e)
+{
+	size_t n, clean = 0, errors[2] = { 0 };
+
+	for (n = 0; n < e->size; n++) {
+		int ret = try_file(e, e->good, n);
+
+		errors[ret == -EBADMSG]++;
+		clean += ret == -EBADMSG && *err.text;
+	}
+	tap_ok(clean == e->size, "%zu of %zu truncations are refused as damaged, with a reason", clean, e->size);
+}
+
+static npu_u32 seed = 1;
+
+static npu_u32 rnd(npu_u32 n)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 17;
+	seed ^= seed << 5;
+	return seed % n;
+}
+
+static const npu_u64 nasty[] = { 0, 1, 3, 7, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff,
+				 0x7fffffffffffffff, 0x8000000000000000, 0xffffffffffffffff, 0x400000000000 };
+
+static void mutate(unsigned char *file, size_t size)
+{
+	size_t k, n = 1 + rnd(3);
+
+	for (k = 0; k < n; k++) {
+		/* The weights at the end may be anything. */
+		size_t at = rnd(8) ? rnd(4096 < size ? 4096 : size) : rnd(size);
+		npu_u64 v = nasty[rnd(sizeof(nasty) / sizeof(nasty[0]))];
+		size_t len = 1u << rnd(4);
+
+		switch (rnd(3)) {
+		case 0:
+			file[at] ^= 1u << rnd(8);
+			break;
+		case 1:
+			at &= ~(len - 1);
+			memcpy(file + at, &v, at + len <= size ? len : 1);
+			break;
+		default:
+			file[at] = rnd(256);
+			break;
+		}
+	}
+}
+
+/* The weights shrink to one page, so that most of a file is structure. */
+static void test_mutated(struct env *e)
+{
+	unsigned int i, n = tap_long() ? 200000 : 10000, refused = 0, silent = 0, ran = 0;
+	unsigned char *copy = malloc(e->size);
+
+	for (i = 0; i < n; i++) {
+		int ret;
+
+		memcpy(copy, e->good, e->size);
+		mutate(copy, e->size);
+		if (i % 8)
+			repair(copy, e->size);
+		ret = try_file(e, copy, e->size);
+		refused += ret != 0;
+		ran += !ret;
+		silent += ret && !*err.text;
+	}
+	tap_ok(!silent && refused + ran == n, "%u mutations: %u refused, each with a reason, %u run", n, refused, ran);
+	tap_ok(!faults, "%u faults of streams that the verifier had passed", faults);
+	tap_ok(refused > n / 4 && ran > n / 100, "both are frequent");
+	free(copy);
+}
+
+/* One bit of the file changes, sums untouched: always seen. */
+static void test_bits(struct env *e)
+{
+	unsigned int i, n = 3000, seen = 0;
+	unsigned char *copy = malloc(e->size);
+
+	memcpy(copy, e->good, e->size);
+	for (i = 0; i < n; i++) {
+		struct npu_jf_section *w = section(copy, NPU_JF_WEIGHTS);
+		/* The zeros between sections are no one's. */
+		size_t at = i % 2 ? rnd(sizeof(struct npu_jf_header)) : w->offset + rnd(w->size);
+
+		copy[at] ^= 1u << i % 8;
+		seen += try_file(e, copy, e->size) != 0;
+		copy[at] ^= 1u << i % 8;
+	}
+	tap_ok(seen == n, "%u of %u changed bits are seen", seen, n);
+	free(copy);
+}
+
+typedef void (*change)(unsigned char *file, size_t size);
+
+#define HEADER(f)	((struct npu_jf_header *)(f))
+#define RECORD(f, t, i, type) ((type *)((f) + section(f, t)->offset) + (i))
+
+static void c_magic(unsigned char *f, size_t n) { f[1] = 'X'; }
+static void c_major(unsigned char *f, size_t n) { HEADER(f)->major = 2; HEADER(f)->runtime_minor = 9; }
+static void c_runtime(unsigned char *f, size_t n) { HEADER(f)->runtime_major = 3; HEADER(f)->runtime_minor = 7; }
+static void c_isa(unsigned char *f, size_t n) { HEADER(f)->isa_minor = 40; }
+static void c_feature(unsigned char *f, size_t n) { HEADER(f)->features = 0x10; }
+static void c_sram(unsigned char *f, size_t n) { HEADER(f)->sram_size = 16; }
+static void c_opcodes(unsigned char *f, size_t n) { memset(HEADER(f)->opcodes, 0, 32); }
+static void c_required(unsigned char *f, size_t n) { section(f, NPU_JF_REPORT)->flags = 1; section(f, NPU_JF_REPORT)->type = 77; }
+static void c_twice(unsigned char *f, size_t n) { section(f, NPU_JF_REPORT)->type = NPU_JF_RECORD; }
+static void c_missing(unsigned char *f, size_t n) { struct npu_jf_section *s = section(f, NPU_JF_STREAMS); s->type = 78; s->flags = 0; }
+static void c_overlap(unsigned char *f, size_t n) { section(f, NPU_JF_REGIONS)->offset -= 64; }
+static void c_beyond(unsigned char *f, size_t n) { section(f, NPU_JF_WEIGHTS)->size += 4096; }
+static void c_align(unsigned char *f, size_t n) { section(f, NPU_JF_TENSORS)->align = 3; }
+static void c_records(unsigned char *f, size_t n) { section(f, NPU_JF_TENSORS)->count++; }
+static void c_string(unsigned char *f, size_t n) { RECORD(f, NPU_JF_TENSORS, 0, struct npu_jf_tensor)->name = 99999; }
+static void c_dtype(unsigned char *f, size_t n) { RECORD(f, NPU_JF_TENSORS, 0, struct npu_jf_tensor)->dtype = NPU_U4; }
+static void c_rank(unsigned char *f, size_t n) { RECORD(f, NPU_JF_TENSORS, 1, struct npu_jf_tensor)->rank = 9; }
+static void c_region(unsigned char *f, size_t n) { RECORD(f, NPU_JF_TENSORS, 1, struct npu_jf_tensor)->region = 5; }
+static void c_dim(unsigned char *f, size_t n) { RECORD(f, NPU_JF_TENSORS, 1, struct npu_jf_tensor)->dim[1].base = 5; }
+static void c_dim0(unsigned char *f, size_t n) { RECORD(f, NPU_JF_TENSORS, 1, struct npu_jf_tensor)->dim[1].base = 0; }
+static void c_factor(unsigned char *f, size_t n) { RECORD(f, NPU_JF_TENSORS, 0, struct npu_jf_tensor)->dim[0].factor[0] = -1; }
+static void c_symbol(unsigned char *f, size_t n) { RECORD(f, NPU_JF_TENSORS, 0, struct npu_jf_tensor)->dim[0].sym[0] = 3; }
+static void c_bounds(unsigned char *f, size_t n) { RECORD(f, NPU_JF_SYMBOLS, 0, struct npu_jf_symbol)->max = 17; }
+static void c_min(unsigned char *f, size_t n) { RECORD(f, NPU_JF_SYMBOLS, 0, struct npu_jf_symbol)->min = 0; }
+static void c_role(unsigned char *f, size_t n) { RECORD(f, NPU_JF_REGIONS, 3, struct npu_jf_region)->role = 9; }
+static void c_access(unsigned char *f, size_t n) { RECORD(f, NPU_JF_REGIONS, 0, struct npu_jf_region)->access = 3; }
+static void c_weights(unsigned char *f, size_t n) { RECORD(f, NPU_JF_REGIONS, 0, struct npu_jf_region)->offset = 16; }
+static void c_small(unsigned char *f, size_t n) { RECORD(f, NPU_JF_REGIONS, 2, struct npu_jf_region)->size.base = 100; }
+static void c_output(unsigned char *f, size_t n) { RECORD(f, NPU_JF_REGIONS, 4, struct npu_jf_region)->access = 1; }
+static void c_step(unsigned char *f, size_t n) { RECORD(f, NPU_JF_SCHEDULE, 0, struct npu_jf_step)->kind = 2; }
+static void c_stream(unsigned char *f, size_t n) { RECORD(f, NPU_JF_SCHEDULE, 0, struct npu_jf_step)->size += 64; }
+static void c_range(unsigned char *f, size_t n) { RECORD(f, NPU_JF_PROGRAMS, 0, struct npu_jf_program)->num_regions = 6; }
+static void c_tags(unsigned char *f, size_t n) { RECORD(f, NPU_JF_DEBUGMAP, 1, struct npu_jf_debug)->tag = 10; }
+static void c_key(unsigned char *f, size_t n) { RECORD(f, NPU_JF_RECORD, 0, struct npu_jf_record)->key = 0; }
+static void c_insn(unsigned char *f, size_t n) { f[section(f, NPU_JF_STREAMS)->offset + sizeof(struct npu_stream_header)] = 0xee; }
+
+static const struct { const char *what; change fn; int ret; const char *text; } changes[] = {
+	{ "another magic", c_magic, -EBADMSG, "magic" },
+	{ "format 2.0", c_major, -ENOTSUP, "needs libnpu >= 0.9" },
+	{ "a newer runtime", c_runtime, -ENOTSUP, "needs libnpu >= 3.7" },
+	{ "a newer instruction set", c_isa, -ENOTSUP, "instruction set 1.40" },
+	{ "an unknown feature", c_feature, -ENOTSUP, "0x10" },
+	{ "sram_size too small", c_sram, -EINVAL, "sram_size" },
+	{ "opcodes not in the bitmap", c_opcodes, -EINVAL, "bitmap" },
+	{ "an unknown required section", c_required, -ENOTSUP, "type 77" },
+	{ "a section twice", c_twice, -EINVAL, "RECORD" },
+	{ "a section missing", c_missing, -EINVAL, "STREAMS" },
+	{ "sections overlap", c_overlap, -EINVAL, "REGIONS" },
+	{ "a section leaves the file", c_beyond, -EINVAL, "WEIGHTS" },
+	{ "an odd alignment", c_align, -EINVAL, "alignment 3" },
+	{ "a wrong count of records", c_records, -EINVAL, "TENSORS" },
+	{ "a string out of range", c_string, -EINVAL, "99999" },
+	{ "a type that users can not have", c_dtype, -EINVAL, "'x'" },
+	{ "rank 9", c_rank, -EINVAL, "rank 9" },
+	{ "a region out of range", c_region, -EINVAL, "region 5" },
+	{ "a tensor larger than its region", c_dim, -EINVAL, "'y'" },
+	{ "a dim of 0", c_dim0, -EINVAL, "'y'" },
+	{ "a negative factor", c_factor, -EINVAL, "factor" },
+	{ "a symbol out of range", c_symbol, -EINVAL, "symbol 3" },
+	{ "a bound beyond the stream's", c_bounds, -EINVAL, "'rows'" },
+	{ "a lower bound of 0", c_min, -EINVAL, "'rows'" },
+	{ "an unknown role", c_role, -EINVAL, "role 9" },
+	{ "weights that are written", c_access, -EINVAL, "access" },
+	{ "weights beyond their section", c_weights, -EINVAL, "weights" },
+	{ "on-chip memory too small for the stream", c_small, -EINVAL, "instruction 0" },
+	{ "an output that can not be written", c_output, -EINVAL, "instruction 1" },
+	{ "a host step", c_step, -ENOTSUP, "kind 2" },
+	{ "a stream beyond its section", c_stream, -EINVAL, "STREAMS" },
+	{ "regions beyond the table", c_range, -EINVAL, "REGIONS" },
+	{ "tags not in order", c_tags, -EINVAL, "tag 10" },
+	{ "an empty key", c_key, -EINVAL, "key" },
+	{ "an unknown opcode", c_insn, -EINVAL, "instruction 0" },
+};
+
+static void test_changes(struct env *e)
+{
+	unsigned char *copy = malloc(e->size);
+	size_t i;
+
+	for (i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		int ret;
+
+		memcpy(copy, e->good, e->size);
+		changes[i].fn(copy, e->size);
+		repair(copy, e->size);
+		ret = try_file(e, copy, e->size);
+		tap_ok(ret == changes[i].ret && err.code == ret && strstr(err.text, changes[i].text), "%s: %s",
+		       changes[i].what, err.text);
+	}
+	free(copy);
+}
+
+/* What a newer minor version may do: more fields at the end of records and header, sections that can be skipped. */
+static void test_newer_minor(struct env *e)
+{
+	struct npu_jf_header *h;
+	struct npu_jf_section *s;
+	size_t room = e->size + 65536, at, skip = 256;
+	unsigned char *big = calloc(1, room);
+	npu_u32 i, k, n;
+
+	memcpy(big, e->good, sizeof(*h));
+	h = (struct npu_jf_header *)big;
+	h->minor = 3;
+	h->header_size += 16;
+	h->section_offset = h->header_size + 8;
+	n = h->num_sections++;
+	s = (struct npu_jf_section *)(big + h->section_offset);
+	memcpy(s, e->good + ((struct npu_jf_header *)e->good)->section_offset, n * sizeof(*s));
+	s[n] = s[n - 1];
+	s[n - 1] = (struct npu_jf_section){ .type = 1234, .size = 100, .align = 8 };
+	at = h->section_offset + (n + 1) * sizeof(*s) + skip;
+	for (i = 0; i <= n; i++) {
+		const unsigned char *from = e->good + s[i].offset;
+		npu_u32 grow = s[i].record_size ? 8 : 0;
+
+		if (i == n - 1)
+			from = NULL;
+		at = (at + s[i].align - 1) / s[i].align * s[i].align;
+		s[i].offset = at;
+		for (k = 0; k < s[i].count; k++)
+			memcpy(big + at + k * (s[i].record_size + grow), from + k * s[i].record_size, s[i].record_size);
+		if (!s[i].count && from)
+			memcpy(big + at, from, s[i].size);
+		s[i].record_size += grow;
+		if (s[i].record_size)
+			s[i].size = (npu_u64)s[i].count * s[i].record_size;
+		at += s[i].size;
+	}
+	h->file_size = at;
+	repair(big, at);
+	tap_ok(!try_file(e, big, at), "format 1.3 with longer records and an unknown optional section loads: %s", err.text);
+	tap_ok(at < room, "(%zu bytes)", at);
+	free(big);
+}
+
+static void test_digest(struct env *e)
+{
+	struct npu_job *job;
+	unsigned char *copy = malloc(e->size);
+
+	tap_ok(!npu_job_load_memory(e->dev, e->good, e->size, "f", NPU_JOB_CHECK_DIGEST, &job, &err), "the digest is right");
+	npu_job_unload(job);
+	memcpy(copy, e->good, e->size);
+	copy[section(copy, NPU_JF_WEIGHTS)->offset]++;
+	tap_ok(try_file(e, copy, e->size) == -EBADMSG && strstr(err.text, "WEIGHTS"), "changed weights: %s", err.text);
+	tap_ok(!npu_job_load_memory(e->dev, copy, e->size, "f", NPU_JOB_SKIP_WEIGHTS_CRC, &job, &err), "loads unread");
+	npu_job_unload(job);
+	repair(copy, e->size);
+	tap_ok(npu_job_load_memory(e->dev, copy, e->size, "f", NPU_JOB_CHECK_DIGEST, &job, &err) == -EBADMSG,
+	       "with sums made good: %s", err.text);
+	free(copy);
+}
+
+static void test_repeat(const struct fixture *f, struct env *e)
+{
+	size_t size;
+	void *again = fixture_encode(f, &size);
+
+	tap_ok(size == e->size && !memcmp(again, e->good, size), "the same description gives the same bytes");
+	free(again);
+}
+
+static void test_save(const struct fixture *f, struct env *e)
+{
+	char path[] = "/tmp/npu-test-XXXXXX", text[64];
+	struct npu_job *job;
+	int fd = mkstemp(path);
+
+	close(fd);
+	tap_ok(!npu_jobfile_save(&f->job, path, &err), "save over an old file");
+	tap_ok(!npu_job_load(e->dev, path, NPU_JOB_CHECK_DIGEST, &job, &err) && !run_it(e, job), "load from a path and run");
+	npu_job_unload(job);
+	unlink(path);
+	snprintf(text, sizeof(text), "%s/none/x.npu", path);
+	tap_ok(npu_jobfile_save(&f->job, text, &err) == -ENOENT && strstr(err.text, text), "no directory: %s", err.text);
+}
+
+static void test_sums(void)
+{
+	static const struct { const char *text, *sha; npu_u64 xxh; } known[] = {
+		{ "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", 0xef46db3751d8e999 },
+		{ "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", 0x44bc2cf5ad770999 },
+		{ "Call me Ishmael. Some years ago--never mind how long precisely-",
+		  "6a4df45be73aa91893507857618e993b8ce04447a141ef734d2ca8aae51046e1", 0x02a2e85470d6fd96 },
+	};
+	struct npu_sha256 sha;
+	struct npu_xxh64 xxh;
+	npu_u8 digest[32];
+	char hex[65];
+	size_t i, k;
+
+	for (i = 0; i < 3; i++) {
+		npu_sha256_init(&sha);
+		npu_xxh64_init(&xxh);
+		for (k = 0; k < strlen(known[i].text); k++) {
+			npu_sha256_update(&sha, known[i].text + k, 1);
+			npu_xxh64_update(&xxh, known[i].text + k, 1);
+		}
+		npu_sha256_final(&sha, digest);
+		npu_sha256_hex(digest, hex);
+		tap_ok(!strcmp(hex, known[i].sha), "SHA-256 of '%s'", known[i].text);
+		tap_ok(npu_xxh64_final(&xxh) == known[i].xxh, "XXH64 of it");
+	}
+}
+
+int main(void)
+{
+	struct fixture f;
+	struct env e;
+
+	tiny_make(&f);
+	/* A small file: its weights are what the model needs and no more. */
+	f.job.weights_size = 272;
+	f.regions[0].size = NPU_JOBFILE_CONST(272);
+	e.good = fixture_encode(&f, &e.size);
+	if (npu_device_open("sim:threads=1", NULL, &e.dev, &err) || npu_queue_create(e.dev, NULL, &e.queue, &err)) {
+		tap_ok(0, "open: %s", err.text);
+		return tap_done();
+	}
+	tap_ok(!try_file(&e, e.good, e.size), "the good file loads");
+	test_sums();
+	test_repeat(&f, &e);
+	test_save(&f, &e);
+	test_changes(&e);
+	test_newer_minor(&e);
+	test_digest(&e);
+	test_truncated(&e);
+	test_bits(&e);
+	test_mutated(&e);
+	npu_queue_destroy(e.queue);
+	npu_device_close(e.dev);
+	free(e.good);
+	fixture_free(&f);
+	return tap_done();
+}
