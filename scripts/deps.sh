@@ -21,6 +21,7 @@ table()
 	build:protobuf-c-compiler:cmd=protoc-c:generating the ONNX reader
 	build:libprotobuf-c-dev:hdr=protobuf-c/protobuf-c.h:the ONNX reader
 	build:libonnx-dev:hdr=onnx/onnx.proto|onnx/onnx-ml.proto:onnx.proto, the description of the ONNX format
+	build:zlib1g-dev:hdr=zlib.h:check sums of job files
 	build:libpng-dev:hdr=png.h:PNG pictures in the tools
 	build:libjpeg-dev:hdr=jpeglib.h:JPEG pictures in the tools
 	build:libcjson-dev:hdr=cjson/cJSON.h:JSON in the tools

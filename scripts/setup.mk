@@ -53,7 +53,7 @@ install: lib tools
 	install -m 644 $(BUILD)/libnpu.a $(DESTDIR)$(LIBDIR)
 	install -m 755 $(BUILD)/libnpu.so.0 $(DESTDIR)$(LIBDIR)
 	ln -sf libnpu.so.0 $(DESTDIR)$(LIBDIR)/libnpu.so
-	sed -e 's|@PREFIX@|$(PREFIX)|;s|@LIBDIR@|$(LIBDIR)|;s|@INCLUDEDIR@|$(INCLUDEDIR)|;s|@VERSION@|$(VERSION)|' \
+	sed -e 's|@PREFIX@|$(PREFIX)|;s|@LIBDIR@|$(LIBDIR)|;s|@INCLUDEDIR@|$(INCLUDEDIR)|;s|@VERSION@|$(VERSION)|;s|@LIBS@|$(LIBNPU_LIBS)|' \
 		scripts/libnpu.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/libnpu.pc
 	install -m 644 $(PUBLIC_HEADERS) $(DESTDIR)$(INCLUDEDIR)/npu
 	$(if $(TOOLS),install -m 755 $(addprefix $(BUILD)/,$(TOOLS)) $(DESTDIR)$(BINDIR))

@@ -44,7 +44,7 @@ EOF
 tap_run "a program links to the shared library" ${CC:-gcc} -o "$tap_tmp/use" "$tap_tmp/use.c" $flags
 tap_is "$(LD_LIBRARY_PATH=$root/opt/npu/lib "$tap_tmp/use" 2>&1)" "open: 0" "and opens the in-process device"
 tap_run "a program links to the static library" ${CC:-gcc} -o "$tap_tmp/use-static" "$tap_tmp/use.c" \
-	$(pkg-config --cflags libnpu) "$root/opt/npu/lib/libnpu.a" -lprotobuf-c -lm -pthread
+	$(pkg-config --static --cflags --libs libnpu | sed 's/-lnpu\b/-l:libnpu.a/')
 tap_is "$("$tap_tmp/use-static" 2>&1)" "open: 0" "and does the same"
 
 names=$(nm -D --defined-only "$root/opt/npu/lib/libnpu.so" | awk '$2 != "A" { print $3 }')
