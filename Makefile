@@ -56,6 +56,7 @@ include libnpu/build.mk
 include tools/build.mk
 include tests/build.mk
 include bench/build.mk
+include $(wildcard fuzz/build.mk)
 include Documentation/build.mk
 
 $(BUILD)/obj/%.o: %.c
