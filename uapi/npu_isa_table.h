@@ -180,7 +180,7 @@ OP(ARG_REDUCE, 0x29, "arg_reduce", "index of the largest or smallest element alo
 END(ARG_REDUCE)
 
 OP(TOPK, 0x2a, "topk", "the k largest or smallest along one axis, sorted",
-   "stable: equal values keep their order of index; k is values' size on the axis")
+   "stable: equal values keep their order of index; NaN is above all numbers; k is values' size on the axis")
 	SLOT(TOPK, VALUES, OUT, T_ALL, 1, 6, S_REQ, "")
 	SLOT(TOPK, INDICES, OUT, T_I32 | T_I64, 1, 6, S_REQ, "")
 	SLOT(TOPK, IN, IN, T_ALL, 1, 6, S_REQ, "")
@@ -253,7 +253,8 @@ OP(RESIZE, 0x31, "resize", "nearest, linear or cubic resampling of H and W",
 END(RESIZE)
 
 OP(CROP_RESIZE, 0x32, "crop_resize", "cut boxes out and resample them",
-   "out[i] = linear resample (half_pixel over the box y0, x0, y1, x1 in pixels) of in[batch[i]]; outside of in: fill")
+   "y = fma(oh + 0.5, (y1 - y0) / OH, y0) - 0.5 over the box y0, x0, y1, x1 in pixels, x likewise; four taps at the floors and one beyond, a tap outside of "
+   "in[batch[i]] is FILL; fma(b - a, f, a) along W, then along H")
 	SLOT(CROP_RESIZE, OUT, OUT, T_DATA, 4, 4, S_REQ, "[R, OH, OW, C]")
 	SLOT(CROP_RESIZE, IN, IN, T_DATA, 4, 4, S_REQ, "[N, H, W, C]")
 	SLOT(CROP_RESIZE, BOXES, IN, T_F32, 2, 2, S_REQ, "[R, 4]")
@@ -383,7 +384,7 @@ OP(DYN_QUANT, 0x50, "dyn_quant", "quantize by the range of the data",
 END(DYN_QUANT)
 
 OP(COLOR, 0x51, "color", "camera pixels to a planar or interleaved tensor",
-   "(y, u, v) or (r, g, b) of each pixel minus OFFSET, times the 3x3 matrix by fma in order from +0, times MUL plus ADD, q()")
+   "(y, u, v) or (r, g, b) of each pixel minus OFFSET, times the 3x3 matrix by fma in order from +0, fma(.., MUL, ADD), q()")
 	SLOT(COLOR, OUT, OUT, T_DATA, 4, 4, S_REQ, "[N, H, W, 3]")
 	SLOT(COLOR, IN, IN, T_U8, 3, 4, S_REQ, "[N, H, W] luma of NV12, [N, H, W, 2] YUYV, [N, H, W, 3] RGB")
 	SLOT(COLOR, CHROMA, IN, T_U8, 4, 4, 0, "[N, H/2, W/2, 2]; NV12")

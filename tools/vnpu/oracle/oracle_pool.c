@@ -176,6 +176,16 @@ int oracle_resize(const struct npu_insn *insn, const struct oracle_memory *mem)
 	return 0;
 }
 
+/* One tap of a crop: outside of the picture the value is @fill. */
+static float crop_tap(struct oracle_view in, npu_u32 n, float y, float x, npu_u32 c, float fill)
+{
+	npu_u32 at[4] = { n, (npu_u32)y, (npu_u32)x, c };
+
+	if (!(y >= 0) || !(x >= 0) || y > (float)(in.op->dim[1] - 1) || x > (float)(in.op->dim[2] - 1))
+		return fill;
+	return oracle_load_real(in, oracle_at(in, at));
+}
+
 int oracle_crop_resize(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
 	struct oracle_view out = oracle_view(insn, mem, NPU_CROP_RESIZE_OUT), in = oracle_view(insn, mem, NPU_CROP_RESIZE_IN);
@@ -186,25 +196,25 @@ int oracle_crop_resize(const struct npu_insn *insn, const struct oracle_memory *
 
 	do {
 		npu_s64 n = oracle_present(batch) ? oracle_load_int(batch, oracle_at(batch, index)) : 0;
-		struct taps t[2];
-		float pos[2], v = fill;
+		float pos[2], low[2], row[2];
 
 		if (n < 0 || n >= in.op->dim[0])
 			return -ERANGE;
-		for (int a = 0; a < 2; a++) {
-			npu_u32 lo[2] = { index[0], (npu_u32)a }, hi[2] = { index[0], (npu_u32)a + 2 };
+		for (npu_u32 a = 0; a < 2; a++) {
+			npu_u32 lo[2] = { index[0], a }, hi[2] = { index[0], a + 2 };
 			float b0 = oracle_load_real(boxes, oracle_at(boxes, lo)), b1 = oracle_load_real(boxes, oracle_at(boxes, hi));
-			float scale = (b1 - b0) / (float)out.op->dim[1 + a];
+			float step = (b1 - b0) / (float)out.op->dim[1 + a];
 
-			pos[a] = fmaf((float)index[1 + a] + 0.5f, scale, b0) - 0.5f;
-			t[a].n = 2;
-			t[a].frac = pos[a] - floorf(pos[a]);
-			t[a].at[0] = clamp_index(floorf(pos[a]), in.op->dim[1 + a]);
-			t[a].at[1] = clamp_index(floorf(pos[a]) + 1, in.op->dim[1 + a]);
+			pos[a] = fmaf((float)index[1 + a] + 0.5f, step, b0) - 0.5f;
+			low[a] = floorf(pos[a]);
 		}
-		if (pos[0] >= -0.5f && pos[0] <= (float)in.op->dim[1] - 0.5f && pos[1] >= -0.5f && pos[1] <= (float)in.op->dim[2] - 0.5f)
-			v = sample(in, (npu_u32)n, index[3], &t[0], &t[1]);
-		oracle_store_real(out, oracle_at(out, index), v);
+		for (int i = 0; i < 2; i++) {
+			float left = crop_tap(in, (npu_u32)n, low[0] + (float)i, low[1], index[3], fill);
+			float right = crop_tap(in, (npu_u32)n, low[0] + (float)i, low[1] + 1, index[3], fill);
+
+			row[i] = fmaf(right - left, pos[1] - low[1], left);
+		}
+		oracle_store_real(out, oracle_at(out, index), fmaf(row[1] - row[0], pos[0] - low[0], row[0]));
 	} while (oracle_next(index, out.op->dim, 4));
 	return 0;
 }

@@ -108,7 +108,7 @@ int oracle_color(const struct npu_insn *insn, const struct oracle_memory *mem)
 		pixel(insn, in, chroma, index, v);
 		for (int i = 0; i < 3; i++)
 			acc = fmaf(v[i] - m[i], m[3 + c * 3 + i], acc);
-		oracle_store_real(out, oracle_at(out, index), acc * m[12 + c] + m[15 + c]);
+		oracle_store_real(out, oracle_at(out, index), fmaf(acc, m[12 + c], m[15 + c]));
 	} while (oracle_next(index, out.op->dim, 4));
 	return 0;
 }

@@ -161,15 +161,13 @@ out_free:
 	return err;
 }
 
-/* Does x come before y? NaN is larger than all for a maximum and smaller than all for a minimum. */
-static bool before(const struct gathered *g, bool real, npu_u64 x, npu_u64 y, bool min)
+/* Does x come before y? @nan_first: NaN is extreme, whichever extreme is wanted; else it comes last. */
+static bool before(const struct gathered *g, bool real, npu_u64 x, npu_u64 y, bool min, bool nan_first)
 {
 	if (!real)
 		return min ? g->integer[x] < g->integer[y] : g->integer[x] > g->integer[y];
-	if (isnan(g->real[y]))
-		return false;
-	if (isnan(g->real[x]))
-		return true;
+	if (isnan(g->real[x]) || isnan(g->real[y]))
+		return isnan(g->real[x]) != isnan(g->real[y]) && (isnan(g->real[x]) != 0) == nan_first;
 	return min ? g->real[x] < g->real[y] : g->real[x] > g->real[y];
 }
 
@@ -188,7 +186,8 @@ int oracle_arg_reduce(const struct npu_insn *insn, const struct oracle_memory *m
 		gather(in, index, axes, &g);
 		best = 0;
 		for (npu_u64 i = 1; i < n; i++)
-			if (last ? !before(&g, oracle_is_real(in), best, i, min) : before(&g, oracle_is_real(in), i, best, min))
+			if (last ? !before(&g, oracle_is_real(in), best, i, min, true) :
+				   before(&g, oracle_is_real(in), i, best, min, true))
 				best = i;
 		oracle_store_int(out, oracle_at(out, index), (npu_s64)best);
 	} while (oracle_next(index, out.op->dim, out.op->rank));
@@ -218,10 +217,11 @@ int oracle_topk(const struct npu_insn *insn, const struct oracle_memory *mem)
 		for (npu_u64 i = 0; i < n; i++)
 			taken[i] = false;
 		for (npu_u32 k = 0; k < values.op->dim[axis]; k++) {
+			bool smallest = insn->param[NPU_TOPK_P_SMALLEST];
 			npu_u64 best = n;
 
 			for (npu_u64 i = 0; i < n; i++)
-				if (!taken[i] && (best == n || before(&g, oracle_is_real(in), i, best, insn->param[NPU_TOPK_P_SMALLEST])))
+				if (!taken[i] && (best == n || before(&g, oracle_is_real(in), i, best, smallest, !smallest)))
 					best = i;
 			taken[best] = true;
 			index[axis] = k;
