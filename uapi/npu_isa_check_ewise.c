@@ -181,7 +181,26 @@ int npu_check_pad(struct npu_check *c)
 	return 0;
 }
 
+/* Integers are counted in i64: start and step must fit there, whatever the position adds. */
+static int check_iota_range(struct npu_check *c, unsigned int param, const char *name)
+{
+	float v = npu_param_f32(c->param[param]);
+
+	if (v > -0x1p62f && v < 0x1p62f)
+		return 0;
+	return check_fail(c, PARAM, NPU_NO_FIELD, param, (npu_s64)(npu_s32)c->param[param],
+			  "%s is %g, expected less than 2^62 for an integer output", name, (double)v);
+}
+
 int npu_check_iota(struct npu_check *c)
 {
-	return npu_want_axis(c, NPU_IOTA_P_AXIS, NPU_IOTA_OUT);
+	const struct npu_operand *out = &c->op[NPU_IOTA_OUT];
+
+	if (npu_want_axis(c, NPU_IOTA_P_AXIS, NPU_IOTA_OUT))
+		return -EINVAL;
+	if (npu_dtype_is_float(out->dtype) || out->scale != 0)
+		return 0;
+	if (check_iota_range(c, NPU_IOTA_P_START, "start") || check_iota_range(c, NPU_IOTA_P_STEP, "step"))
+		return -EINVAL;
+	return 0;
 }
