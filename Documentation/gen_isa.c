@@ -35,6 +35,7 @@ static const struct rule {
 	{ NPU_OP_POOL, "kernel positions count as multiply-accumulates for the bound of work" },
 	{ NPU_OP_RESIZE, "SCALE_H and SCALE_W are positive in every mode" },
 	{ NPU_OP_PAD, "in and out have one quantization; reflect pads by less than the size of in; BEFORE beyond the rank is 0" },
+	{ NPU_OP_IOTA, "START and STEP are below 2^62 for an integer out" },
 	{ NPU_OP_GATHER, "with GROUP: u4, u5, u6, i8 or u8 rows, outer 1, a float out; scales as for matmul but [rows, groups]" },
 	{ NPU_OP_GATHER_ELEMENTS, "dims of index other than AXIS are at most those of in" },
 	{ NPU_OP_SCATTER, "in and inout have one type and quantization" },

@@ -177,6 +177,8 @@ static const struct bad bads[] = {
 	B(PAD, 0, "before2=1", PARAM, "", "beyond the rank"),
 	B(PAD, 0, "before0=4 out=f32[9,9]", SHAPE, "out", "reflect allows"),
 	B(PAD, 0, "out=f32[9,9]", SHAPE, "out", "reflect allows"),
+	B(IOTA, 0, "start=4.7e18", PARAM, "", "start is 4.7e+18, expected less than 2^62"),
+	B(IOTA, 0, "step=-1e30", PARAM, "", "step is -1e+30"),
 	B(IOTA, 0, "axis=1", PARAM, "", "less than the rank"),
 
 	B(GATHER, 0, "index=i64[8]", SHAPE, "index", "rows of out = 7"),
@@ -258,6 +260,7 @@ static const struct bad goods[] = {
 	B(SOFTMAX, 0, "out=f16[2,5]@1", NONE, "", ""),
 	B(EWISE2, 0, "out=f32[2,1,4]@1 b=f16[1,1,1]", NONE, "", ""),
 	B(PAD, 0, "before0=-1", NONE, "", ""),
+	B(IOTA, 0, "out=f32[10] start=1e30", NONE, "", ""),
 	B(PAD, 0, "out=f32[7,9] before0=3", NONE, "", ""),
 	/* two channel slices of one image */
 	B(CONV, 0, "out=f16[1,8,8,32]/(6144,768,96,2)@1+32 in=f16[1,8,8,16]/(6144,768,96,2)@1", NONE, "", ""),
