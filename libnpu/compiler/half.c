@@ -58,25 +58,20 @@ uint16_t npu_bf16_from_float(float f)
 	return (uint16_t)((u + 0x7fff + ((u >> 16) & 1)) >> 16);
 }
 
-bool npu_half_is_fit(const void *data, size_t count)
+void npu_half_fit_add(struct npu_half_fit *fit, float f)
 {
-	const char *p = data;
-	float top = 0, lost = 0;
+	float back;
 
-	for (size_t i = 0; i < count; i++) {
-		float f, back;
-
-		memcpy(&f, p + i * sizeof(f), sizeof(f));
-		f = fabsf(f);
-		if (isinf(f))
-			continue;	/* kept as it is */
-		if (!(f < 65520.0f))
-			return false;
-		top = f > top ? f : top;
-		if (f >= 0x1p-14f)
-			continue;
-		back = fabsf(npu_half_to_float(npu_half_from_float(f)) - f);
-		lost = back > lost ? back : lost;
+	f = fabsf(f);
+	if (isinf(f))
+		return;	/* kept as it is */
+	if (!(f < 65520.0f)) {
+		fit->overflow = true;
+		return;
 	}
-	return lost <= top * 0x1p-11f;
+	fit->top = f > fit->top ? f : fit->top;
+	if (f >= 0x1p-14f)
+		return;
+	back = fabsf(npu_half_to_float(npu_half_from_float(f)) - f);
+	fit->lost = back > fit->lost ? back : fit->lost;
 }

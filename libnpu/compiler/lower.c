@@ -289,11 +289,14 @@ int npu_lower_vector(struct npu_lower *l, const float *data, size_t count, struc
 static enum npu_dtype const_dtype(const struct npu_lower *l, const struct npu_gtensor *t)
 {
 	enum npu_dtype dtype = npu_lower_dtype(l, t);
+	struct npu_half_fit fit = { 0 };
+	int64_t count = npu_gtensor_const_elems(t);
 
-	if (dtype == NPU_F16 && t->type == NPU_GT_F32 &&
-	    (npu_gtensor_const_elems(t) <= SMALL_CONST || !npu_half_is_fit(t->data, (size_t)npu_gtensor_const_elems(t))))
-		return NPU_F32;
-	return dtype;
+	if (dtype != NPU_F16 || t->type != NPU_GT_F32)
+		return dtype;
+	for (int64_t i = 0; i < count && count > SMALL_CONST; i++)
+		npu_half_fit_add(&fit, (float)npu_gtensor_elem(t, (size_t)i));
+	return count > SMALL_CONST && npu_half_fit_ok(&fit) ? NPU_F16 : NPU_F32;
 }
 
 int npu_lower_in(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *out)

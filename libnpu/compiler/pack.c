@@ -63,13 +63,24 @@ static void pack_plain(const struct npu_pack_source *s, uint8_t *dst, enum npu_d
 							h * s->stride[0] + w * s->stride[1] + c * s->stride[2]));
 }
 
+/* The weight as a whole: outputs that are tiny beside the others (a normalization's scale near 0) do not count. */
+static bool weight_fits(const struct npu_gtensor *t)
+{
+	struct npu_half_fit fit = { 0 };
+	int64_t count = npu_gtensor_const_elems(t);
+
+	for (int64_t i = 0; i < count; i++)
+		npu_half_fit_add(&fit, (float)npu_gtensor_elem(t, (size_t)i));
+	return npu_half_fit_ok(&fit);
+}
+
 static enum npu_dtype weight_dtype(struct npu_lower *l, const struct npu_gtensor *t)
 {
 	if (t->type == NPU_GT_F16 || t->type == NPU_GT_BF16)
 		return l->precision == NPU_PRECISION_F32 ? NPU_F32 : t->type == NPU_GT_F16 ? NPU_F16 : NPU_BF16;
 	if (l->precision == NPU_PRECISION_F32)
 		return NPU_F32;
-	if (npu_half_is_fit(t->data, (size_t)npu_gtensor_const_elems(t)))
+	if (weight_fits(t))
 		return NPU_F16;
 	l->weights->f32_kept++;
 	npu_lower_note(l, "weight %s stays f32: f16 would overflow or lose too much", t->name);

@@ -55,12 +55,11 @@ double array_at(const struct npu_npy *arr, size_t i)
 	}
 }
 
-void array_compare(const struct npu_npy *got, const struct npu_npy *want, double *error, double *top)
+void array_compare(const struct npu_npy *got, const struct npu_npy *want, struct difference *diff)
 {
-	*error = 0;
-	*top = 0;
+	*diff = (struct difference){ 0, 0, 0 };
 	if (got->count != want->count) {
-		*error = INFINITY;
+		diff->max = diff->rms = INFINITY;
 		return;
 	}
 	for (size_t i = 0; i < got->count; i++) {
@@ -68,11 +67,14 @@ void array_compare(const struct npu_npy *got, const struct npu_npy *want, double
 
 		if (a == b || (isnan(a) && isnan(b)))
 			d = 0;
-		if (!(d <= *error))
-			*error = isnan(d) ? INFINITY : d;
-		if (isfinite(b) && fabs(b) > *top)
-			*top = fabs(b);
+		if (isnan(d))
+			d = INFINITY;
+		diff->max = d > diff->max ? d : diff->max;
+		diff->rms += d * d;
+		if (isfinite(b) && fabs(b) > diff->top)
+			diff->top = fabs(b);
 	}
+	diff->rms = got->count ? sqrt(diff->rms / (double)got->count) : 0;
 }
 
 int runner_open(struct runner *r, const void *job, size_t size)

@@ -31,8 +31,12 @@ int runner_open(struct runner *r, const void *job, size_t size);
 int runner_run(struct runner *r, const struct named_array *in, int num_in, struct named_array *out, int max);
 void runner_close(struct runner *r);
 
-/* Largest |got - want| and largest |want|; NaN in one only counts as infinite. Types are converted to double. */
-void array_compare(const struct npu_npy *got, const struct npu_npy *want, double *error, double *top);
+/* Differences: largest, root of the mean square; and the largest |want|. NaN in one only counts as infinite. */
+struct difference {
+	double max, rms, top;
+};
+
+void array_compare(const struct npu_npy *got, const struct npu_npy *want, struct difference *d);
 double array_at(const struct npu_npy *arr, size_t i);
 
 #endif
