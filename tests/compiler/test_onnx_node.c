@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+/*
+ * ONNX's own conformance tests of single operators: every model is compiled for f32. What is refused is counted; what compiles
+ * must run and give the expected values. With arguments: only tests whose name contains one of them, and the reasons for
+ * refusals are shown.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "onnx.pb-c.h"
+#include "run_job.h"
+#include "tap.h"
+#include "tools/common/file.h"
+
+#define MAX_IO	16
+#define AT_LEAST	400	/* tests that have to pass */
+
+enum outcome { PASSED, REFUSED, SKIPPED, FAILED, NUM_OUTCOMES };
+
+static bool verbose;
+
+static int npy_from_onnx(int type)
+{
+	switch (type) {
+	case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT: return NPU_NPY_F32;
+	case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16: return NPU_NPY_F16;
+	case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE: return NPU_NPY_F64;
+	case ONNX__TENSOR_PROTO__DATA_TYPE__INT64: return NPU_NPY_I64;
+	case ONNX__TENSOR_PROTO__DATA_TYPE__INT32: return NPU_NPY_I32;
+	case ONNX__TENSOR_PROTO__DATA_TYPE__INT8: return NPU_NPY_I8;
+	case ONNX__TENSOR_PROTO__DATA_TYPE__UINT8: return NPU_NPY_U8;
+	case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL: return NPU_NPY_BOOL;
+	default: return -1;
+	}
+}
+
+/* The tests store raw data. Returns 0, -ENOENT (no such file) or -ENOTSUP (a type or form that is not compared). */
+static int read_tensor(const char *path, struct npu_npy *arr)
+{
+	Onnx__TensorProto *t;
+	struct npu_reason why;
+	int64_t dims[NPU_NPY_RANK_MAX];
+	uint8_t *data;
+	size_t size, rank;
+	int type, err = npu_file_read(path, 1 << 28, &data, &size, &why);
+
+	if (err)
+		return -ENOENT;
+	t = onnx__tensor_proto__unpack(NULL, size, data);
+	free(data);
+	if (!t)
+		return -ENOTSUP;
+	type = npy_from_onnx(t->data_type);
+	rank = t->n_dims;
+	err = type < 0 || rank > NPU_NPY_RANK_MAX || !t->has_raw_data ? -ENOTSUP : 0;
+	for (size_t i = 0; i < rank && !err; i++)
+		dims[i] = t->dims[i];
+	if (!err)
+		err = array_alloc(arr, (enum npu_npy_type)type, (int)rank, dims);
+	if (!err && t->raw_data.len == arr->count * npu_npy_type_size(arr->type))
+		memcpy(arr->data, t->raw_data.data, t->raw_data.len);
+	else if (!err)
+		err = -ENOTSUP;
+	onnx__tensor_proto__free_unpacked(t, NULL);
+	return err;
+}
+
+/* input_0.pb, input_1.pb, ... in the order of the model's inputs; the same for outputs. */
+static int read_set(const char *dir, const char *what, Onnx__ValueInfoProto **info, size_t n,
+		    struct named_array *out)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < n && i < MAX_IO; i++) {
+		char path[600];
+		int err;
+
+		snprintf(path, sizeof(path), "%s/test_data_set_0/%s_%zu.pb", dir, what, i);
+		snprintf(out[count].name, sizeof(out[count].name), "%s", info[i]->name);
+		err = read_tensor(path, &out[count].arr);
+		if (err == -ENOENT)
+			continue;
+		count++;
+		if (err)
+			return err;
+	}
+	return count;
+}
+
+static bool same(const struct npu_npy *got, const struct npu_npy *want, char *text, size_t size)
+{
+	const bool exact = want->type != NPU_NPY_F32 && want->type != NPU_NPY_F16 && want->type != NPU_NPY_F64;
+	double tolerance = want->type == NPU_NPY_F16 ? 2e-3 : 1e-4;
+
+	if (got->type != want->type || got->rank != want->rank || got->count != want->count ||
+	    memcmp(got->dims, want->dims, (size_t)want->rank * sizeof(want->dims[0]))) {
+		snprintf(text, size, "type %s rank %d with %zu elements, expected %s rank %d with %zu",
+			 npu_npy_type_name(got->type), got->rank, got->count, npu_npy_type_name(want->type), want->rank,
+			 want->count);
+		return false;
+	}
+	for (size_t i = 0; i < got->count; i++) {
+		double a = array_at(got, i), b = array_at(want, i);
+
+		if (a == b || (isnan(a) && isnan(b)))
+			continue;
+		if (exact || !(fabs(a - b) <= tolerance * (1 + fabs(b)))) {
+			snprintf(text, size, "element %zu is %.9g, expected %.9g", i, a, b);
+			return false;
+		}
+	}
+	return true;
+}
+
+static enum outcome run_and_compare(const char *name, const void *job, size_t size, const struct named_array *in,
+				    int num_in, const struct named_array *want, int num_want)
+{
+	struct named_array got[MAX_IO];
+	enum outcome outcome = PASSED;
+	char text[300] = "";
+	struct runner r;
+	int n = runner_open(&r, job, size);
+
+	if (!n)
+		n = runner_run(&r, in, num_in, got, MAX_IO);
+	if (n < 0) {
+		tap_ok(0, "%s runs: %s", name, r.why);
+		outcome = FAILED;
+	}
+	for (int i = 0; i < num_want && n >= 0; i++) {
+		int k = 0;
+
+		while (k < n && strcmp(got[k].name, want[i].name))
+			k++;
+		if (k < n && same(&got[k].arr, &want[i].arr, text, sizeof(text)))
+			continue;
+		tap_ok(0, "%s output %s: %s", name, want[i].name, k < n ? text : "missing");
+		outcome = FAILED;
+	}
+	for (int i = 0; i < n; i++)
+		npu_npy_free(&got[i].arr);
+	runner_close(&r);
+	return outcome;
+}
+
+static enum outcome compile_and_run(const char *name, const uint8_t *model, size_t size, const struct named_array *in,
+				    int num_in, const struct named_array *want, int num_want)
+{
+	struct npu_compile_options options;
+	struct npu_compile_result *result;
+	enum outcome outcome = REFUSED;
+	size_t job_size;
+	int err;
+
+	npu_compile_options_init(&options);
+	options.precision = NPU_PRECISION_F32;
+	err = npu_compile_onnx(model, size, name, &options, &result);
+	if (err && !*npu_compile_messages(result)) {
+		tap_ok(0, "%s is refused with a reason", name);
+		outcome = FAILED;
+	}
+	if (err && verbose)
+		tap_diag("%s", npu_compile_messages(result));
+	if (!err) {
+		const void *job = npu_compile_job(result, &job_size);
+
+		outcome = run_and_compare(name, job, job_size, in, num_in, want, num_want);
+	}
+	npu_compile_result_free(result);
+	return outcome;
+}
+
+static enum outcome check_test(const char *dir, const char *name)
+{
+	struct named_array in[MAX_IO] = { 0 }, want[MAX_IO] = { 0 };
+	Onnx__ModelProto *m = NULL;
+	enum outcome outcome = SKIPPED;
+	struct npu_reason why;
+	uint8_t *data = NULL;
+	size_t size;
+	char path[600];
+	int num_in = -1, num_want = -1;
+
+	snprintf(path, sizeof(path), "%s/model.onnx", dir);
+	if (npu_file_read(path, 1 << 28, &data, &size, &why))
+		return SKIPPED;
+	m = onnx__model_proto__unpack(NULL, size, data);
+	if (m && m->graph) {
+		num_in = read_set(dir, "input", m->graph->input, m->graph->n_input, in);
+		num_want = read_set(dir, "output", m->graph->output, m->graph->n_output, want);
+	}
+	if (num_in >= 0 && num_want > 0)
+		outcome = compile_and_run(name, data, size, in, num_in, want, num_want);
+	for (int i = 0; i < MAX_IO; i++) {
+		npu_npy_free(&in[i].arr);
+		npu_npy_free(&want[i].arr);
+	}
+	if (m)
+		onnx__model_proto__free_unpacked(m, NULL);
+	free(data);
+	return outcome;
+}
+
+static bool wanted(const char *name, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strstr(name, argv[i]))
+			return true;
+	return argc < 2;
+}
+
+int main(int argc, char **argv)
+{
+	const char *models = getenv("NPU_MODELS");
+	int count[NUM_OUTCOMES] = { 0 };
+	struct dirent **entry;
+	char base[300], dir[600];
+	int n;
+
+	verbose = argc > 1;
+	snprintf(base, sizeof(base), "%s/onnx-tests/node", models ? models : "build/models");
+	n = scandir(base, &entry, NULL, alphasort);
+	for (int i = 0; i < n; i++) {
+		if (*entry[i]->d_name != '.' && wanted(entry[i]->d_name, argc, argv)) {
+			snprintf(dir, sizeof(dir), "%s/%s", base, entry[i]->d_name);
+			count[check_test(dir, entry[i]->d_name)]++;
+		}
+		free(entry[i]);
+	}
+	if (n >= 0)
+		free(entry);
+	tap_diag("%d tests passed, %d refused by the compiler, %d with types that are not compared, %d failed",
+		 count[PASSED], count[REFUSED], count[SKIPPED], count[FAILED]);
+	if (argc < 2)
+		tap_ok(count[PASSED] >= AT_LEAST, "%d operator tests of ONNX pass, at least %d are expected",
+		       count[PASSED], AT_LEAST);
+	tap_ok(!count[FAILED], "nothing that compiles is computed wrongly");
+	return tap_done();
+}
