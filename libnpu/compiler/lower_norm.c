@@ -69,14 +69,15 @@ int npu_lower_norm(struct npu_lower *l, struct npu_gnode *n)
 		return npu_lower_refuse(l, "axis", "%d", axis);
 	memcpy(dim, x->dim, sizeof(dim));
 	dim[axis] = d;
+	err = npu_lower_out(l, n->outputs[0], &place);
+	if (err)
+		return err;
+	out = place;
 	err = npu_lower_in(l, x, &in);
-	if (!err)
-		err = npu_lower_out(l, n->outputs[0], &place);
 	if (!err)
 		err = npu_lower_node_act(l, n, &act);
 	if (!err)
 		err = reshaped(l, &in, dim, axis + 1);
-	out = place;
 	if (!err && npu_lview_reshape(l, &place, dim, axis + 1, &out))
 		return npu_lower_refuse(l, "axis", "the result cannot be seen as rows");
 	if (!err && npu_gnode_in(n, 1))

@@ -47,17 +47,18 @@ struct model_case {
 
 #define TO_ONE	{ { 0.5f, 0.5f, 0.5f }, { 0.5f, 0.5f, 0.5f }, 0 }
 #define IMAGENET { { 0.485f, 0.456f, 0.406f }, { 0.229f, 0.224f, 0.225f }, 1 }
+#define NOISE	{ NULL, 0, 0, 0, 0, TO_ONE }
 #define LINE	{ "imageTextN.png", 25, 15, 330, 19, TO_ONE }
 #define PAGE	{ "imageTextN.png", 0, 0, 0, 0, IMAGENET }
 #define FACE	{ "astronaut.png", 120, 20, 220, 220, TO_ONE }
 #define PERSON	{ "astronaut.png", 0, 0, 0, 0, TO_ONE }
 
 static const struct model_case cases[] = {
-	{ "mnist-8", "Input3", NULL, { { 1, 1, 28, 28 } }, { NULL }, false, false, false },
+	{ "mnist-8", "Input3", NULL, { { 1, 1, 28, 28 } }, NOISE, false, false, false },
 	{ "cls", "x", "x=1x3x48x192", { { 1, 3, 48, 192 } }, LINE, false, false, false },
 	{ "blazeface_front", "input:0", NULL, { { 1, 128, 128, 3 } }, PERSON, true, false, false },
 	{ "blazeface_back", "input:0", NULL, { { 1, 256, 256, 3 } }, PERSON, true, false, false },
-	{ "fr_landmark", "input", NULL, { { 1, 1, 64, 64 } }, { NULL }, false, false, false },
+	{ "fr_landmark", "input", NULL, { { 1, 1, 64, 64 } }, NOISE, false, false, false },
 	{ "fr_detect", "input", NULL, { { 1, 3, 240, 320 } }, PERSON, false, false, false },
 	{ "fr_feature", "input", NULL, { { 1, 3, 112, 112 } }, FACE, false, false, false },
 	{ "rec", "x", "x=1x3x48x320", { { 1, 3, 48, 320 } }, LINE, false, false, true },
