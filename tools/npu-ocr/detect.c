@@ -51,16 +51,49 @@ int ocr_detect_next(int at, int length, int piece)
 	return at + piece >= length ? length : min_int(at + step, length - piece);
 }
 
-/* Very small pictures get a black border instead of being blown up out of shape. */
-static int detect_pad(const struct npu_image *img, struct npu_image *padded, struct npu_reason *why)
+/*
+ * Very small pictures get a black border up to 32 pixels instead of being blown up. A snippet that rounding to 32 would
+ * squeeze or stretch by a tenth or more is extended to the next multiple by repeating its edge.
+ */
+static int detect_pad(const struct npu_image *img, int width, int height, int repeat, struct npu_image *padded,
+		      struct npu_reason *why)
 {
-	int w = img->width < 32 ? 32 : img->width, h = img->height < 32 ? 32 : img->height, y, err;
+	size_t row = (size_t)img->width * 3;
+	int x, y, err;
 
-	err = npu_image_alloc(padded, w, h, 0, why);
-	for (y = 0; !err && y < img->height; y++)
-		memcpy(padded->rgb + (size_t)y * (size_t)w * 3, img->rgb + (size_t)y * (size_t)img->width * 3,
-		       (size_t)img->width * 3);
+	err = npu_image_alloc(padded, width, height, 0, why);
+	for (y = 0; !err && y < (repeat ? height : img->height); y++) {
+		const uint8_t *in = img->rgb + (size_t)min_int(y, img->height - 1) * row;
+		uint8_t *out = padded->rgb + (size_t)y * (size_t)width * 3;
+
+		memcpy(out, in, row);
+		for (x = img->width; repeat && x < width; x++)
+			memcpy(out + (size_t)x * 3, in + row - 3, 3);
+	}
 	return err;
+}
+
+static int up32(int side)
+{
+	return (side + 31) / 32 * 32;
+}
+
+static int is_distorted(int side)
+{
+	return abs(round32(side) - side) * 10 > side;
+}
+
+/* How @img is padded before detection: 0 not at all, 1 with black, 2 with its edge. */
+static int detect_padding(const struct npu_image *img, int limit, int *width, int *height)
+{
+	if (img->width + img->height < 64) {
+		*width = img->width < 32 ? 32 : img->width;
+		*height = img->height < 32 ? 32 : img->height;
+		return 1;
+	}
+	*width = up32(img->width);
+	*height = up32(img->height);
+	return *width <= limit && *height <= limit && (is_distorted(img->width) || is_distorted(img->height)) ? 2 : 0;
 }
 
 /*
@@ -166,11 +199,12 @@ static void boxes_clip(struct ocr_boxes *boxes, const struct npu_image *img)
 int ocr_detect(struct ocr *ocr, const struct npu_image *img, struct ocr_boxes *boxes, struct npu_reason *why)
 {
 	struct npu_image padded;
-	int err;
+	int w, h, how, err;
 
-	if (img->width + img->height >= 64)
+	how = detect_padding(img, ocr->opt.det_limit, &w, &h);
+	if (!how)
 		return detect_run(ocr, img, boxes, why);
-	err = detect_pad(img, &padded, why);
+	err = detect_pad(img, w, h, how == 2, &padded, why);
 	if (err)
 		return err;
 	err = detect_run(ocr, &padded, boxes, why);
