@@ -151,15 +151,70 @@ static void vec_muladd(float *v, size_t n, float mul, float add)
 	X(SUM, a + x)								\
 	X(ABS, a + npu_abs_f32(x))						\
 	X(SQUARE, npu_fma_f32(x, x, a))						\
-	X(MAX, npu_max_f32(a, x))						\
-	X(MIN, npu_min_f32(a, x))						\
 	X(PROD, a * x)
+
+#if defined(__AVX512F__)
+/* npu_max_f32() and npu_min_f32(): range orders zeros by sign, a NaN on either side comes through the sum. */
+static inline __m512 max_v(__m512 a, __m512 b)
+{
+	return _mm512_mask_add_ps(_mm512_range_ps(a, b, 5), _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), a, b);
+}
+
+static inline __m512 min_v(__m512 a, __m512 b)
+{
+	return _mm512_mask_add_ps(_mm512_range_ps(a, b, 4), _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), a, b);
+}
+
+#define EXTREME_LOOP(op)								\
+	for (i = 0; i < n; i += 16) {							\
+		__mmask16 m = n - i >= 16 ? 0xffff : (__mmask16)((1u << (n - i)) - 1u);	\
+											\
+		_mm512_mask_storeu_ps(acc + i, m, op(_mm512_maskz_loadu_ps(m, acc + i),	\
+						     _mm512_maskz_loadu_ps(m, v + i)));	\
+	}
+
+static void fold_max(float *acc, const float *v, size_t n)
+{
+	size_t i;
+
+	EXTREME_LOOP(max_v)
+}
+
+static void fold_min(float *acc, const float *v, size_t n)
+{
+	size_t i;
+
+	EXTREME_LOOP(min_v)
+}
+#else
+static void fold_max(float *restrict acc, const float *restrict v, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		acc[i] = npu_max_f32(acc[i], v[i]);
+}
+
+static void fold_min(float *restrict acc, const float *restrict v, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		acc[i] = npu_min_f32(acc[i], v[i]);
+}
+#endif
 
 static void vec_fold(float *restrict acc, const float *restrict v, size_t n, enum npu_fold_kind kind)
 {
 	size_t i;
 
 	switch (kind) {
+	case NPU_FOLD_MAX:
+		fold_max(acc, v, n);
+		return;
+	case NPU_FOLD_MIN:
+		fold_min(acc, v, n);
+		return;
 #define FOLD(name, expr)							\
 	case NPU_FOLD_##name:							\
 		for (i = 0; i < n; i++) {					\
@@ -173,11 +228,39 @@ static void vec_fold(float *restrict acc, const float *restrict v, size_t n, enu
 	}
 }
 
+/* The largest and the smallest do not depend on the order: 64 lanes at a time, so that none waits for the one before. */
+static void extreme16(float *lane, const float *v, size_t n, void (*fold)(float *acc, const float *v, size_t n))
+{
+	float wide[128];
+	size_t i;
+
+	for (i = 0; n >= sizeof(wide) / 4 && i + sizeof(wide) / 4 <= n; i += sizeof(wide) / 4) {
+		if (i)
+			fold(wide, v + i, sizeof(wide) / 4);
+		else
+			memcpy(wide, v, sizeof(wide));
+	}
+	if (i) {
+		fold(wide, wide + 64, 64);
+		fold(wide, wide + 32, 32);
+		fold(wide, wide + 16, 16);
+		fold(lane, wide, 16);
+	}
+	for (; i < n; i += 16)
+		fold(lane, v + i, n - i < 16 ? n - i : 16);
+}
+
 static void vec_fold16(float *restrict lane, const float *restrict v, size_t n, enum npu_fold_kind kind)
 {
 	size_t i, j;
 
 	switch (kind) {
+	case NPU_FOLD_MAX:
+		extreme16(lane, v, n, fold_max);
+		return;
+	case NPU_FOLD_MIN:
+		extreme16(lane, v, n, fold_min);
+		return;
 #define FOLD(name, expr)							\
 	case NPU_FOLD_##name: {							\
 		float l[16];							\
@@ -277,29 +360,33 @@ static void vec_affine(float *restrict v, const float *restrict g, const float *
 #if defined(__AVX512F__)
 static void vec_dot16_cols(float *s, const float *q, const float *kt, npu_u32 depth, npu_u32 stride, npu_u32 n)
 {
-	npu_u32 j, d, i;
+	npu_u32 j, d;
 
+	/* sixteen lanes of sixteen columns, by name so that they stay in registers */
+#define LANES(X)	X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
+#define ZERO(i)		__m512 a##i = _mm512_setzero_ps();
+#define STEP(i)		a##i = _mm512_fmadd_ps(_mm512_set1_ps(q[d + i]), _mm512_loadu_ps(p + (size_t)(i) * stride), a##i);
+#define TAIL(i)		if (d + i < depth) STEP(i)
 	for (j = 0; j < n; j += 16) {
-		__m512 a[16];
+		const float *p = kt + j;
+		LANES(ZERO)
 
-		for (i = 0; i < 16; i++)
-			a[i] = _mm512_setzero_ps();
-		for (d = 0; d + 16 <= depth; d += 16)
-			for (i = 0; i < 16; i++)
-				a[i] = _mm512_fmadd_ps(_mm512_set1_ps(q[d + i]),
-						       _mm512_loadu_ps(kt + (size_t)(d + i) * stride + j), a[i]);
-		for (i = 0; i < 16; i++)	/* unrolled: the lanes stay in registers */
-			if (d + i < depth)
-				a[i] = _mm512_fmadd_ps(_mm512_set1_ps(q[d + i]),
-						       _mm512_loadu_ps(kt + (size_t)(d + i) * stride + j), a[i]);
-		for (i = 0; i < 8; i++)
-			a[i] = _mm512_add_ps(a[i], a[i + 8]);
-		for (i = 0; i < 4; i++)
-			a[i] = _mm512_add_ps(a[i], a[i + 4]);
-		a[0] = _mm512_add_ps(a[0], a[2]);
-		a[1] = _mm512_add_ps(a[1], a[3]);
-		_mm512_storeu_ps(s + j, _mm512_add_ps(a[0], a[1]));
+		for (d = 0; d + 16 <= depth; d += 16, p += 16 * (size_t)stride) {
+			LANES(STEP)
+		}
+		LANES(TAIL)
+		a0 = _mm512_add_ps(_mm512_add_ps(a0, a8), _mm512_add_ps(a4, a12));
+		a1 = _mm512_add_ps(_mm512_add_ps(a1, a9), _mm512_add_ps(a5, a13));
+		a2 = _mm512_add_ps(_mm512_add_ps(a2, a10), _mm512_add_ps(a6, a14));
+		a3 = _mm512_add_ps(_mm512_add_ps(a3, a11), _mm512_add_ps(a7, a15));
+		a0 = _mm512_add_ps(a0, a2);
+		a1 = _mm512_add_ps(a1, a3);
+		_mm512_storeu_ps(s + j, _mm512_add_ps(a0, a1));
 	}
+#undef LANES
+#undef ZERO
+#undef STEP
+#undef TAIL
 }
 
 static void vec_axpy_rows(float *acc, const float *w, const float *v, npu_u32 n, npu_u32 depth)

@@ -310,30 +310,158 @@ static void vec_store_int(const npu_s64 *src, const struct npu_elem *e, const st
 #undef CALL
 }
 
-/* 16 x 16 pieces stay in the cache's lines on both sides. */
+#if defined(__AVX2__)
+/* 8 x 8 elements of 4 bytes. */
+static inline void turn8x8_32(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row)
+{
+	__m256 r[8], t[8];
+	int i;
+
+	for (i = 0; i < 8; i++)
+		r[i] = _mm256_loadu_ps((const float *)(src + i * src_row));
+	for (i = 0; i < 8; i += 2) {
+		t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+		t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+	}
+	for (i = 0; i < 8; i += 4) {
+		r[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
+		r[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
+		r[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+		r[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+	}
+	for (i = 0; i < 4; i++) {
+		_mm256_storeu_ps((float *)(dst + i * dst_row), _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
+		_mm256_storeu_ps((float *)(dst + (i + 4) * dst_row), _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
+	}
+}
+
+/* 8 x 8 elements of 2 bytes. */
+static inline void turn8x8_16(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row)
+{
+	__m128i r[8], t[8];
+	int i;
+
+	for (i = 0; i < 8; i++)
+		r[i] = _mm_loadu_si128((const __m128i *)(src + i * src_row));
+	for (i = 0; i < 8; i += 2) {
+		t[i] = _mm_unpacklo_epi16(r[i], r[i + 1]);
+		t[i + 1] = _mm_unpackhi_epi16(r[i], r[i + 1]);
+	}
+	for (i = 0; i < 8; i += 4) {
+		r[i] = _mm_unpacklo_epi32(t[i], t[i + 2]);
+		r[i + 1] = _mm_unpackhi_epi32(t[i], t[i + 2]);
+		r[i + 2] = _mm_unpacklo_epi32(t[i + 1], t[i + 3]);
+		r[i + 3] = _mm_unpackhi_epi32(t[i + 1], t[i + 3]);
+	}
+	for (i = 0; i < 4; i++) {
+		_mm_storeu_si128((__m128i *)(dst + 2 * i * dst_row), _mm_unpacklo_epi64(r[i], r[i + 4]));
+		_mm_storeu_si128((__m128i *)(dst + (2 * i + 1) * dst_row), _mm_unpackhi_epi64(r[i], r[i + 4]));
+	}
+}
+
+/* 8 x 8 elements of 1 byte: as words of 2 bytes the rows are pairs. */
+static inline void turn8x8_8(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row)
+{
+	__m128i r[8], t[4], u[4];
+	int i;
+
+	for (i = 0; i < 8; i++)
+		r[i] = _mm_loadl_epi64((const __m128i *)(src + i * src_row));
+	for (i = 0; i < 4; i++)
+		t[i] = _mm_unpacklo_epi8(r[2 * i], r[2 * i + 1]);
+	u[0] = _mm_unpacklo_epi16(t[0], t[1]);
+	u[1] = _mm_unpackhi_epi16(t[0], t[1]);
+	u[2] = _mm_unpacklo_epi16(t[2], t[3]);
+	u[3] = _mm_unpackhi_epi16(t[2], t[3]);
+	t[0] = _mm_unpacklo_epi32(u[0], u[2]);
+	t[1] = _mm_unpackhi_epi32(u[0], u[2]);
+	t[2] = _mm_unpacklo_epi32(u[1], u[3]);
+	t[3] = _mm_unpackhi_epi32(u[1], u[3]);
+	for (i = 0; i < 4; i++) {
+		_mm_storel_epi64((__m128i *)(dst + 2 * i * dst_row), t[i]);
+		_mm_storel_epi64((__m128i *)(dst + (2 * i + 1) * dst_row), _mm_unpackhi_epi64(t[i], t[i]));
+	}
+}
+#endif
+
+#define TURN_SLOW(bits)											\
+static inline void turn_slow##bits(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row, npu_u32 rows,	\
+				   npu_u32 cols)							\
+{													\
+	npu_u32 r, c;											\
+													\
+	for (c = 0; c < cols; c++)									\
+		for (r = 0; r < rows; r++)								\
+			memcpy(dst + (npu_s64)c * dst_row + r * (bits / 8),				\
+			       src + (npu_s64)r * src_row + c * (bits / 8), bits / 8);			\
+}
+TURN_SLOW(8)
+TURN_SLOW(16)
+TURN_SLOW(32)
+TURN_SLOW(64)
+
+#if defined(__AVX2__)
+/* 8 x 8 pieces in registers, the edges one by one. */
 #define TRANSPOSE(bits)											\
 static void transpose##bits(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row, npu_u32 rows, npu_u32 cols)	\
 {													\
-	npu_u32 r0, c0, r, c;										\
+	npu_u32 r, c, r8 = rows & ~7u, c8 = cols & ~7u;						\
 													\
-	for (r0 = 0; r0 < rows; r0 += 16) {								\
-		npu_u32 r1 = rows - r0 < 16 ? rows : r0 + 16;						\
-													\
-		for (c0 = 0; c0 < cols; c0 += 16) {							\
-			npu_u32 c1 = cols - c0 < 16 ? cols : c0 + 16;					\
-													\
-			for (c = c0; c < c1; c++) {							\
-				for (r = r0; r < r1; r++)						\
-					memcpy(dst + c * dst_row + r * (bits / 8),			\
-					       src + r * src_row + c * (bits / 8), bits / 8);		\
-			}										\
-		}											\
-	}												\
+	for (r = 0; r < r8; r += 8)									\
+		for (c = 0; c < c8; c += 8)								\
+			turn8x8_##bits(dst + (npu_s64)c * dst_row + r * (bits / 8), dst_row,		\
+				       src + (npu_s64)r * src_row + c * (bits / 8), src_row);		\
+	if (c8 < cols)											\
+		turn_slow##bits(dst + (npu_s64)c8 * dst_row, dst_row, src + c8 * (bits / 8), src_row, r8,	\
+				cols - c8);								\
+	if (r8 < rows)											\
+		turn_slow##bits(dst + r8 * (bits / 8), dst_row, src + (npu_s64)r8 * src_row, src_row,	\
+				rows - r8, cols);							\
 }
 TRANSPOSE(8)
 TRANSPOSE(16)
 TRANSPOSE(32)
-TRANSPOSE(64)
+#else
+#define transpose8	turn_slow8
+#define transpose16	turn_slow16
+#define transpose32	turn_slow32
+#endif
+#define transpose64	turn_slow64
+
+/* Images: three planes of 4-byte elements to one row of triples, and back. */
+typedef uint32_t __attribute__((may_alias)) any32;
+
+static void interleave3(char *dst, const char *src, npu_s64 src_row, npu_u32 n)
+{
+	const any32 *restrict a = (const any32 *)src, *restrict b = (const any32 *)(src + src_row);
+	const any32 *restrict c = (const any32 *)(src + 2 * src_row);
+	any32 *restrict d = (any32 *)dst;
+	npu_u32 i;
+
+	for (i = 0; i < n; i++) {
+		d[3 * i] = a[i];
+		d[3 * i + 1] = b[i];
+		d[3 * i + 2] = c[i];
+	}
+}
+
+static void separate3(char *dst, npu_s64 dst_row, const char *src, npu_u32 n)
+{
+	any32 *restrict a = (any32 *)dst, *restrict b = (any32 *)(dst + dst_row), *restrict c = (any32 *)(dst + 2 * dst_row);
+	const any32 *restrict s = (const any32 *)src;
+	npu_u32 i;
+
+	for (i = 0; i < n; i++) {
+		a[i] = s[3 * i];
+		b[i] = s[3 * i + 1];
+		c[i] = s[3 * i + 2];
+	}
+}
+
+static inline int aligned4(const char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row)
+{
+	return !(((uintptr_t)dst | (uintptr_t)src | (uintptr_t)dst_row | (uintptr_t)src_row) & 3);
+}
 
 static void vec_transpose(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row, npu_u32 rows, npu_u32 cols,
 			  npu_u32 size)
@@ -346,7 +474,12 @@ static void vec_transpose(char *dst, npu_s64 dst_row, const char *src, npu_s64 s
 		transpose16(dst, dst_row, src, src_row, rows, cols);
 		break;
 	case 4:
-		transpose32(dst, dst_row, src, src_row, rows, cols);
+		if (rows == 3 && dst_row == 12 && aligned4(dst, dst_row, src, src_row))
+			interleave3(dst, src, src_row, cols);
+		else if (cols == 3 && src_row == 12 && aligned4(dst, dst_row, src, src_row))
+			separate3(dst, dst_row, src, rows);
+		else
+			transpose32(dst, dst_row, src, src_row, rows, cols);
 		break;
 	case 8:
 		transpose64(dst, dst_row, src, src_row, rows, cols);
