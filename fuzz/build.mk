@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: MIT
-# libFuzzer targets, built by clang in one go with AddressSanitizer and UBSan: fuzz/fuzz_<noun>.c each, with FUZZ_<noun>_SRC beside it.
+# libFuzzer targets, built by clang with AddressSanitizer and UBSan: fuzz/fuzz_<noun>.c each, linked with the files in
+# FUZZ_<noun>_SRC, or with the whole library where that is not set.
 
 FUZZ_CC		?= clang
 FUZZ_SECONDS	?= 60
 FUZZ		= $(BUILD)/fuzz
-FUZZ_FLAGS	= -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -Wno-error
-FUZZ_MAKE	= $(MAKE) --no-print-directory BUILD=$(FUZZ)/obj CC=$(FUZZ_CC) CFLAGS='$(FUZZ_FLAGS)'
+FUZZ_MAKE	= $(MAKE) --no-print-directory BUILD=$(FUZZ)/obj CC=$(FUZZ_CC) SAN=address,undefined \
+		  CFLAGS='-O1 -g -fsanitize=fuzzer-no-link'
 
 FUZZ_NAMES	:= $(patsubst fuzz/fuzz_%.c,%,$(wildcard fuzz/fuzz_*.c))
 FUZZ_stream_SRC	:= tests/isa/run_stream.c $(call src,uapi) $(ENGINE_SRC)
 
-# One level down everything is compiled with FUZZ_FLAGS; up here the user calls it.
+# One level down everything is compiled for the fuzzer; up here the user calls it. FUZZ_NAMES="stream" picks.
 .PHONY: fuzz fuzz-programs
 fuzz-programs: $(addprefix $(BUILD)/fuzz_,$(FUZZ_NAMES)) $(BUILD)/make-seeds
 
 define fuzz-rule
-$(BUILD)/fuzz_$1: $(call obj,fuzz/fuzz_$1.c $(FUZZ_$1_SRC))
+$(BUILD)/fuzz_$1: $(call obj,fuzz/fuzz_$1.c $(FUZZ_$1_SRC)) $(if $(FUZZ_$1_SRC),,$(BUILD)/libnpu.a)
 	$$(call say,LD,$$@)
-	$$(Q)$$(CC) -fsanitize=fuzzer,address,undefined -pthread -o $$@ $$^ -lm
+	$$(Q)$$(CC) -fsanitize=fuzzer,address,undefined -pthread -o $$@ $$^ $$(LIBNPU_LIBS)
 endef
 $(foreach f,$(FUZZ_NAMES),$(eval $(call fuzz-rule,$f)))
 
