@@ -161,7 +161,7 @@ int profile_run(struct session *s)
 	enum sort sort = s->opt->sort;
 	struct layer *layers;
 	double total = 0;
-	size_t n, i, count;
+	size_t n = 0, i, count;
 	int ret;
 
 	ret = measure(s, &rec, &n);

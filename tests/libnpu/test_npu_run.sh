@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# npu-run as a user calls it: information, data in and out, profile, digests, and messages that help.
+. tests/tap.sh
+
+run=$NPU_BUILD/npu-run
+data=tests/data
+rows=$data/golden-1.0-rows
+mnist=$data/golden-1.0-mnist
+
+info=$("$run" "$mnist.npu" --info 2>&1)
+for want in 'format 1\.0' 'instruction set 1\.0' 'libnpu >= 0\.1' 'made by npu-compile' 'digest [0-9a-f]{64}' \
+	'input +Input3 +f32 1x1x28x28' 'output +Plus214_Output_0 +f32 1x10' 'weights 15\.2 KiB'; do
+	tap_like "$info" "$want" "--info has '$want'"
+done
+tap_like "$("$run" "$rows.npu" --info)" 'x +f32 \(1\.\.16\)x4' "--info shows the range of a length"
+tap_like "$("$run" "$mnist.npu" --disasm)" 'conv out=f(16|32)\[' "--disasm prints instructions"
+
+tap_run "data from .npy to .npy" "$run" "$rows.npu" -i "x=$rows.in.npy" -o "y=$tap_tmp/y.npy"
+tap_run "is as expected" cmp "$tap_tmp/y.npy" "$rows.out.npy"
+tail -c +129 "$rows.in.npy" >"$tap_tmp/x.raw"
+tap_run "raw data with a shape" "$run" "$rows.npu" -s x=5x4 -i "x=$tap_tmp/x.raw" -o "y=$tap_tmp/y.raw"
+tap_run "is as expected" cmp "$tap_tmp/y.raw" <(tail -c +129 "$rows.out.npy")
+tap_like "$("$run" "$mnist.npu" -i "Input3=$mnist.in.npy" --top 1)" '^Plus214_Output_0\[7\] = ' "--top finds the 7"
+
+profile=$("$run" "$mnist.npu" --profile --sort time 2>/dev/null)
+tap_like "$profile" '100\.0% .* total of 5 layers' "--profile adds up"
+tap_like "$profile" 'Convolution110 .*\(Conv\)' "with names of the model"
+tap_like "$("$run" "$mnist.npu" --profile --json 2>/dev/null)" '"macs":' "--profile --json"
+tap_like "$("$run" "$mnist.npu" --bench=5 2>/dev/null)" 'median [0-9.]+ ms, min [0-9.]+, p90 [0-9.]+ of 5 runs.* threads' "--bench"
+
+one=$("$run" "$mnist.npu" --digest --device sim:threads=1,simd=portable 2>/dev/null)
+many=$("$run" "$mnist.npu" --digest --device sim:threads=3 2>/dev/null)
+tap_is "$(wc -l <<<"$one")" 5 "--digest has a line per layer"
+tap_is "$one" "$many" "the same on one thread in portable C and on three"
+
+# refuse STATUS PATTERN ARGUMENT...
+refuse()
+{
+	local status=$1 want=$2 out
+	shift 2
+	out=$("$run" "$@" 2>&1)
+	tap_is "$?" "$status" "npu-run $*: exit status $status"
+	tap_like "$out" "$want" "it says: $(head -1 <<<"$out")"
+}
+
+refuse 1 "'x' can not be 17x4, want \(1\.\.16\)x4" "$rows.npu" -s x=17x4 -i x=zeros
+refuse 1 "there is no input, output or state 'z'; there are 'x', 'y'" "$rows.npu" -i z=zeros
+refuse 1 "shape of input 'x' is not given" "$rows.npu" -i x=zeros
+refuse 1 "input 'x' .* has no data" "$rows.npu" -s x=1x4
+refuse 1 "has 80 bytes, f32 4x4 needs 64" "$rows.npu" -s x=4x4 -i "x=$tap_tmp/x.raw"
+refuse 1 "No such file" "$rows.npu" -s x=4x4 -i "x=$tap_tmp/none.npy"
+refuse 1 "not a job file" "$rows.in.npy" --info
+refuse 1 "there is no device 'gpu'" "$rows.npu" --info -d gpu
+refuse 2 "NAME=FILE" "$rows.npu" -i x
+refuse 2 "usage" 
+refuse 2 "unrecognized option" "$rows.npu" --fast
+tap_like "$("$run" --help)" 'usage: npu-run' "--help"
+tap_like "$("$run" --devices)" '^sim .* usable' "--devices"
+tap_done
