@@ -17,7 +17,12 @@
  * positive sign; subnormals are kept. sum16 is the fixed reduction: element i goes to lane i % 16 in rising
  * i starting from +0, then lanes are added l += l + 8, l += l + 4, l += l + 2, l += l + 1. q() is the store: for
  * an integer output with scale != 0 clamp(rne(v / scale) + zero_point), else a cast. Loads of integer data with
- * scale != 0 give (code - zero_point) * scale. exp, log, sigmoid, tanh, erf, sin, cos and the others made of
+ * scale != 0 give (code - zero_point) * scale, the difference exact (i32: rounded to f32); plain integers that meet floats
+ * are f32(code). A cast of f32 to a plain integer truncates towards zero and saturates, NaN gives 0; to bool it is
+ * v != 0; q() of NaN is q() of 0. max and min are IEEE 754's maximum and minimum: NaN when either is, +0 above -0; in
+ * activations they are single comparisons, which keep a NaN and a -0. Operators that only move elements move the stored
+ * bits when type, scale and zero point are the same on both sides. Documentation/hardware/numerics.md
+ * has it all in one place. exp, log, sigmoid, tanh, erf, sin, cos and the others made of
  * them are the fixed polynomials of tools/vnpu/engine/npu_math.h.
  */
 
@@ -139,8 +144,9 @@ END(EWISE1)
 
 OP(EWISE2, 0x21, "ewise2", "binary element-wise function with broadcasting",
    "v = func(a, b); float when either is float or quantized, in f32; else in i64 (stored modulo 2^bits); comparisons give 0 or 1; "
-   "v = act(v); v = fma(v, post_mul, post_add); q(). max and min: NaN when either is; div of integers truncates, by zero gives 0; "
-   "mod has the sign of b, fmod of a; pow = exp2(b * log2(abs(a))) with the exact cases of ONNX for integers, 0, 0.5, 1, 2 and 3")
+   "v = act(v); v = fma(v, post_mul, post_add); q(). max and min: NaN when either is; div, mod and fmod of integers truncate or floor, by zero give 0; "
+   "mod has the sign of b, fmod of a, both exact but for one rounding; pow as in numerics.md: by products for 1, 2 and 3, sqrt for 0.5, else exp(b * "
+   "log(abs(a))) in f64, rounded once; of integers by products modulo 2^64; shl and shr (arithmetic) by a count outside 0 .. 63 give 0")
 	SLOT(EWISE2, OUT, OUT, T_ALL, 0, 6, S_REQ | S_INPLACE, "")
 	SLOT(EWISE2, A, IN, T_ALL, 0, 6, S_REQ, "same rank as out, dims equal out's or 1")
 	SLOT(EWISE2, B, IN, T_ALL, 0, 6, S_REQ, "same rank as out, dims equal out's or 1")
@@ -162,7 +168,7 @@ END(SELECT)
 
 OP(REDUCE, 0x28, "reduce", "reduction over any set of axes",
    "over the reduced elements in row-major order: sum = sum16(x), mean = sum16(x) / f32(count), l1 = sum16(abs(x)), "
-   "sum_square = sum16 by fma(x, x, lane), l2 = sqrt(sum_square), log_sum = log(sum), log_sum_exp = max + log(sum16(exp(x - max))), "
+   "sum_square = sum16 by fma(x, x, lane), l2 = sqrt(sum_square), log_sum = log(sum), log_sum_exp = max + log(sum16(exp(x - max))), max alone when it is infinite, "
    "prod: 16 lanes from 1 and the same tree; max and min NaN when any is; plain integers exact in i64 modulo 2^bits, mean truncates; q()")
 	SLOT(REDUCE, OUT, OUT, T_ALL, 0, 6, S_REQ, "same rank as in, reduced dims 1")
 	SLOT(REDUCE, IN, IN, T_ALL, 0, 6, S_REQ, "")
@@ -171,7 +177,7 @@ OP(REDUCE, 0x28, "reduce", "reduction over any set of axes",
 END(REDUCE)
 
 OP(ARG_REDUCE, 0x29, "arg_reduce", "index of the largest or smallest element along one axis",
-   "out = index of the first (LAST: last) extreme element; NaN counts as larger than all for max and smaller than all for min")
+   "out = index of the first (LAST: last) extreme element; NaN counts as larger than all for max and smaller than all for min; -0 equals +0")
 	SLOT(ARG_REDUCE, OUT, OUT, T_I32 | T_I64, 0, 6, S_REQ, "same rank as in, the axis 1")
 	SLOT(ARG_REDUCE, IN, IN, T_ALL, 1, 6, S_REQ, "")
 	PARAM(ARG_REDUCE, AXIS, U32, 0, 5, "")
@@ -188,7 +194,7 @@ OP(TOPK, 0x2a, "topk", "the k largest or smallest along one axis, sorted",
 	PARAM(TOPK, SMALLEST, U32, 0, 1, "")
 END(TOPK)
 
-OP(CUMSUM, 0x2b, "cumsum", "running sum along one axis", "out[i] = sum of in[j], j <= i (EXCLUSIVE: j < i), in order; REVERSE from the end")
+OP(CUMSUM, 0x2b, "cumsum", "running sum along one axis", "out[i] = sum of in[j], j <= i (EXCLUSIVE: j < i), in order from +0 in f32, plain integers in i64; REVERSE from the end")
 	SLOT(CUMSUM, OUT, OUT, T_ALL, 1, 6, S_REQ, "")
 	SLOT(CUMSUM, IN, IN, T_ALL, 1, 6, S_REQ, "")
 	PARAM(CUMSUM, AXIS, U32, 0, 5, "")
@@ -206,7 +212,8 @@ END(SOFTMAX)
 
 OP(NORM, 0x2d, "norm", "layer or RMS normalization over the last dim, with the add before it",
    "x = in (+ addend); layer: mean = sum16(x) / f32(D); d = x - mean; var = sum16(fma(d, d, lane)) / f32(D); y = d * (1 / sqrt(var + eps)); "
-   "rms: y = x * (1 / sqrt(sum16(fma(x, x, lane)) / f32(D) + eps)); out = fma(y, gamma, beta), y * gamma without beta; sum = x")
+   "rms: y = x * (1 / sqrt(sum16(fma(x, x, lane)) / f32(D) + eps)); out = fma(y, gamma, beta), y * gamma without beta, "
+   "y + beta without gamma; sum = x, rounded where it is stored only")
 	SLOT(NORM, OUT, OUT, T_DATA, 1, 6, S_REQ | S_INPLACE, "")
 	SLOT(NORM, IN, IN, T_DATA, 1, 6, S_REQ, "[.., D]")
 	SLOT(NORM, GAMMA, IN, T_FLOAT, 1, 1, 0, "[D]; absent: 1")
@@ -219,7 +226,7 @@ END(NORM)
 
 OP(POOL, 0x30, "pool", "max or average pooling",
    "window (kh, kw) in order over elements inside of in; max: NaN when any is, average: sum from +0 in order, / f32(count), count of elements inside "
-   "of in, or with INCLUDE_PAD inside of in padded by top, left, bottom, right; an empty window gives 0 (average) or the lowest value (max)")
+   "of in, or with INCLUDE_PAD inside of in padded by top, left, bottom, right; an empty window gives 0 (average) or q(-infinity) (max)")
 	SLOT(POOL, OUT, OUT, T_DATA, 4, 4, S_REQ, "[N, OH, OW, C]")
 	SLOT(POOL, IN, IN, T_DATA, 4, 4, S_REQ, "[N, H, W, C]")
 	PARAM(POOL, KIND, U32, 0, NPU_NUM_POOLS - 1, "enum npu_pool")
@@ -238,8 +245,10 @@ END(POOL)
 
 OP(RESIZE, 0x31, "resize", "nearest, linear or cubic resampling of H and W",
    "source coordinate in f32 from COORD: half_pixel (o + 0.5) / scale - 0.5, pytorch_half_pixel the same but 0 when the output is 1, align_corners "
-   "o * ((in - 1) / (out - 1)), asymmetric o / scale; nearest: rounded by NEAREST, clamped; linear: taps floor and floor + 1 clamped, weights 1 - f and f, "
-   "fma(b - a, f, a) first along W, then along H; cubic: 4 taps with coefficient CUBIC_A, W first, fma in order from +0; "
+   "o * ((in - 1) / (out - 1)), 0 when out is 1, asymmetric o / scale, each operation rounded to f32; nearest: ceil(x - 0.5), floor(x + 0.5), floor "
+   "or ceil by NEAREST, clamped; linear: taps floor and floor + 1 clamped, weights 1 - f and f, "
+   "fma(b - a, f, a) first along W, then along H; cubic: 4 taps with coefficient CUBIC_A (weights in "
+   "numerics.md), outside ones clamped, W first, fma in order from +0; "
    "EXCLUDE_OUTSIDE: outside taps weigh 0 and the rest is divided by their sum")
 	SLOT(RESIZE, OUT, OUT, T_DATA, 4, 4, S_REQ, "[N, OH, OW, C]")
 	SLOT(RESIZE, IN, IN, T_DATA, 4, 4, S_REQ, "[N, H, W, C]")
@@ -263,7 +272,8 @@ OP(CROP_RESIZE, 0x32, "crop_resize", "cut boxes out and resample them",
 END(CROP_RESIZE)
 
 OP(COPY, 0x38, "copy", "N-d strided copy with cast: transpose, slice, concat, layout change, quantize, dequantize",
-   "out = q(in); float to plain integer truncates towards zero and saturates, NaN gives 0; integer to narrower integer is modulo 2^bits; to bool is != 0")
+   "out = q(in), or in's bits when nothing is to be converted; float to plain integer truncates towards "
+   "zero and saturates, NaN gives 0; integer to narrower integer is modulo 2^bits; to bool is != 0")
 	SLOT(COPY, OUT, OUT, T_ALL, 0, 6, S_REQ, "")
 	SLOT(COPY, IN, IN, T_ALL, 0, 6, S_REQ, "same rank as out, dims equal out's or 1")
 END(COPY)
@@ -289,7 +299,8 @@ OP(PAD, 0x3a, "pad", "padding: constant, reflect, edge or wrap",
 	PARAM(PAD, VALUE_HI, U32, 0, 0xffffffff, "")
 END(PAD)
 
-OP(IOTA, 0x3b, "iota", "a rising sequence along one axis", "out = start + index on AXIS * step, integers or f32 by fma")
+OP(IOTA, 0x3b, "iota", "a rising sequence along one axis",
+   "fma(f32(index on AXIS), step, start), then q(); plain integers: i64(start) + index * i64(step), start and step truncated")
 	SLOT(IOTA, OUT, OUT, T_ALL, 1, 6, S_REQ, "")
 	PARAM(IOTA, AXIS, U32, 0, 5, "")
 	PARAM(IOTA, START, F32, 0, 0, "")
@@ -318,7 +329,7 @@ OP(GATHER_ELEMENTS, 0x41, "gather_elements", "one element per index along an axi
 END(GATHER_ELEMENTS)
 
 OP(SCATTER, 0x42, "scatter", "rows by index",
-   "for i in order: inout[o, index[i], n] = join(inout, in[o, i, n]); index -1 skips the row when SKIP is set, else counts from the end; outside faults")
+   "for i in order: inout[o, index[i], n] = join(inout, in[o, i, n]), joins as in ewise2; index -1 skips the row when SKIP is set, else counts from the end; outside faults")
 	SLOT(SCATTER, INOUT, INOUT, T_ALL, 3, 3, S_REQ, "[outer, rows, inner]")
 	SLOT(SCATTER, IN, IN, T_ALL, 3, 3, S_REQ, "[outer, count, inner]")
 	SLOT(SCATTER, INDEX, IN, T_I32 | T_I64, 1, 1, S_REQ, "[count]")
@@ -336,14 +347,16 @@ OP(SCATTER_ELEMENTS, 0x43, "scatter_elements", "one element per index along an a
 END(SCATTER_ELEMENTS)
 
 OP(ATTENTION, 0x48, "attention", "attention of a ragged batch over a KV cache",
-   "per sequence b, query row t at position p = positions[t] (absent: kv_len - q_len + t), head h, kv head h / (heads / kv_heads): s = dot16(q, k) * scale, "
-   "soft cap: cap * tanh(s / cap), + mask; keys j <= p when causal, j > p - window when window is set, j < kv_len; t = s * 1.44269504, n = ceil(running max), "
-   "w = exp2(t - n), a sink adds its own w to the sum; sums over positions in chunks of 512 in order; out = (sum w * v) / (sum w)")
+   "per sequence b, query row t at position p = positions[t] (absent: kv_len - q_len + t), head h, kv head h / (heads / kv_heads): s = dot16(q, k) * scale (dot16: fma(q, k, lane) as in sum16), "
+   "soft cap: cap * tanh(s / cap), + mask; keys j <= p when causal, j > p - window when window is set, j < kv_len; t = s * 1.44269504. Positions in chunks of 512 from 0 in order, n = -inf "
+   "(with a sink ceil(t of the sink)), sum = 0 (w of the sink), acc = 0; per chunk with a key above -inf: m = ceil(max of t), when m > n: sum and acc *= "
+   "exp2(n - m), n = m; w = exp2(t - n), 0 for keys not seen; sum += sum16(w) with lane j % 16; part = +0, part = fma(w, v, part) for keys seen in "
+   "order; acc += part. out = acc / sum, 0 when sum is 0. 8-bit k and v: (code - zero_point) * scale of the operand or of its row")
 	SLOT(ATTENTION, OUT, OUT, T_FLOAT, 3, 3, S_REQ, "[T, heads, DV]; T rows of all sequences")
 	SLOT(ATTENTION, Q, IN, T_FLOAT, 3, 3, S_REQ, "[T, heads, D]")
 	SLOT(ATTENTION, K, IN, T_DATA, 4, 4, S_REQ, "[blocks, block size, kv_heads, D], or [B, L, kv_heads, D] without block_table")
 	SLOT(ATTENTION, V, IN, T_DATA, 4, 4, S_REQ, "[blocks, block size, kv_heads, DV]")
-	SLOT(ATTENTION, MASK, IN, T_FLOAT, 4, 4, 0, "[B or 1, heads or 1, Tq or 1, L]; added to the scores")
+	SLOT(ATTENTION, MASK, IN, T_FLOAT, 4, 4, 0, "[B or 1, heads or 1, Tq or 1, L]; added to the scores; Tq: T with q_start, else T / B")
 	SLOT(ATTENTION, POSITIONS, IN, T_I32, 1, 1, 0, "[T]; position of each query row in its sequence")
 	SLOT(ATTENTION, Q_START, IN, T_I32, 1, 1, 0, "[B + 1]; cumulative query lengths, absent: T / B each")
 	SLOT(ATTENTION, KV_LEN, IN, T_I32, 1, 1, 0, "[B]; absent: all L")
@@ -359,7 +372,8 @@ OP(ATTENTION, 0x48, "attention", "attention of a ragged batch over a KV cache",
 END(ATTENTION)
 
 OP(ROPE, 0x49, "rope", "rotary position embedding",
-   "for pair i of the first DIMS elements: a = f32(position) * base^(-2i/DIMS) / factor[i]; (x, y) -> (x cos a - y sin a, x sin a + y cos a) * MSCALE; "
+   "for pair i of the first DIMS elements: a = (f32(position) * POS_SCALE) * (pow(BASE, -f32(2i) / f32(DIMS)) / factor[i]); (x, y) -> (x cos a - y sin a, "
+   "x sin a + y cos a) * MSCALE, every operation rounded; the rest is kept; "
    "pairs (2i, 2i + 1) or (i, i + DIMS/2); with a cos/sin table row = position instead of a")
 	SLOT(ROPE, OUT, OUT, T_FLOAT, 3, 3, S_REQ | S_INPLACE, "[T, heads, D]")
 	SLOT(ROPE, IN, IN, T_FLOAT, 3, 3, S_REQ, "")
@@ -375,7 +389,8 @@ OP(ROPE, 0x49, "rope", "rotary position embedding",
 END(ROPE)
 
 OP(DYN_QUANT, 0x50, "dyn_quant", "quantize by the range of the data",
-   "u8 per tensor as ONNX DynamicQuantizeLinear; i8 per group of GROUP elements of the last dim: scale = max(abs(x)) / 127, code = rne(x / scale)")
+   "u8 per tensor as ONNX DynamicQuantizeLinear: lo = min(0, x), hi = max(0, x), scale = (hi - lo) / 255, 1 when that is 0, zero = rne(clamp(0 - lo / scale, 0, "
+   "255)); i8 per group of GROUP elements of the last dim: scale = max(abs(x)) / 127, code = rne(x / scale), 0 when scale is 0")
 	SLOT(DYN_QUANT, OUT, OUT, T_I8 | T_U8, 1, 6, S_REQ, "dims of in")
 	SLOT(DYN_QUANT, SCALE, OUT, T_F32, 0, 6, S_REQ, "[] or [.., ceil(D/group)]")
 	SLOT(DYN_QUANT, ZERO, OUT, T_U8, 0, 1, 0, "[]; u8 only")
