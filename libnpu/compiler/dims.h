@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Arithmetic on linear dimensions. Every function returns 0, or -ERANGE (overflow), -EDOM (the result is not linear
- * in one symbol for every permitted value); *@why, when given, says so in words that a user can act on.
- * The symbols' bounds are needed to decide exactness, so the graph is passed.
+ * in one symbol for every permitted value). The symbols' bounds are needed to decide exactness, so the graph is
+ * passed where they matter.
  */
 #ifndef NPU_COMPILER_DIMS_H
 #define NPU_COMPILER_DIMS_H

@@ -28,7 +28,8 @@
  *  - Resize: floats `scales` of full rank (output = input * scale as the model states it; out/in when it gave
  *    sizes), `mode`, `coordinate_transformation_mode`, `nearest_mode`, `cubic_coeff_a`, `exclude_outside`,
  *    `extrapolation_value`; one input;
- *  - Expand: one input, target = output's shape. TopK: int `k`, one input. `axis` is >= 0 everywhere.
+ *  - Expand: one input, target = output's shape. TopK: int `k`, one input. `axis` is >= 0 everywhere;
+ *  - an output of the graph may be an input, a constant, or listed twice: output_names[] has the model's names.
  */
 #ifndef NPU_COMPILER_GRAPH_H
 #define NPU_COMPILER_GRAPH_H
@@ -258,7 +259,8 @@ enum npu_residual_op {
  * v = acc + bias; v = act(v); v = fma(v, post_mul, post_add); v = v (add|mul) residual; v = act2(v)
  *
  * Conv, ConvTranspose and MatMul may use all of it; NPU_GOP_Activation, element-wise, pooling and normalisation
- * nodes use act only. The residual has exactly the output's shape and type.
+ * nodes use act only. The residual is computed by another node (or an input), never a constant, and has exactly the
+ * output's shape and type.
  */
 struct npu_gepilogue {
 	struct npu_gact act;
@@ -386,7 +388,7 @@ int npu_graph_bind_shape(struct npu_graph *g, const char *input, const struct np
 struct npu_pass_options {
 	const char *dump_pass;	/* print the graph after this pass; "all" = after each; NULL = never */
 	FILE *dump;		/* where to, NULL = nowhere */
-	const char *skip;	/* comma-separated optional passes that are left out (debugging); NULL = none */
+	const char *skip;	/* comma-separated optional passes to leave out (debugging); NULL = none */
 };
 
 /**

@@ -38,16 +38,33 @@ static bool name_listed(const char *list, const char *name)
 	return false;
 }
 
-static int check_options(const struct npu_pass_options *options, struct npu_diag *diag)
+static const struct npu_pass *find_pass(const char *name, size_t len)
 {
 	unsigned int i;
 
-	if (!options->dump_pass || !strcmp(options->dump_pass, "all"))
-		return 0;
 	for (i = 0; i < NUM_PASSES; i++)
-		if (!strcmp(passes[i].name, options->dump_pass))
-			return 0;
-	return npu_diag_add(diag, -EINVAL, "dump_pass", "there is no pass '%.40s'", options->dump_pass);
+		if (!strncmp(passes[i].name, name, len) && !passes[i].name[len])
+			return &passes[i];
+	return NULL;
+}
+
+static int check_options(const struct npu_pass_options *options, struct npu_diag *diag)
+{
+	const struct npu_pass *pass;
+	const char *p;
+	size_t len;
+
+	if (options->dump_pass && strcmp(options->dump_pass, "all") &&
+	    !find_pass(options->dump_pass, strlen(options->dump_pass)))
+		return npu_diag_add(diag, -EINVAL, "dump_pass", "there is no pass '%.40s'", options->dump_pass);
+	for (p = options->skip; p && *p; p += len + (p[len] == ',')) {
+		len = strcspn(p, ",");
+		pass = find_pass(p, len);
+		if (!pass || !pass->optional)
+			return npu_diag_add(diag, -EINVAL, "skip", "%s '%.*s'",
+					    pass ? "the graph needs pass" : "there is no pass", len < 40 ? (int)len : 40, p);
+	}
+	return 0;
 }
 
 void npu_graph_sweep(struct npu_graph *g)

@@ -473,7 +473,15 @@ static void test_options(void)
 	tap_ok(g && npu_graph_optimize(g, &o, &diag) && diag_says(&diag, "no pass 'nonsense'", NULL),
 	       "an unknown pass to dump is refused");
 	npu_diag_fini(&diag);
-	o.dump_pass = "canon";
+	o = (struct npu_pass_options){ .skip = "fuse,canon" };
+	tap_ok(g && npu_graph_optimize(g, &o, &diag) && diag_says(&diag, "needs pass 'canon'", NULL),
+	       "a pass that is needed cannot be left out");
+	npu_diag_fini(&diag);
+	o.skip = "fuse,fusel";
+	tap_ok(g && npu_graph_optimize(g, &o, &diag) && diag_says(&diag, "no pass 'fusel'", NULL),
+	       "an unknown pass to leave out is refused");
+	npu_diag_fini(&diag);
+	o = (struct npu_pass_options){ .dump_pass = "canon" };
 	o.dump = open_memstream(&text, &size);
 	if (g && o.dump)
 		npu_graph_optimize(g, &o, &diag);

@@ -279,6 +279,43 @@ static void test_net(void)
 	npu_diag_fini(&diag);
 }
 
+/* Multiplications counted by hand: outputs times what goes into one. */
+static void test_macs(void)
+{
+	static const struct { const char *line; int64_t at_w16, at_w64; } c[] = {
+		{ "y = Conv(x, w3) pads=[1,1,1,1]", 6 * 8 * 16 * 27, 6 * 8 * 64 * 27 },
+		{ "y = ConvTranspose(x, wd) group=3 strides=[2,2]", 3 * 8 * 16 * 4, 3 * 8 * 64 * 4 },
+		{ "t = Transpose(x) perm=[0,1,3,2]; y = MatMul(x, t)", 3 * 8 * 8 * 16, 3 * 8 * 8 * 64 },
+		{ "y = Relu(x)", 0, 0 },
+	};
+	unsigned int i, k;
+
+	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+		struct npu_diag diag = { 0 };
+		char line[128];
+		const char *lines[3] = { line, NULL, NULL };
+		int64_t small = 0, large = 0;
+		struct npu_graph *g;
+		char *second;
+
+		snprintf(line, sizeof(line), "%s", c[i].line);
+		second = strstr(line, "; ");
+		if (second) {
+			*second = 0;
+			lines[1] = second + 2;
+		}
+		g = net(lines, 8, 64, 8, 13, &diag);
+		for (k = 0; g && k < g->num_nodes; k++) {
+			small += npu_gnode_macs(g->nodes[k], (int64_t[]){ 2 });
+			large += npu_gnode_macs(g->nodes[k], (int64_t[]){ 8 });
+		}
+		if (!tap_ok(g && small == c[i].at_w16 && large == c[i].at_w64, "multiplications: %s", c[i].line))
+			tap_diag("%lld, %lld %s", (long long)small, (long long)large, npu_diag_text(&diag));
+		npu_graph_free(g);
+		npu_diag_fini(&diag);
+	}
+}
+
 static void test_dims(void)
 {
 	struct npu_graph *g = npu_graph_new();
@@ -307,6 +344,7 @@ int main(void)
 	test_windows();
 	test_moves();
 	test_values();
+	test_macs();
 	test_net();
 	test_brute_force();
 	return tap_done();
