@@ -3,7 +3,8 @@
  * Convolution and matmul layers of the networks that the project is measured by, one instruction each, against the
  * machine's multiply-add peak measured in the same run.
  *
- * usage: bench_gemm [-s portable|avx2|avx512] [-t most threads] [-m seconds per point] [-d f16|f32] [part of a name]
+ * usage: bench_gemm [-s portable|avx2|avx512] [-t most threads] [-m seconds per point] [-d f16|f32] [-c] [part of a name]
+ * -c: count CPU time instead of wall time, for one thread on a busy machine
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,12 +89,13 @@ static const struct layer layers[] = {
 
 static double min_seconds = 0.05;
 static unsigned int data_type = NPU_F16;
+static clockid_t clock_id = CLOCK_MONOTONIC;
 
 static double now(void)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock_id, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
@@ -335,12 +337,14 @@ int main(int argc, char **argv)
 	const char *net = "";
 	int opt;
 
-	while ((opt = getopt(argc, argv, "s:t:m:d:")) != -1) {
+	while ((opt = getopt(argc, argv, "s:t:m:d:c")) != -1) {
 		if (opt == 's')
 			simd = !strcmp(optarg, "avx512") ? NPU_SIMD_AVX512 : !strcmp(optarg, "avx2") ? NPU_SIMD_AVX2 :
 									     NPU_SIMD_PORTABLE;
 		else if (opt == 't')
 			threads = atoi(optarg) == 1 ? 1 : 2;
+		else if (opt == 'c')
+			clock_id = CLOCK_PROCESS_CPUTIME_ID;
 		else if (opt == 'm')
 			min_seconds = atof(optarg);
 		else if (opt == 'd')

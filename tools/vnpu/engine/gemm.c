@@ -12,6 +12,17 @@ enum npu_gemm_kind npu_gemm_kind(const struct npu_gemm *g, npu_s64 left, npu_s64
 	return left > 8 ? GEMM_16 : GEMM_8;
 }
 
+unsigned int npu_gemm_tile_rows(const struct npu_gemm *g, enum npu_gemm_kind kind, npu_s64 left)
+{
+	npu_s64 most = g->rows[kind], tiles = (left + most - 1) / most, rows = (left + tiles - 1) / tiles;
+
+	while (!g->fn[GEMM_B_F32][kind][rows])
+		rows++;
+	while (rows > left || !g->fn[GEMM_B_F32][kind][rows])
+		rows--;
+	return (unsigned int)rows;
+}
+
 int npu_gemm_b_type(unsigned int dtype)
 {
 	switch (dtype) {
@@ -19,8 +30,6 @@ int npu_gemm_b_type(unsigned int dtype)
 		return GEMM_B_F32;
 	case NPU_F16:
 		return GEMM_B_F16;
-	case NPU_BF16:
-		return GEMM_B_BF16;
 	default:
 		return -1;
 	}

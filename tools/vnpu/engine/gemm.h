@@ -37,10 +37,11 @@ typedef void (*npu_gemm_fn)(const struct npu_gemm_tile *t);
 /* Columns of a tile: these kinds exist for all instruction sets. */
 enum npu_gemm_kind { GEMM_8, GEMM_16, GEMM_24, GEMM_32, GEMM_64, GEMM_NUM_KINDS };
 
-enum npu_gemm_b { GEMM_B_F32, GEMM_B_F16, GEMM_B_BF16, GEMM_NUM_B };
+enum npu_gemm_b { GEMM_B_F32, GEMM_B_F16, GEMM_NUM_B };
 
 struct npu_gemm {
 	npu_u8 rows[GEMM_NUM_KINDS];	/* most rows of a tile; 0: no kernel of this kind */
+	/* There is not a kernel for every number of rows (NULL), but one for 1: npu_gemm_tile_rows() picks. */
 	npu_gemm_fn fn[GEMM_NUM_B][GEMM_NUM_KINDS][GEMM_MAX_ROWS + 1];
 	/* @n elements, @stride bytes apart, widened to f32 */
 	void (*load_f32)(float *dst, const char *src, ptrdiff_t stride, size_t n);
@@ -67,6 +68,9 @@ static inline double npu_gemm_ns(enum npu_simd simd)
 
 /* The kernel for the next columns of @left ones when there are @rows rows. */
 enum npu_gemm_kind npu_gemm_kind(const struct npu_gemm *g, npu_s64 left, npu_s64 rows);
+
+/* Rows of the next tile of @kind when @left are left: even parts rather than full tiles and a rest. */
+unsigned int npu_gemm_tile_rows(const struct npu_gemm *g, enum npu_gemm_kind kind, npu_s64 left);
 
 /* Weights' type as the kernels know it, or -1. */
 int npu_gemm_b_type(unsigned int dtype);

@@ -5,7 +5,7 @@
 #define ROWS_2(X)	X(1) X(2)
 #define ROWS_4(X)	ROWS_2(X) X(3) X(4)
 #define ROWS_6(X)	ROWS_4(X) X(5) X(6)
-#define ROWS_12(X)	ROWS_6(X) X(7) X(8) X(9) X(10) X(11) X(12)
+#define ROWS_12(X)	ROWS_4(X) X(6) X(8) X(10) X(12)
 
 #define X(r) TILE_FNS(r, 1)
 ROWS_12(X)

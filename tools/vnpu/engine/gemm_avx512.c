@@ -10,7 +10,7 @@ INLINE vf b_load_twice(enum npu_gemm_b type, const char *p)
 	if (type == GEMM_B_F32)
 		return _mm512_broadcast_f32x8(_mm256_loadu_ps((const float *)p));
 	h = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)p));
-	return type == GEMM_B_F16 ? _mm512_cvtph_ps(h) : bf16_widen(h);
+	return _mm512_cvtph_ps(h);
 }
 
 /*
@@ -88,25 +88,27 @@ INLINE void half_tile(const struct npu_gemm_tile *t, enum npu_gemm_b type, unsig
 }
 
 #define HALF_FN(rows, cols, type, tname)							\
-	static void half_##rows##_##cols##_##tname(const struct npu_gemm_tile *t)		\
+	KERNEL static void half_##rows##_##cols##_##tname(const struct npu_gemm_tile *t)		\
 	{											\
 		half_tile(t, type, rows, cols == 24);						\
 	}
 #define HALF_FNS(rows, cols)				\
 	HALF_FN(rows, cols, GEMM_B_F32, f32)		\
-	HALF_FN(rows, cols, GEMM_B_F16, f16)		\
-	HALF_FN(rows, cols, GEMM_B_BF16, bf16)
+	HALF_FN(rows, cols, GEMM_B_F16, f16)
 #define HALF_ROW(kind, rows, cols)							\
 	[GEMM_B_F32][kind][rows] = half_##rows##_##cols##_f32,				\
-	[GEMM_B_F16][kind][rows] = half_##rows##_##cols##_f16,				\
-	[GEMM_B_BF16][kind][rows] = half_##rows##_##cols##_bf16
+	[GEMM_B_F16][kind][rows] = half_##rows##_##cols##_f16
 
-#define ROWS_6(X)	X(1) X(2) X(3) X(4) X(5) X(6)
-#define ROWS_14(X)	ROWS_6(X) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
-#define ROWS_16(X)	ROWS_14(X) X(15) X(16)
+#define ROWS_6(X)	X(1) X(2) X(3) X(4) X(6)
+#define ROWS_14(X)	X(1) X(2) X(3) X(4) X(6) X(8) X(10) X(12) X(14)
+#define ROWS_16(X)	X(1) X(2) X(4) X(6) X(8) X(10) X(12) X(14) X(16)
+#define ROWS_16_FEW(X)	X(1) X(2) X(4) X(8) X(12) X(16)
 
-#define X(r) HALF_FNS(r, 8) HALF_FNS(r, 24) TILE_FNS(r, 1)
+#define X(r) HALF_FNS(r, 24)
 ROWS_16(X)
+#undef X
+#define X(r) HALF_FNS(r, 8) TILE_FNS(r, 1)
+ROWS_16_FEW(X)
 #undef X
 #define X(r) TILE_FNS(r, 2)
 ROWS_14(X)
@@ -118,8 +120,11 @@ ROWS_6(X)
 const struct npu_gemm npu_gemm_avx512 = {
 	.rows = { [GEMM_8] = 16, [GEMM_16] = 16, [GEMM_24] = 16, [GEMM_32] = 14, [GEMM_64] = 6 },
 	.fn = {
-#define X(r) HALF_ROW(GEMM_8, r, 8), HALF_ROW(GEMM_24, r, 24), TILE_ROW(GEMM_16, r, 1),
+#define X(r) HALF_ROW(GEMM_24, r, 24),
 		ROWS_16(X)
+#undef X
+#define X(r) HALF_ROW(GEMM_8, r, 8), TILE_ROW(GEMM_16, r, 1),
+		ROWS_16_FEW(X)
 #undef X
 #define X(r) TILE_ROW(GEMM_32, r, 2),
 		ROWS_14(X)

@@ -2,7 +2,7 @@
 #include "vf_portable.h"
 #include "gemm_impl.h"
 
-#define ROWS(X) X(1) X(2) X(3) X(4)
+#define ROWS(X) X(1) X(2) X(4)
 
 #define X(r) TILE_FNS(r, 1) TILE_FNS(r, 2)
 ROWS(X)

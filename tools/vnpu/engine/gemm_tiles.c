@@ -7,29 +7,20 @@ static npu_s64 min64(npu_s64 a, npu_s64 b)
 	return a < b ? a : b;
 }
 
-/* Rows of the tile at @r of @rows: even parts rather than full tiles and a rest. */
-static npu_s64 tile_rows(npu_s64 rows, npu_s64 most)
-{
-	npu_s64 tiles = (rows + most - 1) / most;
-
-	return (rows + tiles - 1) / tiles;
-}
-
 void npu_gemm_strip(const struct npu_gemm_strip *s, npu_s64 rows, npu_s64 col, npu_s64 cols, float *c)
 {
 	struct npu_gemm_tile t = { .seg = s->seg, .num_segs = s->num_segs, .b_panel = s->b_panel, .c = c, .lda = s->lda };
 	enum npu_gemm_kind kind;
-	npu_s64 end = col + cols, width, step, r, n;
+	npu_s64 end = col + cols, width, r, n;
 	struct npu_epi_place place;
 
 	for (; col < end; col += width) {
 		kind = npu_gemm_kind(s->gemm, end - col, rows);
 		width = npu_gemm_cols(kind);
-		step = tile_rows(rows, s->gemm->rows[kind]);
 		t.b = s->b + col / NPU_PANEL * s->b_panel;
 		t.ldc = width;
-		for (r = 0; r < rows; r += step) {
-			n = min64(step, rows - r);
+		for (r = 0; r < rows; r += n) {
+			n = npu_gemm_tile_rows(s->gemm, kind, rows - r);
 			t.a = s->a + r * s->lda;
 			s->gemm->fn[s->b_type][kind][n](&t);
 			place = s->place;

@@ -12,7 +12,9 @@ struct pack {
 
 bool npu_matmul_panel_can(const struct npu_matmul *m)
 {
-	return !m->integer && npu_gemm_b_type(m->b->dtype) >= 0 && m->b->layout != NPU_LAYOUT_GROUPED16;
+	if (m->integer || m->b->layout == NPU_LAYOUT_GROUPED16)
+		return false;
+	return m->b->layout == NPU_LAYOUT_STRIDED || npu_gemm_b_type(m->b->dtype) >= 0;
 }
 
 /* Matrices of b. */
