@@ -3,6 +3,18 @@
 #include "gemm.h"
 #include "run.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+/* clang 14's __builtin_cpu_supports() does not know the name. */
+static bool has_f16c(void)
+{
+	unsigned int a, b, c, d;
+
+	return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
+}
+#endif
+
 bool npu_simd_available(enum npu_simd simd)
 {
 	switch (simd) {
@@ -10,8 +22,7 @@ bool npu_simd_available(enum npu_simd simd)
 		return true;
 #if defined(__x86_64__)
 	case NPU_SIMD_AVX2:
-		return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-		       __builtin_cpu_supports("f16c");
+		return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
 	case NPU_SIMD_AVX512:
 		return npu_simd_available(NPU_SIMD_AVX2) && __builtin_cpu_supports("avx512f") &&
 		       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
