@@ -185,7 +185,7 @@ int npu_shape_text_bind(struct npu_graph *g, const struct npu_shape_text *shapes
 		if (!err)
 			err = npu_graph_bind_shape(g, s->input, dim, s->rank, diag);
 		if (err)
-			return err;
+			return err == -ENOENT ? -EINVAL : err;
 	}
 	return 0;
 }
