@@ -72,27 +72,107 @@ static bool inputs_known(const struct npu_gnode *n)
 	return true;
 }
 
-static int infer_node(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *diag)
+static bool rescale_dims(struct npu_dim *d, size_t count, int sym, int64_t by)
 {
-	struct npu_shape s = { g, diag, n };
-	int err;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (d[i].sym == sym && __builtin_mul_overflow(d[i].factor, by, &d[i].factor))
+			return false;
+	return true;
+}
+
+/*
+ * Pretend that symbol @sym had been declared with a step @by times as large. The graph is of no further use, but
+ * inference can go on and find the step that suits the whole model.
+ */
+static bool rescale(struct npu_graph *g, int sym, int64_t by)
+{
+	struct npu_symbol *s = &g->syms[sym];
+	unsigned int i, k;
+	int64_t step;
+
+	if (__builtin_mul_overflow(s->step, by, &step) || s->max / step < 1)
+		return false;
+	s->step = step;
+	s->smax = s->max / step;
+	s->smin = s->min / step > 0 ? s->min / step : 1;
+	for (i = 0; i < g->num_tensors; i++) {
+		struct npu_gtensor *t = g->tensors[i];
+
+		if (t->rank > 0 && !rescale_dims(t->dim, (size_t)t->rank, sym, by))
+			return false;
+		if (t->value && !rescale_dims(t->value, t->num_values, sym, by))
+			return false;
+	}
+	for (i = 0; i < g->num_nodes; i++)
+		for (k = 0; k < g->nodes[i]->num_attrs; k++)
+			if (!rescale_dims((struct npu_dim *)g->nodes[i]->attrs[k].dims,
+					  g->nodes[i]->attrs[k].dims ? g->nodes[i]->attrs[k].count : 0, sym, by))
+				return false;
+	return true;
+}
+
+/* State of the walk: which symbols were found to need a larger step, and where last. */
+struct infer {
+	struct npu_graph *g;
+	struct npu_diag *diag;
+	const struct npu_gnode *last[NPU_GRAPH_MAX_SYMS];
+	unsigned int times[NPU_GRAPH_MAX_SYMS];
+};
+
+static int infer_shape(struct infer *in, struct npu_shape *s)
+{
+	int err = npu_shape_node(s), first = err;
+
+	while (err == -EDOM && s->need > 1 && rescale(in->g, s->need_sym, s->need)) {
+		in->last[s->need_sym] = s->n;
+		in->times[s->need_sym]++;
+		s->need = 0;
+		s->told |= 1u << s->need_sym;
+		err = npu_shape_node(s);
+	}
+	return err ? err : first;
+}
+
+/* One line that needs no second try, for a symbol that several nodes divide. */
+static void report_steps(struct infer *in)
+{
+	unsigned int i;
+
+	for (i = 0; i < in->g->num_syms; i++)
+		if (in->times[i] > 1)
+			npu_diag_add(in->diag, -EDOM, in->g->syms[i].name,
+				     "%u nodes divide it, the last is '%s'; a step that is a multiple of %lld suits all of them",
+				     in->times[i], in->last[i]->name, (long long)in->g->syms[i].step);
+}
+
+static int infer_node(struct infer *in, struct npu_gnode *n)
+{
+	struct npu_graph *g = in->g;
+	struct npu_shape s = { .g = g, .diag = in->diag, .n = n };
+	unsigned int i;
+	int err, first;
 
 	/* what follows from a refused node is no news */
 	if (!inputs_known(n))
 		return 0;
-	err = npu_shape_node(&s);
-	if (err)
-		return err;
+	for (i = 0; i < g->num_syms; i++)
+		s.told |= (in->times[i] > 0 ? 1u : 0) << i;
+	first = infer_shape(in, &s);
+	if (first && (first != -EDOM || !n->num_outputs || n->outputs[0]->rank < 0))
+		return first;
 	err = npu_value_node(&s);
 	if (!err)
 		err = materialize(g, n);
 	if (!err && !n->dead)
 		err = npu_fold_node(g, n);
-	return err < 0 ? err : 0;
+	return err < 0 ? err : first;
 }
 
 int npu_pass_infer(struct npu_graph *g, struct npu_diag *diag)
 {
+	struct infer in = { .g = g, .diag = diag };
 	unsigned int i;
 	int err, first;
 
@@ -103,10 +183,11 @@ int npu_pass_infer(struct npu_graph *g, struct npu_diag *diag)
 	if (first)
 		return first;
 	for (i = 0; i < g->num_nodes; i++) {
-		err = g->nodes[i]->dead ? 0 : infer_node(g, g->nodes[i], diag);
+		err = g->nodes[i]->dead ? 0 : infer_node(&in, g->nodes[i]);
 		first = first ? first : err;
 		if (err == -ENOMEM)
 			break;
 	}
+	report_steps(&in);
 	return first;
 }

@@ -145,12 +145,19 @@ int npu_shape_nonlinear(struct npu_shape *s, const char *what, struct npu_dim d,
 	char text[64];
 
 	npu_dim_text(s->g, d, text, sizeof(text));
-	if (d.sym >= 0 && divisor > 1 && d.factor)
+	s->need = 0;
+	if (d.sym >= 0 && divisor > 1 && d.factor) {
+		s->need_sym = d.sym;
+		s->need = divisor / gcd(d.factor, divisor);
+		if (s->told & 1u << d.sym)
+			return -EDOM;
+	}
+	if (s->need)
 		return npu_diag_node(s->diag, -EDOM, s->n, what,
 				     "(%s) / %lld is not a whole number of steps for every %s; declare %s with a step that is a "
 				     "multiple of %lld, or give an exact size", text, (long long)divisor,
 				     s->g->syms[d.sym].name, s->g->syms[d.sym].name,
-				     (long long)(s->g->syms[d.sym].step * (divisor / gcd(d.factor, divisor))));
+				     (long long)(s->g->syms[d.sym].step * s->need));
 	return npu_diag_node(s->diag, -EDOM, s->n, what,
 			     "the result with %s is not linear in one symbol; give one of the sizes exactly", text);
 }

@@ -14,6 +14,10 @@ struct npu_shape {
 	struct npu_graph *g;
 	struct npu_diag *diag;
 	struct npu_gnode *n;
+	/* set by npu_shape_nonlinear(): the step of symbol need_sym times need would do */
+	int need_sym;
+	int64_t need;
+	uint32_t told;	/* bit per symbol: the user has been told that its step is too small */
 };
 
 #define NPU_SHAPE_ELEMS_MAX	1099511627776.0	/* of one tensor: 2^40 */

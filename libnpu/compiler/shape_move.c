@@ -164,10 +164,11 @@ int npu_shape_slice(struct npu_shape *s)
 		full[axis] = ns >= 0 ? steps[i] : 1;
 		err = slice_axis(s, x->dim[axis], starts[i], ends[i], full[axis], &first[axis], &dims[axis]);
 	}
+	if (err)
+		return err;
 	npu_gnode_del_attr(s->n, "axes");
 	npu_gnode_del_attr(s->n, "ends");
-	if (!err)
-		err = npu_gnode_set_dims(s->g, s->n, "starts", first, (size_t)x->rank);
+	err = npu_gnode_set_dims(s->g, s->n, "starts", first, (size_t)x->rank);
 	if (!err)
 		err = npu_gnode_set_ints(s->g, s->n, "steps", full, (size_t)x->rank);
 	return err ? err : npu_shape_out(s, 0, x->type, x->rank, dims);

@@ -111,6 +111,30 @@ static void test_windows(void)
 	expect("y = Conv(x, w3) pads=[1,1,1,1] strides=[2,2]", NULL, 6, 3, lin(0, 3), 13);
 }
 
+/* The step that the message names is the one that works, at once and for the whole net. */
+static void test_advice(void)
+{
+	static const char *const lines[] = {
+		"a = Conv(x, w3) pads=[1,1,1,1] strides=[1,2]", "b = MaxPool(a) kernel_shape=[1,2] strides=[1,2]",
+		"s = Shape(b)", "w = Gather(s, i3)", "k = Concat(im1, w) axis=0", "r = Reshape(b, k)",
+		"t = Slice(b, i0, big, i3, i3)", "y = AveragePool(t) kernel_shape=[1,2] strides=[1,2]", NULL };
+	struct npu_diag diag = { 0 };
+	struct npu_graph *g = net(lines, 24, 240, 1, 13, &diag);
+
+	if (!tap_ok(!g && diag.errors == 2 && diag_says(&diag, "multiple of 2,", "4 nodes divide it", "multiple of 24 suits",
+							NULL), "one message names the step for the whole net"))
+		tap_diag("%s", npu_diag_text(&diag));
+	npu_diag_fini(&diag);
+	g = net(lines, 24, 240, 24, 13, &diag);
+	tap_ok(g != NULL, "and that step is accepted");
+	npu_graph_free(g);
+	npu_diag_fini(&diag);
+	g = net(lines, 12, 240, 12, 13, &diag);
+	tap_ok(!g, "half of it is not");
+	npu_graph_free(g);
+	npu_diag_fini(&diag);
+}
+
 static void test_moves(void)
 {
 	expect("y = Concat(x, x) axis=3", NULL, 8, 3, lin(0, 16), 13);
@@ -342,6 +366,7 @@ int main(void)
 {
 	test_dims();
 	test_windows();
+	test_advice();
 	test_moves();
 	test_values();
 	test_macs();
