@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* NORM: rows of the last dimension, each read once when it fits the buffer, else once per pass. */
+#include <stdint.h>
 #include "npu_math.h"
 #include "reduce.h"
 
@@ -62,20 +63,27 @@ static void store_line(const struct norm *w, const float *v, const struct npu_op
 		.p = p + row_offset(op, row) + (npu_s64)i * step, .col = step, .rows = 1, .cols = (npu_u32)n });
 }
 
+/* A block of gamma or beta, in place where it is f32 and dense. */
+static const float *vector_block(const struct norm *w, unsigned int slot, const struct npu_elem *e, const char *base,
+				 npu_u64 i, size_t n, float *buf)
+{
+	npu_s64 step = w->op[slot]->stride[0];
+
+	if (!base)
+		return NULL;
+	if (e->dtype == NPU_F32 && step == 4 && !((uintptr_t)base & 3))
+		return (const float *)base + i;
+	load_line(w, buf, e, base, step, i, n);
+	return buf;
+}
+
 /* y of one block to out. */
 static void finish_block(const struct norm *w, float *v, npu_u64 row, npu_u64 i, size_t n, float mul)
 {
 	float g[NPU_BLOCK], b[NPU_BLOCK];
 
-	w->vec->scale(v, n, mul);
-	if (w->gamma)
-		load_line(w, g, &w->ge, w->gamma, w->op[NPU_NORM_GAMMA]->stride[0], i, n);
-	if (w->beta)
-		load_line(w, b, &w->be, w->beta, w->op[NPU_NORM_BETA]->stride[0], i, n);
-	if (w->gamma)
-		w->vec->affine(v, g, w->beta ? b : NULL, n);
-	else if (w->beta)
-		w->vec->binary(v, b, n, NPU_BINARY_ADD);
+	w->vec->affine(v, mul, vector_block(w, NPU_NORM_GAMMA, &w->ge, w->gamma, i, n, g),
+		       vector_block(w, NPU_NORM_BETA, &w->be, w->beta, i, n, b), n);
 	store_line(w, v, w->op[NPU_NORM_OUT], &w->oe, w->out, row, i, n);
 }
 

@@ -12,7 +12,11 @@ struct pool {
 	npu_s64 kernel[2], stride[2], dil[2], pad[2], pad_end[2];	/* h, w */
 	npu_u32 cols, pixels;		/* channels and output columns in a tile */
 	npu_u64 col_tiles, pixel_tiles;
+	size_t strip;			/* f32 values of the strip of max_tile, 0: pool_tile does it */
 };
+
+#define STRIP_MAX	8192u
+#define TILE_MAX	2048u
 
 /* The part of [o, o + n) whose tap k lies inside of [0, size): its first and its end, relative to o. */
 static void taps_inside(const struct pool *w, int axis, npu_s64 k, npu_s64 o, npu_u32 n, npu_s64 size, npu_u32 *first,
@@ -53,11 +57,68 @@ static void divide(const struct pool *w, float *acc, npu_s64 oh, npu_s64 ow, npu
 	}
 }
 
+static void store_tile(const struct pool *w, const float *acc, npu_u64 n, npu_s64 oh, npu_s64 ow, npu_u64 c,
+		       npu_u32 pixels, npu_u32 cols)
+{
+	const npu_s64 *os = w->out->stride;
+
+	w->vec->store(acc, &w->oe, &(struct npu_patch){
+		.p = w->op + (npu_s64)n * os[0] + oh * os[1] + ow * os[2] + (npu_s64)c * os[3],
+		.row = os[2], .col = os[3], .rows = pixels, .cols = cols,
+	});
+}
+
+/*
+ * Maximum of windows that overlap along W: first down the columns of the strip that the tile sees, then along. Which order does
+ * not matter to a maximum. The strip is in scratch.
+ */
+static void max_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n, npu_s64 oh, npu_s64 ow, npu_u64 c,
+		     npu_u32 pixels, npu_u32 cols, float *strip, float *v)
+{
+	const npu_s64 *is = w->in->stride;
+	npu_s64 first = ow * w->stride[1] - w->pad[1], last = (ow + pixels - 1) * w->stride[1] - w->pad[1] + (w->kernel[1] - 1) * w->dil[1] + 1;
+	float *acc = v + w->strip;
+	npu_s64 kh, kw, ih;
+	size_t i, len;
+
+	first = first < 0 ? 0 : first;
+	last = last > w->in->dim[2] ? w->in->dim[2] : last;
+	len = last > first ? (size_t)(last - first) * cols : 0;
+	for (i = 0; i < len; i++)
+		strip[i] = -__builtin_inff();
+	for (i = 0; i < (size_t)pixels * cols; i++)
+		acc[i] = -__builtin_inff();
+	for (kh = 0; len && kh < w->kernel[0] && !npu_exec_stopped(x); kh++) {
+		ih = oh * w->stride[0] - w->pad[0] + kh * w->dil[0];
+		if (ih < 0 || ih >= w->in->dim[1])
+			continue;
+		w->vec->load(v, &w->ie, &(struct npu_patch){
+			.p = (char *)w->ip + (npu_s64)n * is[0] + ih * is[1] + first * is[2] + (npu_s64)c * is[3],
+			.row = is[2], .col = is[3], .rows = (npu_u32)(last - first), .cols = cols });
+		w->vec->fold(strip, v, len, NPU_FOLD_MAX);
+	}
+	for (kw = 0; len && kw < w->kernel[1]; kw++) {
+		const float *from;
+		npu_u32 a, b;
+
+		taps_inside(w, 1, kw, ow, pixels, w->in->dim[2], &a, &b);
+		if (a == b)
+			continue;
+		from = strip + (size_t)((ow + a) * w->stride[1] - w->pad[1] + kw * w->dil[1] - first) * cols;
+		if (w->stride[1] == 1)
+			w->vec->fold(acc + (size_t)a * cols, from, (size_t)(b - a) * cols, NPU_FOLD_MAX);
+		else
+			for (; a < b; a++, from += (size_t)w->stride[1] * cols)
+				w->vec->fold(acc + (size_t)a * cols, from, cols, NPU_FOLD_MAX);
+	}
+	store_tile(w, acc, n, oh, ow, c, pixels, cols);
+}
+
 /* Output pixels [ow, ow + pixels) of row oh, channels [c, c + cols). */
 static void pool_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n, npu_s64 oh, npu_s64 ow, npu_u64 c,
 		      npu_u32 pixels, npu_u32 cols)
 {
-	const npu_s64 *is = w->in->stride, *os = w->out->stride;
+	const npu_s64 *is = w->in->stride;
 	float acc[NPU_BLOCK], v[NPU_BLOCK], start = w->avg ? 0.0f : -__builtin_inff();
 	enum npu_fold_kind kind = w->avg ? NPU_FOLD_SUM : NPU_FOLD_MAX;
 	npu_s64 kh, kw, ih;
@@ -90,10 +151,7 @@ static void pool_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n,
 	}
 	if (w->avg)
 		divide(w, acc, oh, ow, pixels, cols);
-	w->vec->store(acc, &w->oe, &(struct npu_patch){
-		.p = w->op + (npu_s64)n * os[0] + oh * os[1] + ow * os[2] + (npu_s64)c * os[3],
-		.row = os[2], .col = os[3], .rows = pixels, .cols = cols,
-	});
+	store_tile(w, acc, n, oh, ow, c, pixels, cols);
 }
 
 static void pool_chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
@@ -103,11 +161,32 @@ static void pool_chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u
 	for (; begin < end; begin++) {
 		npu_u64 ct = begin % w->col_tiles, rest = begin / w->col_tiles, c = ct * w->cols;
 		npu_u64 ow = rest % w->pixel_tiles * w->pixels, row = rest / w->pixel_tiles;
-		npu_u64 left_c = w->out->dim[3] - c, left_w = w->out->dim[2] - ow;
+		npu_u64 left_c = w->out->dim[3] - c, left_w = w->out->dim[2] - ow, n = row / w->out->dim[1];
+		npu_u32 pixels = left_w < w->pixels ? (npu_u32)left_w : w->pixels;
+		npu_u32 cols = left_c < w->cols ? (npu_u32)left_c : w->cols;
+		npu_s64 oh = (npu_s64)(row % w->out->dim[1]);
+		float *strip = w->strip ? npu_exec_scratch(x, worker) : NULL;
 
-		pool_tile(x, w, row / w->out->dim[1], (npu_s64)(row % w->out->dim[1]), (npu_s64)ow, c,
-			  left_w < w->pixels ? (npu_u32)left_w : w->pixels, left_c < w->cols ? (npu_u32)left_c : w->cols);
+		if (strip)
+			max_tile(x, w, n, oh, (npu_s64)ow, c, pixels, cols, strip, strip + w->strip);
+		else
+			pool_tile(x, w, n, oh, (npu_s64)ow, c, pixels, cols);
 	}
+}
+
+/* Whether windows overlap enough for max_tile; then the tile is larger and the strip's size set. */
+static bool choose_strip(struct pool *w)
+{
+	npu_u64 pixels = TILE_MAX / w->cols < w->out->dim[2] ? TILE_MAX / w->cols : w->out->dim[2], len;
+
+	if (w->avg || w->kernel[0] < 2 || w->kernel[1] < 3 || w->stride[1] > 2 || (w->stride[1] == 2 && w->cols < 32))
+		return false;
+	len = ((pixels - 1) * (npu_u64)w->stride[1] + (npu_u64)(w->kernel[1] - 1) * (npu_u64)w->dil[1] + 1) * w->cols;
+	if (len > STRIP_MAX)
+		return false;
+	w->pixels = (npu_u32)pixels;
+	w->strip = len;
+	return true;
 }
 
 int npu_op_pool(struct npu_exec *x)
@@ -129,6 +208,11 @@ int npu_op_pool(struct npu_exec *x)
 
 	w.cols = w.out->dim[3] < NPU_BLOCK ? w.out->dim[3] : NPU_BLOCK;
 	w.pixels = NPU_BLOCK / w.cols < w.out->dim[2] ? NPU_BLOCK / w.cols : w.out->dim[2];
+	if (choose_strip(&w)) {
+		taps = (double)(w.kernel[0] + w.kernel[1]);
+		if (npu_exec_reserve(x, (2 * w.strip + TILE_MAX) * sizeof(float)))
+			return -ENOMEM;
+	}
 	w.col_tiles = (w.out->dim[3] + w.cols - 1) / w.cols;
 	w.pixel_tiles = (w.out->dim[2] + w.pixels - 1) / w.pixels;
 	npu_exec_path(x, w.in->stride[3] == w.ie.size ? NPU_PATH_POOL_FAST : NPU_PATH_POOL_GENERIC);

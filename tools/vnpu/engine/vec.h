@@ -63,8 +63,8 @@ struct npu_vec {
 	void (*lerp)(float *v, const float *a, const float *b, size_t n, float f);
 	/* acc = fma(x, c, acc) */
 	void (*axpy)(float *acc, const float *x, size_t n, float c);
-	/* v = v * g, or fma(v, g, b) */
-	void (*affine)(float *v, const float *g, const float *b, size_t n);
+	/* y = v * mul; v = fma(y, g, b), y * g without b, y + b without g, y with neither */
+	void (*affine)(float *v, float mul, const float *g, const float *b, size_t n);
 	/*
 	 * s[j] = dot16(q, k column j) for n columns (a multiple of 16) of kt[d][stride]: element d of the product goes to lane
 	 * d % 16 by fma from +0, then the fixed tree.

@@ -166,8 +166,10 @@ static inline __m512 min_v(__m512 a, __m512 b)
 }
 
 #define EXTREME_LOOP(op)								\
-	for (i = 0; i < n; i += 16) {							\
-		__mmask16 m = n - i >= 16 ? 0xffff : (__mmask16)((1u << (n - i)) - 1u);	\
+	for (i = 0; i + 16 <= n; i += 16)						\
+		_mm512_storeu_ps(acc + i, op(_mm512_loadu_ps(acc + i), _mm512_loadu_ps(v + i)));	\
+	if (i < n) {									\
+		__mmask16 m = (__mmask16)((1u << (n - i)) - 1u);			\
 											\
 		_mm512_mask_storeu_ps(acc + i, m, op(_mm512_maskz_loadu_ps(m, acc + i),	\
 						     _mm512_maskz_loadu_ps(m, v + i)));	\
@@ -344,16 +346,22 @@ static void vec_axpy(float *restrict acc, const float *restrict x, size_t n, flo
 		acc[i] = npu_fma_f32(x[i], c, acc[i]);
 }
 
-static void vec_affine(float *restrict v, const float *restrict g, const float *restrict b, size_t n)
+static void vec_affine(float *restrict v, float mul, const float *restrict g, const float *restrict b, size_t n)
 {
 	size_t i;
 
-	if (b) {
+	if (g && b) {
 		for (i = 0; i < n; i++)
-			v[i] = npu_fma_f32(v[i], g[i], b[i]);
+			v[i] = npu_fma_f32(v[i] * mul, g[i], b[i]);
+	} else if (g) {
+		for (i = 0; i < n; i++)
+			v[i] = (v[i] * mul) * g[i];
+	} else if (b) {
+		for (i = 0; i < n; i++)
+			v[i] = v[i] * mul + b[i];
 	} else {
 		for (i = 0; i < n; i++)
-			v[i] = v[i] * g[i];
+			v[i] = v[i] * mul;
 	}
 }
 
