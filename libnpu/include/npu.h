@@ -365,8 +365,8 @@ int npu_run_program(struct npu_run *run, unsigned int *program, uint32_t *scalar
 
 /*
  * Let a tensor lie in @buf at @offset, without a copy. NULL takes the binding back. The run keeps a reference.
- * Errors: -ENOENT, -EBUSY, -EINVAL (device, alignment), -EACCES (an output in a READ_ONLY buffer). That it is large enough is
- * checked at submit, when all lengths are known.
+ * Errors: -ENOENT, -EBUSY, -EINVAL (device, offset), -EACCES (an output in a READ_ONLY buffer). That it is large enough and aligned
+ * as the job wants is checked at submit, when all lengths are known.
  */
 int npu_run_bind(struct npu_run *run, const char *tensor, struct npu_buffer *buf, uint64_t offset,
 		 struct npu_error *err);
@@ -387,7 +387,7 @@ int npu_run_buffer(struct npu_run *run, const char *tensor, struct npu_buffer **
 int npu_run_write(struct npu_run *run, const char *tensor, const void *data, size_t size, struct npu_error *err);
 int npu_run_read(struct npu_run *run, const char *tensor, void *data, size_t size, struct npu_error *err);
 
-/* Set all state tensors to zero bytes. Errors: -EBUSY, -EACCES. */
+/* Set all state tensors to zero bytes. Errors: -EBUSY, -EINVAL (lengths are not known), -ENOMEM. */
 int npu_run_reset_state(struct npu_run *run, struct npu_error *err);
 
 /* ---- queues ------------------------------------------------------------------------------------------------ */
@@ -425,8 +425,10 @@ struct npu_submit_options {
 /*
  * Submit a run. Returns at once with a fence (the caller's reference; @fence may be NULL). Tensors that are not bound get
  * buffers now.
- * Errors: -EBUSY (this run is in flight), -EINVAL (lengths are not known; a bound buffer is too small: the text names the
- * tensor; run and queue are of different devices; options), -ENOMEM, -ENODEV.
+ * Errors: -EBUSY (this run is in flight), -EINVAL (lengths are not known; a bound buffer is too small or not aligned: the text
+ * names the tensor; run and queue are of different devices; options), -ENOMEM, -ENODEV.
+ *
+ * From within a done callback the run may be submitted again; nothing else of it may be used by other threads then.
  */
 int npu_queue_submit(struct npu_queue *queue, struct npu_run *run, const struct npu_submit_options *options,
 		     struct npu_fence **fence, struct npu_error *err);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "fixture.h"
@@ -320,6 +321,8 @@ static void test_stream(void)
 	npu_buffer_put(foreign);
 }
 
+static struct npu_fence *in_flight;
+
 static int child(void)
 {
 	struct npu_buffer *b;
@@ -335,6 +338,10 @@ static int child(void)
 	good &= npu_job_load(dev, "x", 0, &j, &err) == -ENODEV;
 	good &= npu_queue_wait(queue, NPU_FOREVER, &err) == -ENODEV;
 	good &= npu_queue_cancel(queue, &err) == -ENODEV;
+	good &= npu_fence_status(in_flight) == -EINPROGRESS;
+	good &= npu_fence_wait(in_flight, NPU_FOREVER, &err) == -ENODEV && strstr(err.text, "fork");
+	npu_fence_cancel(in_flight);
+	npu_fence_put(in_flight);
 	npu_job_unload(tiny);
 	npu_queue_destroy(queue);
 	npu_device_close(dev);
@@ -345,15 +352,87 @@ static int child(void)
 
 static void test_fork(void)
 {
+	struct fixture slow;
+	struct npu_run *run;
+	struct npu_job *job;
 	int status = -1;
 	pid_t pid;
 
+	slow_make(&slow, 50000);
+	job = fixture_load(dev, &slow, "slow.npu");
+	npu_run_create(job, &run, &err);
+	npu_queue_submit(queue, run, NULL, &in_flight, &err);
 	fflush(stdout);
 	pid = fork();
 	if (!pid)
 		_exit(child());
 	waitpid(pid, &status, 0);
 	tap_ok(WIFEXITED(status) && !WEXITSTATUS(status), "a forked child is told -ENODEV, and can open a device of its own");
+	npu_fence_cancel(in_flight);
+	tap_ok(npu_fence_wait(in_flight, NPU_FOREVER, NULL) == -ECANCELED, "the parent's job is its own");
+	npu_fence_put(in_flight);
+	npu_run_destroy(run);
+	npu_job_unload(job);
+	fixture_free(&slow);
+}
+
+/* Weights used where the caller has them, without a copy. */
+static void test_borrow(void)
+{
+	float x[4] = { 1, 2, 3, 4 }, y[4] = { 0 };
+	struct npu_fence *fence;
+	struct npu_run *run;
+	struct npu_job *j;
+	struct fixture f;
+	void *data, *page;
+	size_t size;
+
+	tiny_make(&f);
+	data = fixture_encode(&f, &size);
+	page = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
+	memcpy(page, data, size);
+	tap_ok(!npu_job_load_memory(dev, page, size, "b.npu", NPU_JOB_BORROW, &j, &err), "borrow");
+	/* w[0] lies 256 bytes into the weights, the last page of the file. */
+	((float *)((char *)page + size - 4096 + 256))[0] = 9;
+	npu_run_create(j, &run, &err);
+	npu_run_set_shape(run, "x", 2, (int64_t[]){ 1, 4 }, &err);
+	npu_run_write(run, "x", x, 16, &err);
+	npu_queue_submit(queue, run, NULL, &fence, &err);
+	npu_fence_wait(fence, NPU_FOREVER, &err);
+	tap_ok(!npu_run_read(run, "y", y, 16, &err) && y[0] == 10, "the caller's bytes are used: %g", y[0]);
+	npu_fence_put(fence);
+	npu_run_destroy(run);
+	npu_job_unload(j);
+	memcpy((char *)page + 8, data, 8);
+	tap_ok(npu_job_load_memory(dev, (char *)data + 8, size - 8, "b.npu", NPU_JOB_BORROW, &j, &err) == -EBADMSG,
+	       "memory that is not aligned is copied, and looked at");
+	free(page);
+	free(data);
+	fixture_free(&f);
+}
+
+/* No address space for a buffer or a thread's stack. */
+static void test_memory(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	tap_skip("limited memory", "the sanitizer needs address space");
+#else
+	struct rlimit old, limit;
+	struct npu_device *fresh;
+	struct npu_buffer *b;
+	struct npu_queue *q;
+
+	npu_device_open("sim:threads=1", NULL, &fresh, &err);
+	getrlimit(RLIMIT_AS, &old);
+	limit = (struct rlimit){ 1 << 20, old.rlim_max };
+	setrlimit(RLIMIT_AS, &limit);
+	ERROR(-ENOMEM, "buffer of 67108864", npu_buffer_create(dev, 64 << 20, 0, &b, &err));
+	ERROR(-EAGAIN, "thread", npu_queue_create(fresh, NULL, &q, &err));
+	setrlimit(RLIMIT_AS, &old);
+	tap_ok(!npu_queue_create(fresh, NULL, &q, &err), "with memory it works");
+	npu_queue_destroy(q);
+	npu_device_close(fresh);
+#endif
 }
 
 int main(void)
@@ -374,6 +453,8 @@ int main(void)
 	test_run();
 	test_submit();
 	test_stream();
+	test_borrow();
+	test_memory();
 	test_fork();
 	npu_queue_destroy(queue);
 	npu_job_unload(tiny);
