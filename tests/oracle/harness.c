@@ -10,6 +10,7 @@
 #include "../tap.h"
 #include "harness.h"
 #include "npu_engine.h"
+#include "npu_half.h"
 #include "tools/vnpu/oracle/oracle.h"
 
 #define GUARD	64	/* bytes around every region that nothing may touch */
@@ -93,7 +94,7 @@ static float wild_float(void)
 static void random_element(unsigned char *at, unsigned int dtype, enum contents contents)
 {
 	float f = contents == CONTENTS_WILD && rng_chance(6) ? wild_float() : rng_float();
-	_Float16 h = (_Float16)f;
+	npu_u16 h = npu_half_narrow(f);
 	uint64_t i64;
 	uint32_t bits;
 

@@ -88,9 +88,42 @@ npu_s64 oracle_load_int(struct oracle_view v, const unsigned char *at)
 	}
 }
 
+/* A half is its significand times a power of two; the engine widens by moving bits instead. */
+static float from_f16(npu_u32 bits)
+{
+	int exponent = bits >> 10 & 0x1f, significand = bits & 0x3ff;
+	float magnitude;
+
+	if (exponent == 31)
+		magnitude = significand ? NAN : INFINITY;
+	else if (exponent)
+		magnitude = ldexpf((float)(significand + 1024), exponent - 25);
+	else
+		magnitude = ldexpf((float)significand, -24);
+	return bits & 0x8000 ? -magnitude : magnitude;
+}
+
+/* The nearest multiple, even when two are as near, of the last place that a half of this size has. */
+static npu_u32 to_f16(float value)
+{
+	npu_u32 sign = signbit(value) ? 0x8000 : 0;
+	double steps;
+	int exponent;
+
+	if (isnan(value))
+		return 0x7e00;
+	if (fabsf(value) >= 65520)
+		return sign | 0x7c00;
+	frexp(fabsf(value), &exponent);
+	if (value == 0 || exponent < -13)
+		exponent = -13;		/* subnormals have the last place of the smallest normal */
+	steps = rint(ldexp(fabsf(value), 11 - exponent));
+	/* Rounded up to the next power of two, steps is 2048, and the exponent grows by itself. */
+	return sign | (npu_u32)(((exponent + 13) << 10) + (int)steps);
+}
+
 float oracle_load_real(struct oracle_view v, const unsigned char *at)
 {
-	_Float16 h;
 	npu_u32 bits;
 	float f;
 
@@ -99,8 +132,7 @@ float oracle_load_real(struct oracle_view v, const unsigned char *at)
 		memcpy(&f, at, sizeof(f));
 		return f;
 	case NPU_F16:
-		memcpy(&h, at, sizeof(h));
-		return h;
+		return from_f16(at[0] | at[1] << 8);
 	case NPU_BF16:
 		bits = (npu_u32)(at[0] | at[1] << 8) << 16;
 		memcpy(&f, &bits, sizeof(f));
@@ -168,7 +200,6 @@ static void limits(unsigned int dtype, npu_s64 *lo, npu_s64 *hi)
 
 void oracle_store_real(struct oracle_view v, unsigned char *at, float value)
 {
-	_Float16 h = (_Float16)value;
 	npu_u32 bits;
 	npu_s64 lo, hi;
 
@@ -180,9 +211,9 @@ void oracle_store_real(struct oracle_view v, unsigned char *at, float value)
 		memcpy(at, &bits, sizeof(bits));
 		return;
 	case NPU_F16:
-		memcpy(at, &h, sizeof(h));
-		if (isnan(value))
-			memcpy(at, "\x00\x7e", 2);
+		bits = to_f16(value);
+		at[0] = bits & 0xff;
+		at[1] = bits >> 8;
 		return;
 	case NPU_BF16:
 		bits = isnan(value) ? 0x7fc0u : to_bf16(value);
