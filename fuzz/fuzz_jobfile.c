@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * libFuzzer target: a job file. Its check sums are made good first, or nothing behind them would be reached; what parses
- * is looked at from all sides.
+ * libFuzzer target: a job file. Its check sums are made good first, or nothing behind them would be
+ * reached; what parses is looked at from all sides.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,9 @@ static void repair(uint8_t *file, size_t size)
 	if (size < sizeof(*h))
 		return;
 	h->file_size = size;
-	if (h->section_offset % 8 == 0 && h->section_offset <= size && h->section_size == sizeof(*s) &&
-	    h->num_sections <= NPU_JF_MAX_SECTIONS && h->num_sections * sizeof(*s) <= size - h->section_offset) {
+	if (h->section_offset % 8 == 0 && h->section_offset <= size &&
+	    h->section_size == sizeof(*s) && h->num_sections <= NPU_JF_MAX_SECTIONS &&
+	    h->num_sections * sizeof(*s) <= size - h->section_offset) {
 		s = (struct npu_jf_section *)(file + h->section_offset);
 		for (i = 0; i < h->num_sections; i++)
 			if (s[i].offset <= size && s[i].size <= size - s[i].offset)

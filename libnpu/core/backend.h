@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The seam between libnpu's core and what stands behind a device: the engine in process ("sim"), or a kernel driver.
+ * The seam between libnpu's core and what stands behind a device: the engine in process ("sim"), or
+ * a kernel driver.
  *
- * The core owns objects, references, checks of arguments and texts; a backend owns memory and execution. Everything the
- * core hands over has been checked: buffers are large enough for their regions, scalars are within bounds. An operation
- * that is NULL is not there, and the core says so to the user.
+ * The core owns objects, references, checks of arguments and texts; a backend owns memory and
+ * execution. Everything the core hands over has been checked: buffers are large enough for their
+ * regions, scalars are within bounds. An operation that is NULL is not there, and the core says so
+ * to the user.
  *
- * A backend never calls into the core with one of its own locks held, except for npu_buffer_put() and friends where noted.
+ * A backend never calls into the core with one of its own locks held, except for npu_buffer_put()
+ * and friends where noted.
  */
 #ifndef NPU_CORE_BACKEND_H
 #define NPU_CORE_BACKEND_H
@@ -53,7 +56,7 @@ struct npu_queue {
 	atomic_uint refs;
 	struct npu_device *dev;
 	uint32_t priority;
-	pthread_mutex_t lock;		/* protects last, and keeps submits in the order of their fences */
+	pthread_mutex_t lock; /* protects last, and keeps submits in the order of their fences */
 	struct npu_fence *last;		/* of the newest submit */
 	void *backend;
 };
@@ -83,21 +86,23 @@ struct npu_backend_ops {
 	/* Whether @uri is of this backend. */
 	bool (*match)(const char *uri);
 	/* Fills in dev->info and dev->backend. */
-	int (*open)(struct npu_device *dev, const char *uri, const struct npu_device_options *options,
-		    struct npu_error *err);
+	int (*open)(struct npu_device *dev, const char *uri,
+		    const struct npu_device_options *options, struct npu_error *err);
 	/*
-	 * No object of the device is left. May be called on a thread of the backend's own, from within npu_work_finish().
-	 * Frees @dev with npu_device_free() as soon as nothing uses it.
+	 * No object of the device is left. May be called on a thread of the backend's own, from
+	 * within npu_work_finish(). Frees @dev with npu_device_free() as soon as nothing uses it.
 	 */
 	void (*close)(struct npu_device *dev);
 
 	/* @buf has size and flags; fill in map, va, backend. */
 	int (*buffer_create)(struct npu_buffer *buf, struct npu_error *err);
-	int (*buffer_import_host)(struct npu_buffer *buf, struct npu_error *err);	/* map is the host's address */
-	int (*buffer_import_dmabuf)(struct npu_buffer *buf, int fd, struct npu_error *err);	/* fill in size, too */
+	int (*buffer_import_host)(struct npu_buffer *buf,
+				  struct npu_error *err); /* map is the host's address */
+	int (*buffer_import_dmabuf)(struct npu_buffer *buf, int fd,
+				    struct npu_error *err); /* fill in size, too */
 	int (*buffer_export_dmabuf)(struct npu_buffer *buf, int *fd, struct npu_error *err);
-	int (*buffer_sync)(struct npu_buffer *buf, uint64_t offset, uint64_t size, enum npu_sync direction,
-			   struct npu_error *err);
+	int (*buffer_sync)(struct npu_buffer *buf, uint64_t offset, uint64_t size,
+			   enum npu_sync direction, struct npu_error *err);
 	void (*buffer_destroy)(struct npu_buffer *buf);
 
 	int (*code_create)(struct npu_code *code, struct npu_error *err);
@@ -107,8 +112,9 @@ struct npu_backend_ops {
 	void (*queue_destroy)(struct npu_queue *queue);
 
 	/*
-	 * Take @work over: run it after the queue's earlier work and after work->wait, then call npu_work_finish() once. On
-	 * error nothing was taken. Called with queue->lock held, which fixes the order.
+	 * Take @work over: run it after the queue's earlier work and after work->wait, then call
+	 * npu_work_finish() once. On error nothing was taken. Called with queue->lock held, which
+	 * fixes the order.
 	 */
 	int (*submit)(struct npu_work *work, struct npu_error *err);
 	/* Hurry: @work->stop was set. Called with the fence's lock held, so @work is there. */
@@ -120,10 +126,12 @@ struct npu_backend_ops {
 extern const struct npu_backend_ops npu_backend_sim;
 
 /*
- * The end of @work: @status is 0 or a negative errno; @fault and @text tell more (may be NULL). References of the work are
- * dropped, then the fence signals and its callbacks run on this thread; @work is gone afterwards.
+ * The end of @work: @status is 0 or a negative errno; @fault and @text tell more (may be NULL).
+ * References of the work are dropped, then the fence signals and its callbacks run on this thread;
+ * @work is gone afterwards.
  */
-void npu_work_finish(struct npu_work *work, int status, const struct npu_fault *fault, const char *text);
+void npu_work_finish(struct npu_work *work, int status, const struct npu_fault *fault,
+		     const char *text);
 
 /* Records for the fence; arrays from malloc(), taken over. Before npu_work_finish(). */
 void npu_work_set_profile(struct npu_work *work, struct npu_insn_profile *records, size_t count);

@@ -39,22 +39,26 @@ int npu_abi_check(unsigned int major, unsigned int minor, struct npu_error *err)
 {
 	if (major == NPU_ABI_MAJOR && minor <= NPU_ABI_MINOR)
 		return 0;
-	return npu_error_set(err, -ENOTSUP, "the program needs libnpu's interface %u.%u, this is %u.%u (libnpu %s)", major,
-			     minor, NPU_ABI_MAJOR, NPU_ABI_MINOR, NPU_VERSION);
+	return npu_error_set(err, -ENOTSUP,
+			     "the program needs libnpu's interface %u.%u, this is %u.%u (libnpu %s)",
+			     major, minor, NPU_ABI_MAJOR, NPU_ABI_MINOR, NPU_VERSION);
 }
 
-int npu_struct_read(void *out, size_t known, const void *in, uint32_t size, const char *what, struct npu_error *err)
+int npu_struct_read(void *out, size_t known, const void *in, uint32_t size, const char *what,
+		    struct npu_error *err)
 {
 	const unsigned char *p = in;
 	size_t i;
 
 	memset(out, 0, known);
 	if (size < sizeof(size))
-		return npu_error_set(err, -EINVAL, "%s: size is %u, set it to sizeof (NPU_INIT)", what, size);
+		return npu_error_set(err, -EINVAL, "%s: size is %u, set it to sizeof (NPU_INIT)",
+				     what, size);
 	for (i = known; i < size; i++)
 		if (p[i])
-			return npu_error_set(err, -EINVAL, "%s: byte %zu is set, this libnpu (%s) knows %zu", what, i,
-					     NPU_VERSION, known);
+			return npu_error_set(err, -EINVAL,
+					     "%s: byte %zu is set, this libnpu (%s) knows %zu",
+					     what, i, NPU_VERSION, known);
 	memcpy(out, in, size < known ? size : known);
 	return 0;
 }
@@ -78,8 +82,10 @@ int npu_device_check(const struct npu_device *dev, struct npu_error *err)
 {
 	if (npu_device_is_ours(dev))
 		return 0;
-	return npu_error_set(err, -ENODEV, "device '%s' was opened by process %ld, before fork(); open it again in this one",
-			     dev->info.uri, (long)dev->pid);
+	return npu_error_set(
+		err, -ENODEV,
+		"device '%s' was opened by process %ld, before fork(); open it again in this one",
+		dev->info.uri, (long)dev->pid);
 }
 
 struct npu_device *npu_device_get(struct npu_device *dev)
@@ -130,13 +136,15 @@ static void describe_node(unsigned int n, struct npu_device_candidate *out)
 	snprintf(out->name, sizeof(out->name), "accelerator of driver '%.30s'", driver);
 	if (access(out->uri, R_OK | W_OK) && errno == EACCES) {
 		out->status = -EACCES;
-		snprintf(out->reason, sizeof(out->reason),
-			 "no permission to open %s: add the user to the group that owns it (often 'render')", out->uri);
+		snprintf(
+			out->reason, sizeof(out->reason),
+			"no permission to open %s: add the user to the group that owns it (often 'render')",
+			out->uri);
 		return;
 	}
 	out->status = -ENODEV;
-	snprintf(out->reason, sizeof(out->reason), "libnpu %s has no backend for the kernel driver '%s'", NPU_VERSION,
-		 driver);
+	snprintf(out->reason, sizeof(out->reason),
+		 "libnpu %s has no backend for the kernel driver '%s'", NPU_VERSION, driver);
 }
 
 static bool node_exists(unsigned int n)
@@ -198,12 +206,13 @@ static const struct npu_backend_ops *backend_for(const char *uri, struct npu_err
 		npu_error_set(err, c.status, "device '%s': %s", uri, c.reason);
 		return NULL;
 	}
-	npu_error_set(err, -ENODEV, "there is no device '%s'; \"sim\" runs in process, NULL takes the best", uri);
+	npu_error_set(err, -ENODEV,
+		      "there is no device '%s'; \"sim\" runs in process, NULL takes the best", uri);
 	return NULL;
 }
 
-static int open_one(const char *uri, const struct npu_device_options *options, struct npu_device **dev,
-		    struct npu_error *err)
+static int open_one(const char *uri, const struct npu_device_options *options,
+		    struct npu_device **dev, struct npu_error *err)
 {
 	struct npu_error own = { .code = -ENODEV };
 	const struct npu_backend_ops *ops = backend_for(uri, &own);
@@ -230,8 +239,8 @@ static int open_one(const char *uri, const struct npu_device_options *options, s
 	return 0;
 }
 
-int npu_device_open(const char *uri, const struct npu_device_options *options, struct npu_device **dev,
-		    struct npu_error *err)
+int npu_device_open(const char *uri, const struct npu_device_options *options,
+		    struct npu_device **dev, struct npu_error *err)
 {
 	struct npu_device_options opt = { 0 };
 	struct npu_device_candidate c;
@@ -242,7 +251,8 @@ int npu_device_open(const char *uri, const struct npu_device_options *options, s
 		return npu_error_set(err, -EINVAL, "npu_device_open: dev is NULL");
 	*dev = NULL;
 	if (options) {
-		ret = npu_struct_read(&opt, sizeof(opt), options, options->size, "npu_device_options", err);
+		ret = npu_struct_read(&opt, sizeof(opt), options, options->size,
+				      "npu_device_options", err);
 		if (ret)
 			return ret;
 	}
@@ -254,14 +264,17 @@ int npu_device_open(const char *uri, const struct npu_device_options *options, s
 	return npu_error_set(err, -ENODEV, "there is no device that can be used");
 }
 
-int npu_device_info(const struct npu_device *dev, struct npu_device_info *info, struct npu_error *err)
+int npu_device_info(const struct npu_device *dev, struct npu_device_info *info,
+		    struct npu_error *err)
 {
 	if (!info || npu_struct_write(info, info->size, &dev->info, sizeof(dev->info)))
-		return npu_error_set(err, -EINVAL, "npu_device_info: set info->size to sizeof (NPU_INIT)");
+		return npu_error_set(err, -EINVAL,
+				     "npu_device_info: set info->size to sizeof (NPU_INIT)");
 	return 0;
 }
 
-int npu_device_supports(const struct npu_device *dev, const uint32_t *words, size_t num_words, struct npu_error *err)
+int npu_device_supports(const struct npu_device *dev, const uint32_t *words, size_t num_words,
+			struct npu_error *err)
 {
 	const npu_u32 scalar[NPU_MAX_SCALARS] = { 0 };
 	struct npu_isa_error isa = { 0 };
@@ -270,18 +283,20 @@ int npu_device_supports(const struct npu_device *dev, const uint32_t *words, siz
 	int ret = -EINVAL;
 
 	if (!words || !num_words || num_words > UINT16_MAX)
-		return npu_error_set(err, -EINVAL, "npu_device_supports: an instruction has 4 .. 65535 words, not %zu",
-				     num_words);
+		return npu_error_set(
+			err, -EINVAL,
+			"npu_device_supports: an instruction has 4 .. 65535 words, not %zu",
+			num_words);
 	copy = malloc(num_words * sizeof(*copy));
 	if (!copy)
 		return npu_error_set(err, -ENOMEM, "no memory for an instruction");
 	memcpy(copy, words, num_words * sizeof(*copy));
-	if (npu_insn_decode(copy, num_words, &insn, &isa) || npu_insn_apply_terms(copy, scalar, &isa) ||
-	    npu_insn_check(&insn, &isa))
+	if (npu_insn_decode(copy, num_words, &insn, &isa) ||
+	    npu_insn_apply_terms(copy, scalar, &isa) || npu_insn_check(&insn, &isa))
 		npu_error_set(err, ret, "%s", isa.text);
 	else if (!(dev->info.opcodes[insn.desc->code / 64 % 4] >> insn.desc->code % 64 & 1))
-		ret = npu_error_set(err, -ENOTSUP, "device '%s' does not have the opcode %s", dev->info.uri,
-				    insn.desc->mnemonic);
+		ret = npu_error_set(err, -ENOTSUP, "device '%s' does not have the opcode %s",
+				    dev->info.uri, insn.desc->mnemonic);
 	else
 		ret = 0;
 	free(copy);

@@ -3,14 +3,16 @@
 #include "core/digest.h"
 
 static const npu_u32 sha_k[64] = {
-	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-	0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-	0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-	0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-	0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-	0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-	0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-	0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,
+	0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe,
+	0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f,
+	0x4a7484aa, 0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7,
+	0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc,
+	0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b,
+	0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116,
+	0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+	0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7,
+	0xc67178f2,
 };
 
 static npu_u32 ror32(npu_u32 v, int n)
@@ -24,11 +26,13 @@ static void sha_block(struct npu_sha256 *sha, const npu_u8 *p)
 	int i;
 
 	for (i = 0; i < 16; i++)
-		w[i] = (npu_u32)p[4 * i] << 24 | p[4 * i + 1] << 16 | p[4 * i + 2] << 8 | p[4 * i + 3];
+		w[i] = (npu_u32)p[4 * i] << 24 | p[4 * i + 1] << 16 | p[4 * i + 2] << 8 |
+		       p[4 * i + 3];
 	for (; i < 64; i++) {
 		npu_u32 a = w[i - 15], b = w[i - 2];
 
-		w[i] = w[i - 16] + w[i - 7] + (ror32(a, 7) ^ ror32(a, 18) ^ a >> 3) + (ror32(b, 17) ^ ror32(b, 19) ^ b >> 10);
+		w[i] = w[i - 16] + w[i - 7] + (ror32(a, 7) ^ ror32(a, 18) ^ a >> 3) +
+		       (ror32(b, 17) ^ ror32(b, 19) ^ b >> 10);
 	}
 	memcpy(s, sha->state, sizeof(s));
 	for (i = 0; i < 64; i++) {
@@ -161,7 +165,8 @@ npu_u64 npu_xxh64_final(const struct npu_xxh64 *xxh)
 	int i;
 
 	if (xxh->len >= 32) {
-		h = rol64(xxh->acc[0], 1) + rol64(xxh->acc[1], 7) + rol64(xxh->acc[2], 12) + rol64(xxh->acc[3], 18);
+		h = rol64(xxh->acc[0], 1) + rol64(xxh->acc[1], 7) + rol64(xxh->acc[2], 12) +
+		    rol64(xxh->acc[3], 18);
 		for (i = 0; i < 4; i++)
 			h = (h ^ xxh_round(0, xxh->acc[i])) * XXH_P1 + XXH_P4;
 	}

@@ -5,7 +5,10 @@
 
 #include "npu.h"
 
-/* Write the reason for @code (a negative errno) and return @code, so that an error path is one line. @err may be NULL. */
+/*
+ * Write the reason for @code (a negative errno) and return @code, so that an error path is one
+ * line. @err may be NULL.
+ */
 __attribute__((format(printf, 3, 4)))
 int npu_error_set(struct npu_error *err, int code, const char *fmt, ...);
 

@@ -10,7 +10,7 @@
 struct npu_fence {
 	atomic_uint refs;
 	pid_t pid;
-	atomic_bool signalled;		/* set last, under lock; what it makes visible does not change any more */
+	atomic_bool signalled;		/* set last, under lock; nothing below changes after it */
 	pthread_mutex_t lock;		/* protects work, callbacks and the change of signalled */
 	pthread_cond_t cond;		/* signalled; CLOCK_MONOTONIC */
 	struct npu_work *work;		/* that a cancel reaches */
@@ -72,7 +72,8 @@ void npu_fence_set_work(struct npu_fence *fence, struct npu_work *work)
 	pthread_mutex_unlock(&fence->lock);
 }
 
-void npu_fence_set_done(struct npu_fence *fence, void (*done)(void *ctx, struct npu_fence *fence), void *ctx)
+void npu_fence_set_done(struct npu_fence *fence, void (*done)(void *ctx, struct npu_fence *fence),
+			void *ctx)
 {
 	fence->done = done;
 	fence->done_ctx = ctx;
@@ -109,7 +110,8 @@ bool npu_fence_remove_cb(struct npu_fence *fence, struct npu_fence_cb *cb)
 	return found;
 }
 
-void npu_fence_signal(struct npu_fence *fence, int status, const struct npu_fault *fault, const char *text)
+void npu_fence_signal(struct npu_fence *fence, int status, const struct npu_fault *fault,
+		      const char *text)
 {
 	struct npu_fence_cb *cb, *next;
 
@@ -161,7 +163,8 @@ int npu_fence_status(struct npu_fence *fence)
 
 static int wait_signal(struct npu_fence *fence, uint64_t deadline)
 {
-	struct timespec ts = { .tv_sec = deadline / 1000000000u, .tv_nsec = deadline % 1000000000u };
+	struct timespec ts = { .tv_sec = deadline / 1000000000u,
+			       .tv_nsec = deadline % 1000000000u };
 	int ret = 0;
 
 	pthread_mutex_lock(&fence->lock);
@@ -179,7 +182,8 @@ int npu_fence_wait(struct npu_fence *fence, uint64_t deadline, struct npu_error 
 {
 	if (!atomic_load(&fence->signalled)) {
 		if (fence->pid != getpid())
-			return npu_error_set(err, -ENODEV, "the job was submitted by process %ld, before fork()",
+			return npu_error_set(err, -ENODEV,
+					     "the job was submitted by process %ld, before fork()",
 					     (long)fence->pid);
 		if (!deadline || wait_signal(fence, deadline))
 			return npu_error_set(err, -ETIMEDOUT, "the job has not ended yet");
@@ -214,7 +218,8 @@ int npu_fence_times(struct npu_fence *fence, struct npu_fence_times *times)
 	return npu_struct_write(times, times->size, &fence->times, sizeof(fence->times));
 }
 
-int npu_fence_profile(struct npu_fence *fence, const struct npu_insn_profile **records, size_t *count)
+int npu_fence_profile(struct npu_fence *fence, const struct npu_insn_profile **records,
+		      size_t *count)
 {
 	if (!atomic_load(&fence->signalled))
 		return -EINPROGRESS;
@@ -225,7 +230,8 @@ int npu_fence_profile(struct npu_fence *fence, const struct npu_insn_profile **r
 	return 0;
 }
 
-int npu_fence_digests(struct npu_fence *fence, const struct npu_insn_digest **records, size_t *count)
+int npu_fence_digests(struct npu_fence *fence, const struct npu_insn_digest **records,
+		      size_t *count)
 {
 	if (!atomic_load(&fence->signalled))
 		return -EINPROGRESS;

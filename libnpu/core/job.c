@@ -70,7 +70,8 @@ static npu_u32 name_index(const struct npu_job *job, const char *name)
 	return ~0u;
 }
 
-int npu_job_find_name(const struct npu_job *job, const char *name, npu_u32 *index, struct npu_error *err)
+int npu_job_find_name(const struct npu_job *job, const char *name, npu_u32 *index,
+		      struct npu_error *err)
 {
 	char list[256] = "";
 	size_t n = 0;
@@ -80,8 +81,10 @@ int npu_job_find_name(const struct npu_job *job, const char *name, npu_u32 *inde
 	if (*index != ~0u)
 		return 0;
 	for (i = 0; i < job->num_names && n < sizeof(list); i++)
-		n += snprintf(list + n, sizeof(list) - n, "%s'%s'", i ? ", " : "", job->names[i].name);
-	return npu_error_set(err, -ENOENT, "%s: there is no input, output or state '%s'; there are %s", job->path,
+		n += snprintf(list + n, sizeof(list) - n, "%s'%s'", i ? ", " : "",
+			      job->names[i].name);
+	return npu_error_set(err, -ENOENT,
+			     "%s: there is no input, output or state '%s'; there are %s", job->path,
 			     name ? name : "(NULL)", list);
 }
 
@@ -114,7 +117,8 @@ static int collect_names(struct npu_job *job, struct npu_error *err)
 		const struct npu_jobfile_program *prog = &job->file->programs[p];
 
 		for (t = 0; t < prog->num_tensors; t++)
-			if (prog->tensors[t].role != NPU_TENSOR_INTERNAL && add_name(job, prog->tensors[t].name, p, t))
+			if (prog->tensors[t].role != NPU_TENSOR_INTERNAL &&
+			    add_name(job, prog->tensors[t].name, p, t))
 				return npu_error_set(err, -ENOMEM, "%s: no memory", job->path);
 	}
 	return 0;
@@ -133,12 +137,15 @@ static int check_device(const struct npu_job *job, struct npu_error *err)
 			continue;
 		op = 64 * i + __builtin_ctzll(lacking);
 		desc = npu_op_desc(op);
-		return npu_error_set(err, -ENOTSUP, "%s: uses the opcode %s (0x%x), which device '%s' does not have", job->path,
-				     desc ? desc->mnemonic : "unknown", op, info->uri);
+		return npu_error_set(
+			err, -ENOTSUP,
+			"%s: uses the opcode %s (0x%x), which device '%s' does not have", job->path,
+			desc ? desc->mnemonic : "unknown", op, info->uri);
 	}
 	if (job->file->sram_size > info->sram_size)
-		return npu_error_set(err, -ENOTSUP, "%s: needs %llu bytes of on-chip memory, device '%s' has %llu", job->path,
-				     (unsigned long long)job->file->sram_size, info->uri,
+		return npu_error_set(err, -ENOTSUP,
+				     "%s: needs %llu bytes of on-chip memory, device '%s' has %llu",
+				     job->path, (unsigned long long)job->file->sram_size, info->uri,
 				     (unsigned long long)info->sram_size);
 	return 0;
 }
@@ -158,17 +165,22 @@ static int prepare(struct npu_job *job, struct npu_error *err)
 	if (!job->code)
 		return npu_error_set(err, -ENOMEM, "%s: no memory", job->path);
 	for (i = 0; i < file->num_programs && !ret; i++)
-		ret = npu_code_create(job->dev, file->programs[i].stream, file->programs[i].stream_size, &job->code[i], err);
-	/* The bytes stay as long as the job, which all work keeps alive: no call when the buffer goes. */
+		ret = npu_code_create(job->dev, file->programs[i].stream,
+				      file->programs[i].stream_size, &job->code[i], err);
+	/*
+	 * The bytes stay as long as the job, which all work keeps alive: no call when the buffer
+	 * goes.
+	 */
 	if (!ret && file->weights_size)
-		ret = npu_buffer_import_host(job->dev, (void *)(uintptr_t)file->weights, file->weights_size,
-					     NPU_BUFFER_READ_ONLY, NULL, NULL, &job->weights, err);
+		ret = npu_buffer_import_host(job->dev, (void *)(uintptr_t)file->weights,
+					     file->weights_size, NPU_BUFFER_READ_ONLY, NULL, NULL,
+					     &job->weights, err);
 	return ret;
 }
 
 /* Take @data over (freed on error, too) and make a job of it. */
-static int load(struct npu_device *dev, void *data, size_t size, enum npu_job_data kind, const char *path, uint32_t flags,
-		struct npu_job **out, struct npu_error *err)
+static int load(struct npu_device *dev, void *data, size_t size, enum npu_job_data kind,
+		const char *path, uint32_t flags, struct npu_job **out, struct npu_error *err)
 {
 	struct npu_job *job = calloc(1, sizeof(*job));
 	int ret;
@@ -188,7 +200,10 @@ static int load(struct npu_device *dev, void *data, size_t size, enum npu_job_da
 	ret = job->path ? 0 : npu_error_set(err, -ENOMEM, "%s: no memory", path);
 	if (!ret) {
 		ret = npu_jobfile_parse(data, size,
-					flags & NPU_JOB_SKIP_WEIGHTS_CRC ? NPU_JOBFILE_SKIP_WEIGHTS_CRC : 0, &job->file, err);
+					flags & NPU_JOB_SKIP_WEIGHTS_CRC
+						? NPU_JOBFILE_SKIP_WEIGHTS_CRC
+						: 0,
+					&job->file, err);
 		if (!ret && flags & NPU_JOB_CHECK_DIGEST)
 			ret = npu_jobfile_check_digest(data, size, err);
 		if (ret)
@@ -216,28 +231,33 @@ static int map_file(const char *path, void **data, size_t *size, struct npu_erro
 	else if (!S_ISREG(st.st_mode))
 		ret = npu_error_set(err, -EINVAL, "%s: not a regular file", path);
 	else if (!st.st_size)
-		ret = npu_error_set(err, -EBADMSG, "%s: not a job file: 0 bytes, a header has more", path);
+		ret = npu_error_set(err, -EBADMSG, "%s: not a job file: 0 bytes, a header has more",
+				    path);
 	if (!ret) {
 		*size = st.st_size;
 		*data = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (*data == MAP_FAILED)
-			ret = npu_error_set(err, -errno, "%s: can not be mapped: %s", path, strerror(errno));
+			ret = npu_error_set(err, -errno, "%s: can not be mapped: %s", path,
+					    strerror(errno));
 	}
 	close(fd);
 	return ret;
 }
 
-static int check_load(const struct npu_device *dev, struct npu_job **job, uint32_t flags, struct npu_error *err)
+static int check_load(const struct npu_device *dev, struct npu_job **job, uint32_t flags,
+		      struct npu_error *err)
 {
 	if (!job)
 		return npu_error_set(err, -EINVAL, "npu_job_load: job is NULL");
 	*job = NULL;
 	if (flags & ~JOB_FLAGS)
-		return npu_error_set(err, -EINVAL, "npu_job_load: flags 0x%x are not known", flags & ~JOB_FLAGS);
+		return npu_error_set(err, -EINVAL, "npu_job_load: flags 0x%x are not known",
+				     flags & ~JOB_FLAGS);
 	return npu_device_check(dev, err);
 }
 
-int npu_job_load(struct npu_device *dev, const char *path, uint32_t flags, struct npu_job **job, struct npu_error *err)
+int npu_job_load(struct npu_device *dev, const char *path, uint32_t flags, struct npu_job **job,
+		 struct npu_error *err)
 {
 	void *data = NULL;
 	size_t size = 0;
@@ -251,8 +271,8 @@ int npu_job_load(struct npu_device *dev, const char *path, uint32_t flags, struc
 	return ret ? ret : load(dev, data, size, JOB_DATA_MAPPED, path, flags, job, err);
 }
 
-int npu_job_load_memory(struct npu_device *dev, const void *data, size_t size, const char *name, uint32_t flags,
-			struct npu_job **job, struct npu_error *err)
+int npu_job_load_memory(struct npu_device *dev, const void *data, size_t size, const char *name,
+			uint32_t flags, struct npu_job **job, struct npu_error *err)
 {
 	void *copy;
 	int ret;
@@ -266,7 +286,8 @@ int npu_job_load_memory(struct npu_device *dev, const void *data, size_t size, c
 		return npu_error_set(err, -EINVAL, "%s: data is NULL", name);
 	/* Weights want a page's alignment, which a copy has. */
 	if (flags & NPU_JOB_BORROW && data && !((uintptr_t)data % NPU_JOBFILE_PAGE))
-		return load(dev, (void *)(uintptr_t)data, size, JOB_DATA_BORROWED, name, flags, job, err);
+		return load(dev, (void *)(uintptr_t)data, size, JOB_DATA_BORROWED, name, flags, job,
+			    err);
 	if (posix_memalign(&copy, NPU_JOBFILE_PAGE, size ? size : 1))
 		return npu_error_set(err, -ENOMEM, "%s: no memory for %zu bytes", name, size);
 	if (size)

@@ -21,7 +21,8 @@ static uint64_t role_bytes(const struct npu_jobfile_program *prog, uint32_t role
 
 	npu_jobfile_bounds(prog, true, upper);
 	for (i = 0; i < prog->num_regions; i++)
-		if (prog->regions[i].role == role && !npu_jobfile_eval(&prog->regions[i].size, upper, &size))
+		if (prog->regions[i].role == role &&
+		    !npu_jobfile_eval(&prog->regions[i].size, upper, &size))
 			sum += size;
 	return sum;
 }
@@ -65,7 +66,8 @@ int npu_job_info(const struct npu_job *job, struct npu_job_info *info)
 	return info ? npu_struct_write(info, info->size, &out, sizeof(out)) : -EINVAL;
 }
 
-int npu_job_record(const struct npu_job *job, unsigned int index, const char **key, const char **value)
+int npu_job_record(const struct npu_job *job, unsigned int index, const char **key,
+		   const char **value)
 {
 	if (index >= job->file->num_records)
 		return -ENOENT;
@@ -100,7 +102,8 @@ int npu_job_program(const struct npu_job *job, unsigned int program, struct npu_
 	return info ? npu_struct_write(info, info->size, &out, sizeof(out)) : -EINVAL;
 }
 
-int npu_job_symbol(const struct npu_job *job, unsigned int program, unsigned int index, struct npu_symbol_info *info)
+int npu_job_symbol(const struct npu_job *job, unsigned int program, unsigned int index,
+		   struct npu_symbol_info *info)
 {
 	const struct npu_jobfile_program *prog = program_at(job, program);
 	struct npu_symbol_info out = NPU_INIT(out);
@@ -115,7 +118,8 @@ int npu_job_symbol(const struct npu_job *job, unsigned int program, unsigned int
 	return info ? npu_struct_write(info, info->size, &out, sizeof(out)) : -EINVAL;
 }
 
-int npu_job_region(const struct npu_job *job, unsigned int program, unsigned int index, struct npu_region_info *info)
+int npu_job_region(const struct npu_job *job, unsigned int program, unsigned int index,
+		   struct npu_region_info *info)
 {
 	const struct npu_jobfile_program *prog = program_at(job, program);
 	npu_u32 lower[NPU_MAX_SCALARS], upper[NPU_MAX_SCALARS];
@@ -150,7 +154,8 @@ static int32_t symbol_of(const struct npu_jobfile_expr *dim)
 	return -1;
 }
 
-int npu_job_tensor(const struct npu_job *job, unsigned int program, unsigned int index, struct npu_tensor_info *info)
+int npu_job_tensor(const struct npu_job *job, unsigned int program, unsigned int index,
+		   struct npu_tensor_info *info)
 {
 	const struct npu_jobfile_program *prog = program_at(job, program);
 	npu_u32 lower[NPU_MAX_SCALARS], upper[NPU_MAX_SCALARS], d;
@@ -182,7 +187,8 @@ int npu_job_tensor(const struct npu_job *job, unsigned int program, unsigned int
 	return info ? npu_struct_write(info, info->size, &out, sizeof(out)) : -EINVAL;
 }
 
-int npu_job_debug(const struct npu_job *job, unsigned int program, uint32_t tag, struct npu_debug_info *info)
+int npu_job_debug(const struct npu_job *job, unsigned int program, uint32_t tag,
+		  struct npu_debug_info *info)
 {
 	const struct npu_jobfile_program *prog = program_at(job, program);
 	const struct npu_jobfile_debug *d = prog ? npu_jobfile_debug_find(prog, tag) : NULL;
@@ -200,7 +206,8 @@ int npu_job_debug(const struct npu_job *job, unsigned int program, uint32_t tag,
 	return info ? npu_struct_write(info, info->size, &out, sizeof(out)) : -EINVAL;
 }
 
-int npu_job_disassemble(const struct npu_job *job, unsigned int program, uint32_t *offset, char *buf, size_t size)
+int npu_job_disassemble(const struct npu_job *job, unsigned int program, uint32_t *offset,
+			char *buf, size_t size)
 {
 	const struct npu_jobfile_program *prog = program_at(job, program);
 	struct npu_insn insn;

@@ -15,10 +15,12 @@ void npu_runtime_version(unsigned int *major, unsigned int *minor)
 const char *npu_jf_section_name(npu_u32 type, char buf[32])
 {
 	static const char *const names[NPU_JF_NUM_SECTIONS] = {
-		[NPU_JF_STRINGS] = "STRINGS", [NPU_JF_WEIGHTS] = "WEIGHTS", [NPU_JF_SYMBOLS] = "SYMBOLS",
-		[NPU_JF_REGIONS] = "REGIONS", [NPU_JF_TENSORS] = "TENSORS", [NPU_JF_PROGRAMS] = "PROGRAMS",
-		[NPU_JF_SCHEDULE] = "SCHEDULE", [NPU_JF_STREAMS] = "STREAMS", [NPU_JF_DEBUGMAP] = "DEBUGMAP",
-		[NPU_JF_REPORT] = "REPORT", [NPU_JF_RECORD] = "RECORD",
+		[NPU_JF_STRINGS] = "STRINGS",	[NPU_JF_WEIGHTS] = "WEIGHTS",
+		[NPU_JF_SYMBOLS] = "SYMBOLS",	[NPU_JF_REGIONS] = "REGIONS",
+		[NPU_JF_TENSORS] = "TENSORS",	[NPU_JF_PROGRAMS] = "PROGRAMS",
+		[NPU_JF_SCHEDULE] = "SCHEDULE", [NPU_JF_STREAMS] = "STREAMS",
+		[NPU_JF_DEBUGMAP] = "DEBUGMAP", [NPU_JF_REPORT] = "REPORT",
+		[NPU_JF_RECORD] = "RECORD",
 	};
 
 	if (type < NPU_JF_NUM_SECTIONS && names[type])
@@ -27,7 +29,8 @@ const char *npu_jf_section_name(npu_u32 type, char buf[32])
 	return buf;
 }
 
-static int eval_signed(const struct npu_jobfile_expr *expr, const npu_u32 scalar[NPU_MAX_SCALARS], npu_s64 *value)
+static int eval_signed(const struct npu_jobfile_expr *expr, const npu_u32 scalar[NPU_MAX_SCALARS],
+		       npu_s64 *value)
 {
 	npu_s64 v = expr->base, part;
 	unsigned int i;
@@ -44,7 +47,8 @@ static int eval_signed(const struct npu_jobfile_expr *expr, const npu_u32 scalar
 	return 0;
 }
 
-int npu_jobfile_eval(const struct npu_jobfile_expr *expr, const npu_u32 scalar[NPU_MAX_SCALARS], npu_u64 *value)
+int npu_jobfile_eval(const struct npu_jobfile_expr *expr, const npu_u32 scalar[NPU_MAX_SCALARS],
+		     npu_u64 *value)
 {
 	npu_s64 v;
 
@@ -64,7 +68,8 @@ void npu_jobfile_derive(const struct npu_jobfile_program *program, npu_u32 scala
 			scalar[i] = scalar[sym[i].a] * scalar[sym[i].b];
 }
 
-void npu_jobfile_bounds(const struct npu_jobfile_program *program, bool upper, npu_u32 scalar[NPU_MAX_SCALARS])
+void npu_jobfile_bounds(const struct npu_jobfile_program *program, bool upper,
+			npu_u32 scalar[NPU_MAX_SCALARS])
 {
 	const struct npu_jobfile_symbol *sym = program->symbols;
 	npu_u32 i;
@@ -76,9 +81,9 @@ void npu_jobfile_bounds(const struct npu_jobfile_program *program, bool upper, n
 	npu_jobfile_derive(program, scalar);
 }
 
-int npu_jobfile_layout(const struct npu_jobfile_tensor *tensor, const npu_u32 scalar[NPU_MAX_SCALARS],
-		       npu_u64 dim[NPU_TENSOR_MAX_RANK], npu_u64 stride[NPU_TENSOR_MAX_RANK], npu_u64 *offset,
-		       npu_u64 *extent)
+int npu_jobfile_layout(const struct npu_jobfile_tensor *tensor,
+		       const npu_u32 scalar[NPU_MAX_SCALARS], npu_u64 dim[NPU_TENSOR_MAX_RANK],
+		       npu_u64 stride[NPU_TENSOR_MAX_RANK], npu_u64 *offset, npu_u64 *extent)
 {
 	npu_u64 elem = npu_dtype_bits(tensor->dtype) / 8, run = elem, span = elem, part;
 	npu_u32 i;
@@ -86,9 +91,11 @@ int npu_jobfile_layout(const struct npu_jobfile_tensor *tensor, const npu_u32 sc
 	if (npu_jobfile_eval(&tensor->offset, scalar, offset))
 		return -ERANGE;
 	for (i = 0; i < tensor->rank; i++) {
-		if (npu_jobfile_eval(&tensor->dim[i], scalar, &dim[i]) || !dim[i] || dim[i] > NPU_MAX_DIM)
+		if (npu_jobfile_eval(&tensor->dim[i], scalar, &dim[i]) || !dim[i] ||
+		    dim[i] > NPU_MAX_DIM)
 			return -ERANGE;
-		if (!(tensor->flags & NPU_JOBFILE_DENSE) && npu_jobfile_eval(&tensor->stride[i], scalar, &stride[i]))
+		if (!(tensor->flags & NPU_JOBFILE_DENSE) &&
+		    npu_jobfile_eval(&tensor->stride[i], scalar, &stride[i]))
 			return -ERANGE;
 	}
 	for (i = tensor->rank; i-- > 0; ) {
@@ -96,14 +103,16 @@ int npu_jobfile_layout(const struct npu_jobfile_tensor *tensor, const npu_u32 sc
 			stride[i] = run;
 		if (__builtin_mul_overflow(run, dim[i], &run) ||
 		    __builtin_mul_overflow(dim[i] - 1, stride[i], &part) ||
-		    __builtin_add_overflow(span, part, &span) || span > NPU_MAX_EXTENT || run > NPU_MAX_EXTENT)
+		    __builtin_add_overflow(span, part, &span) || span > NPU_MAX_EXTENT ||
+		    run > NPU_MAX_EXTENT)
 			return -ERANGE;
 	}
 	*extent = span;
 	return 0;
 }
 
-const struct npu_jobfile_debug *npu_jobfile_debug_find(const struct npu_jobfile_program *program, npu_u32 tag)
+const struct npu_jobfile_debug *npu_jobfile_debug_find(const struct npu_jobfile_program *program,
+						       npu_u32 tag)
 {
 	npu_u32 lo = 0, hi = program->num_debug;
 
@@ -115,5 +124,6 @@ const struct npu_jobfile_debug *npu_jobfile_debug_find(const struct npu_jobfile_
 		else
 			hi = mid;
 	}
-	return lo < program->num_debug && program->debug[lo].tag == tag ? &program->debug[lo] : NULL;
+	return lo < program->num_debug && program->debug[lo].tag == tag ? &program->debug[lo]
+									: NULL;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The job file (.npu): what is in one, how it is written and read. Documentation/job-file.md describes the bytes.
+ * The job file (.npu): what is in one, how it is written and read. Documentation/job-file.md
+ * describes the bytes.
  *
  * One description, struct npu_jobfile, serves both directions: the compiler fills one in and calls
- * npu_jobfile_encode() or npu_jobfile_save(); npu_jobfile_parse() gives one back, checked. Strings are UTF-8 and NUL
- * terminated; a NULL string is written as "".
+ * npu_jobfile_encode() or npu_jobfile_save(); npu_jobfile_parse() gives one back, checked. Strings
+ * are UTF-8 and NUL terminated; a NULL string is written as "".
  */
 #ifndef NPU_JOBFILE_H
 #define NPU_JOBFILE_H
@@ -20,8 +21,9 @@
 #define NPU_JOBFILE_TERMS	3
 
 /*
- * A size that may depend on the scalars: base + sum of factor[i] * scalar[sym[i]], terms with factor 0 unused.
- * sym is an index into the program's symbols, which is the index of the stream's scalar too.
+ * A size that may depend on the scalars: base + sum of factor[i] * scalar[sym[i]], terms with
+ * factor 0 unused. sym is an index into the program's symbols, which is the index of the stream's
+ * scalar too.
  */
 struct npu_jobfile_expr {
 	npu_s64 base;
@@ -32,9 +34,10 @@ struct npu_jobfile_expr {
 #define NPU_JOBFILE_CONST(v)	((struct npu_jobfile_expr){ .base = (v) })
 
 /*
- * Symbol i of a program is scalar i of its stream. FREE ones come from the shapes of the inputs: value = step * scalar with
- * min <= value <= max (multiples of step). A PRODUCT is scalar[a] * scalar[b] of two earlier symbols (a plane's H * W, which
- * no linear form can say); its min, max and step are filled in by the writer.
+ * Symbol i of a program is scalar i of its stream. FREE ones come from the shapes of the inputs:
+ * value = step * scalar with min <= value <= max (multiples of step). A PRODUCT is scalar[a] *
+ * scalar[b] of two earlier symbols (a plane's H * W, which no linear form can say); its min, max
+ * and step are filled in by the writer.
  */
 enum npu_jobfile_symbol_kind { NPU_SYMBOL_FREE, NPU_SYMBOL_PRODUCT, NPU_NUM_SYMBOL_KINDS };
 
@@ -56,18 +59,18 @@ struct npu_jobfile_symbol {
 struct npu_jobfile_region {
 	const char *name;		/* for people */
 	npu_u32 role;
-	npu_u32 access;			/* NPU_ACCESS_* the stream needs; SRAM has NPU_ACCESS_SRAM too */
+	npu_u32 access; /* NPU_ACCESS_* the stream needs; SRAM has NPU_ACCESS_SRAM too */
 	npu_u64 offset;			/* WEIGHTS only */
 	struct npu_jobfile_expr size;	/* bytes; largest with every scalar at its maximum */
 	npu_u32 align;			/* power of two, 1 .. 4096, of the base address */
 };
 
 /*
- * A tensor that users see (inputs, outputs, state), or one in scratch that debuggers may show (role NPU_TENSOR_INTERNAL).
- * Element (i0, i1, ...) is at region + offset + sum(i * stride).
+ * A tensor that users see (inputs, outputs, state), or one in scratch that debuggers may show (role
+ * NPU_TENSOR_INTERNAL). Element (i0, i1, ...) is at region + offset + sum(i * stride).
  */
 struct npu_jobfile_tensor {
-	const char *name;		/* the model's; unique among inputs, outputs and state of a program */
+	const char *name; /* the model's; unique among inputs, outputs and state of a program */
 	const char *node;		/* model node that makes or (inputs) first reads it */
 	npu_u32 role;			/* enum npu_tensor_role */
 	npu_u32 dtype;			/* enum npu_dtype */
@@ -81,13 +84,16 @@ struct npu_jobfile_tensor {
 	npu_s32 zero_point;
 };
 
-/* Row major without gaps: strides follow from the dims at every length, stride[] is not used (and may be zero). */
+/*
+ * Row major without gaps: strides follow from the dims at every length, stride[] is not used (and
+ * may be zero).
+ */
 #define NPU_JOBFILE_DENSE	1u
 
 /* What an instruction's tag stands for. Several instructions may share a tag. */
 struct npu_jobfile_debug {
-	npu_u32 tag;			/* as in npu_insn_header.tag; unique and ascending in a program */
-	npu_u32 slot;			/* the operand that is @tensor (the node's output), ~0: none */
+	npu_u32 tag;  /* as in npu_insn_header.tag; unique and ascending in a program */
+	npu_u32 slot; /* the operand that is @tensor (the node's output), ~0: none */
 	const char *node;		/* names of model nodes, joined with " + " when fused */
 	const char *op;			/* model operator types, likewise */
 	const char *tensor;		/* model tensor that the instruction makes */
@@ -95,7 +101,8 @@ struct npu_jobfile_debug {
 };
 
 /*
- * A program: one set of exact shapes, or a range of them by symbols. In format 1.0 its schedule is one step, its stream.
+ * A program: one set of exact shapes, or a range of them by symbols. In format 1.0 its schedule is
+ * one step, its stream.
  */
 struct npu_jobfile_program {
 	const char *name;		/* for people, "" allowed */
@@ -109,13 +116,14 @@ struct npu_jobfile_program {
 };
 
 struct npu_jobfile_record {
-	const char *key, *value;	/* keys are unique; no timestamps, host names or paths: the bytes must repeat */
+	const char *key, *value; /* keys are unique; no times, hosts or paths: bytes repeat */
 };
 
 struct npu_jobfile {
 	/* Given to the writer. */
 	const char *compiler;		/* name and version of what made it; cut at 63 bytes */
-	const void *weights;		/* shared by all programs; referenced, not copied, by writer and reader */
+	const void
+		*weights; /* shared by all programs; referenced, not copied, by writer and reader */
 	npu_u64 weights_size;
 	const struct npu_jobfile_program *programs;
 	npu_u32 num_programs;		/* >= 1 */
@@ -128,46 +136,58 @@ struct npu_jobfile {
 	npu_u16 isa_major, isa_minor;
 	npu_u16 runtime_major, runtime_minor;	/* lowest libnpu that can run it */
 	npu_u64 opcodes[4];		/* bitmap of the opcodes used */
-	npu_u64 sram_size;		/* bytes of on-chip memory needed, the largest of all programs */
+	npu_u64 sram_size; /* bytes of on-chip memory needed, the largest of all programs */
 	npu_u64 file_size;
-	npu_u64 weights_offset;		/* in the file, a multiple of NPU_JOBFILE_PAGE; 0: no weights */
+	npu_u64 weights_offset; /* in the file, a multiple of NPU_JOBFILE_PAGE; 0: no weights */
 	npu_u8 digest[32];		/* SHA-256 of the file with digest and header crc zero */
 };
 
 /*
- * Check @job as the reader would (names, indices, sizes, streams against regions) and write it. The result is the same
- * bytes for the same description. npu_jobfile_encode() allocates with malloc(), the caller frees; npu_jobfile_save() writes
- * beside @path and renames, so that a reader sees the old file or the whole new one.
- * Returns 0, -EINVAL (the text names what is wrong), -ENOMEM, or what the file system said. Thread safe.
+ * Check @job as the reader would (names, indices, sizes, streams against regions) and write it. The
+ * result is the same bytes for the same description. npu_jobfile_encode() allocates with malloc(),
+ * the caller frees; npu_jobfile_save() writes beside @path and renames, so that a reader sees the
+ * old file or the whole new one. Returns 0, -EINVAL (the text names what is wrong), -ENOMEM, or
+ * what the file system said. Thread safe.
  */
-int npu_jobfile_encode(const struct npu_jobfile *job, void **data, size_t *size, struct npu_error *err);
+int npu_jobfile_encode(const struct npu_jobfile *job, void **data, size_t *size,
+		       struct npu_error *err);
 int npu_jobfile_save(const struct npu_jobfile *job, const char *path, struct npu_error *err);
 
-/* Do not read the weights for their check sum (they are large; a mapped file is then read as used). */
+/*
+ * Do not read the weights for their check sum (they are large; a mapped file is then read as used).
+ */
 #define NPU_JOBFILE_SKIP_WEIGHTS_CRC	1u
 
 /*
- * Parse and verify @size bytes at @data (8-byte aligned). Everything but the weights is copied, so that only they need
- * @data later; job->weights points into it. Returns 0 with *@job, freed by npu_jobfile_free(); -EBADMSG (damaged: truncated,
- * check sum), -EINVAL (contradicts itself or the instruction set), -ENOTSUP (needs a newer libnpu), -ENOMEM. Thread safe.
+ * Parse and verify @size bytes at @data (8-byte aligned). Everything but the weights is copied, so
+ * that only they need
+ * @data later; job->weights points into it. Returns 0 with *@job, freed by npu_jobfile_free();
+ * -EBADMSG (damaged: truncated, check sum), -EINVAL (contradicts itself or the instruction set),
+ * -ENOTSUP (needs a newer libnpu), -ENOMEM. Thread safe.
  */
-int npu_jobfile_parse(const void *data, size_t size, unsigned int flags, struct npu_jobfile **job, struct npu_error *err);
+int npu_jobfile_parse(const void *data, size_t size, unsigned int flags, struct npu_jobfile **job,
+		      struct npu_error *err);
 void npu_jobfile_free(struct npu_jobfile *job);
 
 /* Recompute the digest of a file in memory: 0, or -EBADMSG when it differs from the header's. */
 int npu_jobfile_check_digest(const void *data, size_t size, struct npu_error *err);
 
 /* Evaluate at given scalars. -ERANGE when it overflows or is negative. */
-int npu_jobfile_eval(const struct npu_jobfile_expr *expr, const npu_u32 scalar[NPU_MAX_SCALARS], npu_u64 *value);
+int npu_jobfile_eval(const struct npu_jobfile_expr *expr, const npu_u32 scalar[NPU_MAX_SCALARS],
+		     npu_u64 *value);
 /* Scalars at the lower (@upper false) or upper bound of every symbol of @program. */
-void npu_jobfile_bounds(const struct npu_jobfile_program *program, bool upper, npu_u32 scalar[NPU_MAX_SCALARS]);
+void npu_jobfile_bounds(const struct npu_jobfile_program *program, bool upper,
+			npu_u32 scalar[NPU_MAX_SCALARS]);
 /* Fill in the PRODUCT scalars from the FREE ones. */
 void npu_jobfile_derive(const struct npu_jobfile_program *program, npu_u32 scalar[NPU_MAX_SCALARS]);
-/* Strides of @tensor in bytes at given scalars, dense ones worked out; dims too. -ERANGE as above. */
-int npu_jobfile_layout(const struct npu_jobfile_tensor *tensor, const npu_u32 scalar[NPU_MAX_SCALARS],
-		       npu_u64 dim[NPU_TENSOR_MAX_RANK], npu_u64 stride[NPU_TENSOR_MAX_RANK], npu_u64 *offset,
-		       npu_u64 *extent);
+/*
+ * Strides of @tensor in bytes at given scalars, dense ones worked out; dims too. -ERANGE as above.
+ */
+int npu_jobfile_layout(const struct npu_jobfile_tensor *tensor,
+		       const npu_u32 scalar[NPU_MAX_SCALARS], npu_u64 dim[NPU_TENSOR_MAX_RANK],
+		       npu_u64 stride[NPU_TENSOR_MAX_RANK], npu_u64 *offset, npu_u64 *extent);
 /* First debug entry with @tag, or NULL. */
-const struct npu_jobfile_debug *npu_jobfile_debug_find(const struct npu_jobfile_program *program, npu_u32 tag);
+const struct npu_jobfile_debug *npu_jobfile_debug_find(const struct npu_jobfile_program *program,
+						       npu_u32 tag);
 
 #endif

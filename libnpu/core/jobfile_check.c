@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The rules that a job file's description has to keep; the writer and the reader apply the same ones. */
+/*
+ * The rules that a job file's description has to keep; the writer and the reader apply the same
+ * ones.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,8 +34,10 @@ static int check_product(const struct check *c, npu_u32 i)
 	npu_u64 most;
 
 	if (s->a >= i || s->b >= i)
-		return REFUSE(c, "symbol %u '%s' is the product of symbols %u and %u, which must come before it", i, s->name,
-			      s->a, s->b);
+		return REFUSE(
+			c,
+			"symbol %u '%s' is the product of symbols %u and %u, which must come before it",
+			i, s->name, s->a, s->b);
 	most = (npu_u64)c->upper[s->a] * c->upper[s->b];
 	if (most > UINT32_MAX)
 		return REFUSE(c, "symbol %u '%s' may reach %llu, the limit is 2^32 - 1", i, s->name,
@@ -46,13 +51,15 @@ static int check_symbols(struct check *c)
 	npu_u32 i, k;
 
 	if (c->prog->num_symbols > NPU_MAX_SCALARS)
-		return REFUSE(c, "%u symbols, the limit is %u", c->prog->num_symbols, NPU_MAX_SCALARS);
+		return REFUSE(c, "%u symbols, the limit is %u", c->prog->num_symbols,
+			      NPU_MAX_SCALARS);
 	for (i = 0; i < c->prog->num_symbols; i++) {
 		if (!*safe(sym[i].name))
 			return REFUSE(c, "symbol %u has no name", i);
 		for (k = 0; k < i; k++)
 			if (!strcmp(sym[i].name, sym[k].name))
-				return REFUSE(c, "symbols %u and %u are both named '%s'", k, i, sym[i].name);
+				return REFUSE(c, "symbols %u and %u are both named '%s'", k, i,
+					      sym[i].name);
 		if (sym[i].kind == NPU_SYMBOL_PRODUCT) {
 			if (check_product(c, i))
 				return -EINVAL;
@@ -61,19 +68,22 @@ static int check_symbols(struct check *c)
 			continue;
 		}
 		if (sym[i].kind != NPU_SYMBOL_FREE)
-			return REFUSE(c, "symbol '%s' is of unknown kind %u", sym[i].name, sym[i].kind);
-		if (!sym[i].step || !sym[i].min || sym[i].min > sym[i].max || sym[i].min % sym[i].step ||
-		    sym[i].max % sym[i].step)
-			return REFUSE(c, "symbol '%s': %u .. %u in steps of %u: want 1 <= min <= max, multiples of step",
-				      sym[i].name, sym[i].min, sym[i].max, sym[i].step);
+			return REFUSE(c, "symbol '%s' is of unknown kind %u", sym[i].name,
+				      sym[i].kind);
+		if (!sym[i].step || !sym[i].min || sym[i].min > sym[i].max ||
+		    sym[i].min % sym[i].step || sym[i].max % sym[i].step)
+			return REFUSE(
+				c,
+				"symbol '%s': %u .. %u in steps of %u: want 1 <= min <= max, multiples of step",
+				sym[i].name, sym[i].min, sym[i].max, sym[i].step);
 		c->lower[i] = sym[i].min / sym[i].step;
 		c->upper[i] = sym[i].max / sym[i].step;
 	}
 	return 0;
 }
 
-static int check_expr(const struct check *c, const struct npu_jobfile_expr *e, const char *what, npu_u32 i,
-		      const char *field)
+static int check_expr(const struct check *c, const struct npu_jobfile_expr *e, const char *what,
+		      npu_u32 i, const char *field)
 {
 	npu_u64 v;
 	int t;
@@ -82,14 +92,17 @@ static int check_expr(const struct check *c, const struct npu_jobfile_expr *e, c
 		if (!e->factor[t])
 			continue;
 		if (e->sym[t] >= c->prog->num_symbols)
-			return REFUSE(c, "%s %u: %s names symbol %u, there are %u", what, i, field, e->sym[t],
-				      c->prog->num_symbols);
+			return REFUSE(c, "%s %u: %s names symbol %u, there are %u", what, i, field,
+				      e->sym[t], c->prog->num_symbols);
 		if (e->factor[t] < 0)
-			return REFUSE(c, "%s %u: %s has the negative factor %lld", what, i, field, (long long)e->factor[t]);
+			return REFUSE(c, "%s %u: %s has the negative factor %lld", what, i, field,
+				      (long long)e->factor[t]);
 	}
 	/* Factors are not negative, so what holds at both ends holds between them. */
-	if (npu_jobfile_eval(e, c->lower, &v) || npu_jobfile_eval(e, c->upper, &v) || v > NPU_MAX_EXTENT)
-		return REFUSE(c, "%s %u: %s is negative or beyond 2^46 within the symbols' bounds", what, i, field);
+	if (npu_jobfile_eval(e, c->lower, &v) || npu_jobfile_eval(e, c->upper, &v) ||
+	    v > NPU_MAX_EXTENT)
+		return REFUSE(c, "%s %u: %s is negative or beyond 2^46 within the symbols' bounds",
+			      what, i, field);
 	return 0;
 }
 
@@ -100,15 +113,20 @@ static int check_region_place(const struct check *c, npu_u32 i, npu_u64 size)
 
 	if (r->role == NPU_REGION_WEIGHTS) {
 		if (__builtin_add_overflow(r->offset, size, &end) || end > c->job->weights_size)
-			return REFUSE(c, "region %u (weights) ends at byte %llu + %llu of a section of %llu", i,
-				      (unsigned long long)r->offset, (unsigned long long)size,
-				      (unsigned long long)c->job->weights_size);
+			return REFUSE(
+				c,
+				"region %u (weights) ends at byte %llu + %llu of a section of %llu",
+				i, (unsigned long long)r->offset, (unsigned long long)size,
+				(unsigned long long)c->job->weights_size);
 		if (r->offset % r->align)
-			return REFUSE(c, "region %u (weights): offset %llu is not a multiple of its alignment %u", i,
-				      (unsigned long long)r->offset, r->align);
+			return REFUSE(
+				c,
+				"region %u (weights): offset %llu is not a multiple of its alignment %u",
+				i, (unsigned long long)r->offset, r->align);
 	} else if (r->role == NPU_REGION_SRAM) {
 		if (__builtin_add_overflow(r->offset, size, &end) || end > NPU_MAX_EXTENT)
-			return REFUSE(c, "region %u (sram): offset %llu is out of range", i, (unsigned long long)r->offset);
+			return REFUSE(c, "region %u (sram): offset %llu is out of range", i,
+				      (unsigned long long)r->offset);
 	} else if (r->offset) {
 		return REFUSE(c, "region %u: offset must be 0 unless it is weights or sram", i);
 	}
@@ -128,18 +146,21 @@ static int check_regions(const struct check *c)
 	npu_u32 i;
 
 	if (c->prog->num_regions > NPU_MAX_REGIONS)
-		return REFUSE(c, "%u regions, the limit is %u", c->prog->num_regions, NPU_MAX_REGIONS);
+		return REFUSE(c, "%u regions, the limit is %u", c->prog->num_regions,
+			      NPU_MAX_REGIONS);
 	for (i = 0; i < c->prog->num_regions; i++) {
 		const struct npu_jobfile_region *r = &c->prog->regions[i];
 		npu_u64 size;
 
 		if (r->role >= NPU_NUM_REGION_ROLES)
 			return REFUSE(c, "region %u has the unknown role %u", i, r->role);
-		if (r->access & ~most[r->role] || (r->role == NPU_REGION_SRAM) != !!(r->access & NPU_ACCESS_SRAM))
-			return REFUSE(c, "region %u: access 0x%x does not fit its role", i, r->access);
+		if (r->access & ~most[r->role] ||
+		    (r->role == NPU_REGION_SRAM) != !!(r->access & NPU_ACCESS_SRAM))
+			return REFUSE(c, "region %u: access 0x%x does not fit its role", i,
+				      r->access);
 		if (!r->align || r->align > NPU_JOBFILE_PAGE || r->align & (r->align - 1))
-			return REFUSE(c, "region %u: alignment %u is not a power of two up to %u", i, r->align,
-				      NPU_JOBFILE_PAGE);
+			return REFUSE(c, "region %u: alignment %u is not a power of two up to %u",
+				      i, r->align, NPU_JOBFILE_PAGE);
 		if (check_expr(c, &r->size, "region", i, "size"))
 			return -EINVAL;
 		npu_jobfile_eval(&r->size, c->upper, &size);
@@ -149,18 +170,22 @@ static int check_regions(const struct check *c)
 	return 0;
 }
 
-static int check_tensor_at(const struct check *c, npu_u32 i, const npu_u32 *scalar, const char *where)
+static int check_tensor_at(const struct check *c, npu_u32 i, const npu_u32 *scalar,
+			   const char *where)
 {
 	const struct npu_jobfile_tensor *t = &c->prog->tensors[i];
 	npu_u64 dim[NPU_TENSOR_MAX_RANK], stride[NPU_TENSOR_MAX_RANK], offset, extent, size;
 
 	if (npu_jobfile_layout(t, scalar, dim, stride, &offset, &extent))
-		return REFUSE(c, "tensor '%s': a dim is 0 or its size overflows at the %s lengths", t->name, where);
+		return REFUSE(c, "tensor '%s': a dim is 0 or its size overflows at the %s lengths",
+			      t->name, where);
 	npu_jobfile_eval(&c->prog->regions[t->region].size, scalar, &size);
 	if (extent > size || offset > size - extent)
-		return REFUSE(c, "tensor '%s' spans bytes %llu + %llu of region %u, which has %llu at the %s lengths",
-			      t->name, (unsigned long long)offset, (unsigned long long)extent, t->region,
-			      (unsigned long long)size, where);
+		return REFUSE(
+			c,
+			"tensor '%s' spans bytes %llu + %llu of region %u, which has %llu at the %s lengths",
+			t->name, (unsigned long long)offset, (unsigned long long)extent, t->region,
+			(unsigned long long)size, where);
 	return 0;
 }
 
@@ -175,13 +200,17 @@ static int check_tensor(const struct check *c, npu_u32 i)
 	if (t->role >= NPU_NUM_TENSOR_ROLES)
 		return REFUSE(c, "tensor '%s' has the unknown role %u", t->name, t->role);
 	if (t->dtype == NPU_NONE || t->dtype >= NPU_NUM_DTYPES || npu_dtype_bits(t->dtype) % 8)
-		return REFUSE(c, "tensor '%s' has the type %u, which tensors of users can not have", t->name, t->dtype);
+		return REFUSE(c, "tensor '%s' has the type %u, which tensors of users can not have",
+			      t->name, t->dtype);
 	if (t->rank > NPU_TENSOR_MAX_RANK)
-		return REFUSE(c, "tensor '%s' has rank %u, the limit is %u", t->name, t->rank, NPU_TENSOR_MAX_RANK);
+		return REFUSE(c, "tensor '%s' has rank %u, the limit is %u", t->name, t->rank,
+			      NPU_TENSOR_MAX_RANK);
 	if (t->region >= c->prog->num_regions)
-		return REFUSE(c, "tensor '%s' lies in region %u, there are %u", t->name, t->region, c->prog->num_regions);
+		return REFUSE(c, "tensor '%s' lies in region %u, there are %u", t->name, t->region,
+			      c->prog->num_regions);
 	if (t->role != NPU_TENSOR_INTERNAL && c->prog->regions[t->region].role != home[t->role])
-		return REFUSE(c, "tensor '%s' and its region %u have different roles", t->name, t->region);
+		return REFUSE(c, "tensor '%s' and its region %u have different roles", t->name,
+			      t->region);
 	if (t->flags & ~NPU_JOBFILE_DENSE)
 		return REFUSE(c, "tensor '%s' has unknown flags 0x%x", t->name, t->flags);
 	if (!isfinite(t->scale) || t->scale < 0)
@@ -190,14 +219,19 @@ static int check_tensor(const struct check *c, npu_u32 i)
 		return -EINVAL;
 	for (d = 0; d < t->rank; d++)
 		if (check_expr(c, &t->dim[d], "tensor", i, "a dim") ||
-		    (!(t->flags & NPU_JOBFILE_DENSE) && check_expr(c, &t->stride[d], "tensor", i, "a stride")))
+		    (!(t->flags & NPU_JOBFILE_DENSE) &&
+		     check_expr(c, &t->stride[d], "tensor", i, "a stride")))
 			return -EINVAL;
-	if (check_tensor_at(c, i, c->lower, "smallest") || check_tensor_at(c, i, c->upper, "largest"))
+	if (check_tensor_at(c, i, c->lower, "smallest") ||
+	    check_tensor_at(c, i, c->upper, "largest"))
 		return -EINVAL;
 	return 0;
 }
 
-/* A region that users bind is one tensor, and the other way round; so binding a tensor fills in its region. */
+/*
+ * A region that users bind is one tensor, and the other way round; so binding a tensor fills in its
+ * region.
+ */
 static int check_visible(const struct check *c)
 {
 	const struct npu_jobfile_tensor *t = c->prog->tensors, *seen[NPU_MAX_REGIONS];
@@ -210,7 +244,8 @@ static int check_visible(const struct check *c)
 			if (!strcmp(seen[k]->name, t[i].name))
 				return REFUSE(c, "two tensors are named '%s'", t[i].name);
 		if (owner[t[i].region]++)
-			return REFUSE(c, "region %u has a second tensor, '%s'", t[i].region, t[i].name);
+			return REFUSE(c, "region %u has a second tensor, '%s'", t[i].region,
+				      t[i].name);
 		seen[n++] = &t[i];	/* one per region at most */
 	}
 	for (i = 0; i < c->prog->num_regions; i++)
@@ -235,8 +270,8 @@ static int check_debug(const struct check *c)
 
 	for (i = 1; i < c->prog->num_debug; i++)
 		if (c->prog->debug[i].tag <= c->prog->debug[i - 1].tag)
-			return REFUSE(c, "debug map: tag %u does not come after tag %u", c->prog->debug[i].tag,
-				      c->prog->debug[i - 1].tag);
+			return REFUSE(c, "debug map: tag %u does not come after tag %u",
+				      c->prog->debug[i].tag, c->prog->debug[i - 1].tag);
 	return 0;
 }
 
@@ -245,21 +280,25 @@ static int check_stream_header(const struct check *c, struct npu_stream_header *
 	npu_u32 i;
 
 	if (!c->prog->stream || c->prog->stream_size < sizeof(*header))
-		return REFUSE(c, "its stream has %u bytes, less than a stream header", c->prog->stream_size);
+		return REFUSE(c, "its stream has %u bytes, less than a stream header",
+			      c->prog->stream_size);
 	memcpy(header, c->prog->stream, sizeof(*header));
 	if (header->magic != NPU_STREAM_MAGIC)
 		return REFUSE(c, "its stream does not begin with a stream header");
 	if (header->num_scalars < c->prog->num_symbols || header->num_scalars > NPU_MAX_SCALARS)
-		return REFUSE(c, "its stream has %u scalars for %u symbols", header->num_scalars, c->prog->num_symbols);
+		return REFUSE(c, "its stream has %u scalars for %u symbols", header->num_scalars,
+			      c->prog->num_symbols);
 	for (i = 0; i < c->prog->num_symbols; i++)
 		if (c->lower[i] < header->scalar[i].min || c->upper[i] > header->scalar[i].max)
-			return REFUSE(c, "scalar %u ('%s') may be %u .. %u, its stream takes %u .. %u", i,
-				      c->prog->symbols[i].name, c->lower[i], c->upper[i], header->scalar[i].min,
-				      header->scalar[i].max);
+			return REFUSE(c,
+				      "scalar %u ('%s') may be %u .. %u, its stream takes %u .. %u",
+				      i, c->prog->symbols[i].name, c->lower[i], c->upper[i],
+				      header->scalar[i].min, header->scalar[i].max);
 	return 0;
 }
 
-static int verify_at(const struct check *c, void *stream, const npu_u32 *scalar, const char *where, npu_u64 sram)
+static int verify_at(const struct check *c, void *stream, const npu_u32 *scalar, const char *where,
+		     npu_u64 sram)
 {
 	struct npu_stream_header *header = stream;
 	struct npu_region region[NPU_MAX_REGIONS];
@@ -269,18 +308,23 @@ static int verify_at(const struct check *c, void *stream, const npu_u32 *scalar,
 	for (i = 0; i < c->prog->num_symbols; i++)
 		header->scalar[i].min = header->scalar[i].max = scalar[i];
 	for (i = 0; i < c->prog->num_regions; i++) {
-		region[i] = (struct npu_region){ .base = c->prog->regions[i].offset, .access = c->prog->regions[i].access };
+		region[i] = (struct npu_region){ .base = c->prog->regions[i].offset,
+						 .access = c->prog->regions[i].access };
 		if (c->prog->regions[i].role != NPU_REGION_SRAM)
 			region[i].base = 0;
 		npu_jobfile_eval(&c->prog->regions[i].size, scalar, &region[i].size);
 	}
-	if (npu_stream_verify(stream, c->prog->stream_size, region, c->prog->num_regions, sram, &isa))
-		return REFUSE(c, "instruction %u at byte %u of its stream, at the %s lengths: %s", isa.fault.insn,
-			      isa.fault.stream_offset, where, isa.text);
+	if (npu_stream_verify(stream, c->prog->stream_size, region, c->prog->num_regions, sram,
+			      &isa))
+		return REFUSE(c, "instruction %u at byte %u of its stream, at the %s lengths: %s",
+			      isa.fault.insn, isa.fault.stream_offset, where, isa.text);
 	return 0;
 }
 
-/* Every region has its size at the smallest and at the largest lengths, so the stream is proven at both. */
+/*
+ * Every region has its size at the smallest and at the largest lengths, so the stream is proven at
+ * both.
+ */
 static int check_stream(const struct check *c, npu_u64 *sram)
 {
 	struct npu_stream_header header;
@@ -300,7 +344,8 @@ static int check_stream(const struct check *c, npu_u64 *sram)
 	}
 	copy = malloc(c->prog->stream_size);
 	if (!copy)
-		return npu_error_set(c->err, -ENOMEM, "no memory for %u bytes of stream", c->prog->stream_size);
+		return npu_error_set(c->err, -ENOMEM, "no memory for %u bytes of stream",
+				     c->prog->stream_size);
 	memcpy(copy, c->prog->stream, c->prog->stream_size);
 	ret = verify_at(c, copy, c->upper, "largest", end);
 	if (!ret && c->prog->num_symbols)
@@ -327,7 +372,8 @@ static void note_opcodes(const struct npu_jobfile_program *prog, npu_u64 opcodes
 	}
 }
 
-int npu_jobfile_check(const struct npu_jobfile *job, npu_u64 opcodes[4], npu_u64 *sram_size, struct npu_error *err)
+int npu_jobfile_check(const struct npu_jobfile *job, npu_u64 opcodes[4], npu_u64 *sram_size,
+		      struct npu_error *err)
 {
 	struct check c = { .job = job, .err = err };
 	npu_u32 i, k;
@@ -336,14 +382,18 @@ int npu_jobfile_check(const struct npu_jobfile *job, npu_u64 opcodes[4], npu_u64
 	memset(opcodes, 0, 4 * sizeof(*opcodes));
 	*sram_size = 0;
 	if (!job->num_programs || job->num_programs > NPU_JF_MAX_PROGRAMS)
-		return npu_error_set(err, -EINVAL, "%u programs, want 1 .. %u", job->num_programs, NPU_JF_MAX_PROGRAMS);
+		return npu_error_set(err, -EINVAL, "%u programs, want 1 .. %u", job->num_programs,
+				     NPU_JF_MAX_PROGRAMS);
 	if (job->num_records > NPU_JF_MAX_RECORDS)
-		return npu_error_set(err, -EINVAL, "%u records, the limit is %u", job->num_records, NPU_JF_MAX_RECORDS);
+		return npu_error_set(err, -EINVAL, "%u records, the limit is %u", job->num_records,
+				     NPU_JF_MAX_RECORDS);
 	for (i = 0; i < job->num_records; i++)
 		for (k = 0; k <= i; k++)
-			if (k == i ? !*safe(job->records[i].key) : !strcmp(job->records[i].key, job->records[k].key))
-				return npu_error_set(err, -EINVAL, "record %u: key '%s' is empty or there twice", i,
-						     safe(job->records[i].key));
+			if (k == i ? !*safe(job->records[i].key)
+				   : !strcmp(job->records[i].key, job->records[k].key))
+				return npu_error_set(err, -EINVAL,
+						     "record %u: key '%s' is empty or there twice",
+						     i, safe(job->records[i].key));
 	for (i = 0; i < job->num_programs; i++) {
 		c.prog = &job->programs[i];
 		c.index = i;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of a job file. Little-endian; what is reserved is written as zero. See Documentation/job-file.md. */
+/*
+ * The bytes of a job file. Little-endian; what is reserved is written as zero. See
+ * Documentation/job-file.md.
+ */
 #ifndef NPU_JOBFILE_FORMAT_H
 #define NPU_JOBFILE_FORMAT_H
 
@@ -16,12 +19,22 @@
 #define NPU_JF_FEATURES		0u
 
 enum npu_jf_section_type {
-	NPU_JF_STRINGS = 1, NPU_JF_WEIGHTS, NPU_JF_SYMBOLS, NPU_JF_REGIONS, NPU_JF_TENSORS, NPU_JF_PROGRAMS,
-	NPU_JF_SCHEDULE, NPU_JF_STREAMS, NPU_JF_DEBUGMAP, NPU_JF_REPORT, NPU_JF_RECORD,
+	NPU_JF_STRINGS = 1,
+	NPU_JF_WEIGHTS,
+	NPU_JF_SYMBOLS,
+	NPU_JF_REGIONS,
+	NPU_JF_TENSORS,
+	NPU_JF_PROGRAMS,
+	NPU_JF_SCHEDULE,
+	NPU_JF_STREAMS,
+	NPU_JF_DEBUGMAP,
+	NPU_JF_REPORT,
+	NPU_JF_RECORD,
 	NPU_JF_NUM_SECTIONS
 };
 
-#define NPU_JF_REQUIRED		1u	/* section flag: a reader that does not know the type must refuse the file */
+/* Section flag: a reader that does not know the type must refuse the file. */
+#define NPU_JF_REQUIRED		1u
 
 #define NPU_JF_STEP_STREAM	1u
 
@@ -146,9 +159,11 @@ const char *npu_jf_section_name(npu_u32 type, char buf[32]);
 void npu_runtime_version(unsigned int *major, unsigned int *minor);
 
 /*
- * What writer and reader both demand of a description: names, indices, sizes, streams against regions; fills in the bitmap of
- * opcodes and the size of on-chip memory. Returns 0, -EINVAL or -ENOMEM.
+ * What writer and reader both demand of a description: names, indices, sizes, streams against
+ * regions; fills in the bitmap of opcodes and the size of on-chip memory. Returns 0, -EINVAL or
+ * -ENOMEM.
  */
-int npu_jobfile_check(const struct npu_jobfile *job, npu_u64 opcodes[4], npu_u64 *sram_size, struct npu_error *err);
+int npu_jobfile_check(const struct npu_jobfile *job, npu_u64 opcodes[4], npu_u64 *sram_size,
+		      struct npu_error *err);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bytes to description. The file may be hostile: every offset, length, count and index is checked before it is used, and
- * what is kept is a private copy (but for the weights, which only the engine reads, within the bounds of its regions).
+ * Bytes to description. The file may be hostile: every offset, length, count and index is checked
+ * before it is used, and what is kept is a private copy (but for the weights, which only the engine
+ * reads, within the bounds of its regions).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -45,9 +46,12 @@ struct reader {
 };
 
 static const npu_u32 known_size[NPU_JF_NUM_SECTIONS] = {
-	[NPU_JF_SYMBOLS] = sizeof(struct npu_jf_symbol), [NPU_JF_REGIONS] = sizeof(struct npu_jf_region),
-	[NPU_JF_TENSORS] = sizeof(struct npu_jf_tensor), [NPU_JF_PROGRAMS] = sizeof(struct npu_jf_program),
-	[NPU_JF_SCHEDULE] = sizeof(struct npu_jf_step), [NPU_JF_DEBUGMAP] = sizeof(struct npu_jf_debug),
+	[NPU_JF_SYMBOLS] = sizeof(struct npu_jf_symbol),
+	[NPU_JF_REGIONS] = sizeof(struct npu_jf_region),
+	[NPU_JF_TENSORS] = sizeof(struct npu_jf_tensor),
+	[NPU_JF_PROGRAMS] = sizeof(struct npu_jf_program),
+	[NPU_JF_SCHEDULE] = sizeof(struct npu_jf_step),
+	[NPU_JF_DEBUGMAP] = sizeof(struct npu_jf_debug),
 	[NPU_JF_RECORD] = sizeof(struct npu_jf_record),
 };
 
@@ -60,8 +64,8 @@ static int too_new(struct reader *r, const char *what)
 	unsigned int major, minor;
 
 	npu_runtime_version(&major, &minor);
-	return npu_error_set(r->err, -ENOTSUP, "%s; the file needs libnpu >= %u.%u, this is %s", what,
-			     r->header.runtime_major, r->header.runtime_minor, NPU_VERSION);
+	return npu_error_set(r->err, -ENOTSUP, "%s; the file needs libnpu >= %u.%u, this is %s",
+			     what, r->header.runtime_major, r->header.runtime_minor, NPU_VERSION);
 }
 
 static int check_versions(struct reader *r)
@@ -72,19 +76,20 @@ static int check_versions(struct reader *r)
 
 	npu_runtime_version(&major, &minor);
 	if (h->major != NPU_JOBFILE_MAJOR) {
-		snprintf(what, sizeof(what), "job file format %u.%u, this libnpu reads %u.x", h->major, h->minor,
-			 NPU_JOBFILE_MAJOR);
+		snprintf(what, sizeof(what), "job file format %u.%u, this libnpu reads %u.x",
+			 h->major, h->minor, NPU_JOBFILE_MAJOR);
 		return too_new(r, what);
 	}
 	if (h->runtime_major > major || (h->runtime_major == major && h->runtime_minor > minor))
 		return too_new(r, "made for a newer libnpu");
 	if (h->isa_major != NPU_ISA_MAJOR || h->isa_minor > NPU_ISA_MINOR) {
-		snprintf(what, sizeof(what), "instruction set %u.%u, this libnpu has %u.%u", h->isa_major, h->isa_minor,
-			 NPU_ISA_MAJOR, NPU_ISA_MINOR);
+		snprintf(what, sizeof(what), "instruction set %u.%u, this libnpu has %u.%u",
+			 h->isa_major, h->isa_minor, NPU_ISA_MAJOR, NPU_ISA_MINOR);
 		return too_new(r, what);
 	}
 	if (h->features & ~NPU_JF_FEATURES) {
-		snprintf(what, sizeof(what), "feature bits 0x%x are not known", h->features & ~NPU_JF_FEATURES);
+		snprintf(what, sizeof(what), "feature bits 0x%x are not known",
+			 h->features & ~NPU_JF_FEATURES);
 		return too_new(r, what);
 	}
 	return 0;
@@ -98,17 +103,25 @@ static int check_header(struct reader *r)
 	int ret;
 
 	if (r->size < 8 || memcmp(r->data, NPU_JF_MAGIC, 8))
-		return BAD(r, r->size < 8 ? "not a job file: %llu bytes, a header has more" :
-			   "not a job file: the first 8 of %llu bytes are not the magic", ULL(r->size));
+		return BAD(r,
+			   r->size < 8
+				   ? "not a job file: %llu bytes, a header has more"
+				   : "not a job file: the first 8 of %llu bytes are not the magic",
+			   ULL(r->size));
 	if (r->size < sizeof(*h))
-		return BAD(r, "truncated: %llu bytes, the header has %zu", ULL(r->size), sizeof(*h));
+		return BAD(r, "truncated: %llu bytes, the header has %zu", ULL(r->size),
+			   sizeof(*h));
 	memcpy(h, r->data, sizeof(*h));
-	/* The place of the versions never changes, so that a newer file can be told from a damaged one. */
+	/*
+	 * The place of the versions never changes, so that a newer file can be told from a damaged
+	 * one.
+	 */
 	if (h->major > NPU_JOBFILE_MAJOR)
 		return check_versions(r);
-	if (h->header_size < sizeof(*h) || h->header_size > sizeof(copy) || h->header_size > r->size)
-		return BAD(r, "header: its size is given as %u bytes, want %zu .. %zu", h->header_size, sizeof(*h),
-			   sizeof(copy));
+	if (h->header_size < sizeof(*h) || h->header_size > sizeof(copy) ||
+	    h->header_size > r->size)
+		return BAD(r, "header: its size is given as %u bytes, want %zu .. %zu",
+			   h->header_size, sizeof(*h), sizeof(copy));
 	memcpy(copy, r->data, h->header_size);
 	memcpy(copy + offsetof(struct npu_jf_header, header_crc), &zero, 4);
 	if (crc32_z(0, copy, h->header_size) != h->header_crc)
@@ -117,8 +130,9 @@ static int check_header(struct reader *r)
 	if (ret)
 		return ret;
 	if (h->file_size != r->size)
-		return BAD(r, "%s: %llu bytes, the header says %llu", h->file_size > r->size ? "truncated" : "too long",
-			   ULL(r->size), ULL(h->file_size));
+		return BAD(r, "%s: %llu bytes, the header says %llu",
+			   h->file_size > r->size ? "truncated" : "too long", ULL(r->size),
+			   ULL(h->file_size));
 	if (memchr(h->compiler, 0, sizeof(h->compiler)) == NULL)
 		return REFUSE(r, "header: the compiler's name is not terminated");
 	return 0;
@@ -130,15 +144,18 @@ static int check_table(struct reader *r, const struct npu_jf_section *s, const c
 
 	if (!known_size[s->type]) {
 		if (s->count || s->record_size)
-			return REFUSE(r, "section %s: has %u records, it is no table", name, s->count);
+			return REFUSE(r, "section %s: has %u records, it is no table", name,
+				      s->count);
 		return 0;
 	}
 	if (s->record_size < known_size[s->type] || s->record_size % 8)
-		return REFUSE(r, "section %s: records of %u bytes, want %u or more, a multiple of 8", name, s->record_size,
-			      known_size[s->type]);
-	if (__builtin_mul_overflow((npu_u64)s->count, (npu_u64)s->record_size, &bytes) || bytes != s->size)
-		return REFUSE(r, "section %s: %u records of %u bytes do not make its %llu bytes", name, s->count,
-			      s->record_size, ULL(s->size));
+		return REFUSE(r,
+			      "section %s: records of %u bytes, want %u or more, a multiple of 8",
+			      name, s->record_size, known_size[s->type]);
+	if (__builtin_mul_overflow((npu_u64)s->count, (npu_u64)s->record_size, &bytes) ||
+	    bytes != s->size)
+		return REFUSE(r, "section %s: %u records of %u bytes do not make its %llu bytes",
+			      name, s->count, s->record_size, ULL(s->size));
 	return 0;
 }
 
@@ -149,18 +166,24 @@ static int take_section(struct reader *r, const struct npu_jf_section *s, npu_u6
 	npu_u64 stop;
 
 	if (s->offset < *end || __builtin_add_overflow(s->offset, s->size, &stop) || stop > r->size)
-		return REFUSE(r, "section %s: bytes %llu + %llu overlap the one before or leave the file (%llu bytes)", name,
-			      ULL(s->offset), ULL(s->size), ULL(r->size));
+		return REFUSE(
+			r,
+			"section %s: bytes %llu + %llu overlap the one before or leave the file (%llu bytes)",
+			name, ULL(s->offset), ULL(s->size), ULL(r->size));
 	*end = stop;
 	if (!s->align || s->align & (s->align - 1) || s->offset % s->align || s->offset % 8)
-		return REFUSE(r, "section %s: offset %llu does not fit its alignment %u", name, ULL(s->offset), s->align);
+		return REFUSE(r, "section %s: offset %llu does not fit its alignment %u", name,
+			      ULL(s->offset), s->align);
 	if (s->type == NPU_JF_WEIGHTS && s->offset % NPU_JOBFILE_PAGE)
-		return REFUSE(r, "section %s: offset %llu is not a multiple of %u", name, ULL(s->offset), NPU_JOBFILE_PAGE);
+		return REFUSE(r, "section %s: offset %llu is not a multiple of %u", name,
+			      ULL(s->offset), NPU_JOBFILE_PAGE);
 	if (s->type == 0 || s->type >= NPU_JF_NUM_SECTIONS) {
 		if (!(s->flags & NPU_JF_REQUIRED))
 			return 0;	/* an addition that this version can do without */
-		return npu_error_set(r->err, -ENOTSUP, "%s is required and not known; the file needs a newer libnpu than %s",
-				     name, NPU_VERSION);
+		return npu_error_set(
+			r->err, -ENOTSUP,
+			"%s is required and not known; the file needs a newer libnpu than %s", name,
+			NPU_VERSION);
 	}
 	if (r->seen[s->type])
 		return REFUSE(r, "section %s is there twice", name);
@@ -170,7 +193,8 @@ static int take_section(struct reader *r, const struct npu_jf_section *s, npu_u6
 	if (!(s->type == NPU_JF_WEIGHTS && r->flags & NPU_JOBFILE_SKIP_WEIGHTS_CRC) &&
 	    crc32_z(0, r->data + s->offset, s->size) != s->crc)
 		return BAD(r, "section %s: its check sum is wrong, the file is damaged", name);
-	r->table[s->type] = (struct table){ r->data + s->offset, s->size, s->count, s->record_size };
+	r->table[s->type] =
+		(struct table){ r->data + s->offset, s->size, s->count, s->record_size };
 	if (s->type == NPU_JF_WEIGHTS && s->size) {
 		r->out->job.weights = r->data + s->offset;
 		r->out->job.weights_size = s->size;
@@ -186,14 +210,17 @@ static int read_sections(struct reader *r)
 	npu_u32 i;
 	int ret;
 
-	if (h->num_sections > NPU_JF_MAX_SECTIONS || h->section_size < sizeof(struct npu_jf_section) ||
-	    h->section_size > 4096)
-		return REFUSE(r, "section table: %u entries of %u bytes, want at most %u of %zu .. 4096", h->num_sections,
-			      h->section_size, NPU_JF_MAX_SECTIONS, sizeof(struct npu_jf_section));
+	if (h->num_sections > NPU_JF_MAX_SECTIONS ||
+	    h->section_size < sizeof(struct npu_jf_section) || h->section_size > 4096)
+		return REFUSE(
+			r, "section table: %u entries of %u bytes, want at most %u of %zu .. 4096",
+			h->num_sections, h->section_size, NPU_JF_MAX_SECTIONS,
+			sizeof(struct npu_jf_section));
 	bytes = (npu_u64)h->num_sections * h->section_size;
-	if (h->section_offset < h->header_size || h->section_offset > r->size || bytes > r->size - h->section_offset)
-		return REFUSE(r, "section table: bytes %llu + %llu leave the file (%llu bytes)", ULL(h->section_offset),
-			      ULL(bytes), ULL(r->size));
+	if (h->section_offset < h->header_size || h->section_offset > r->size ||
+	    bytes > r->size - h->section_offset)
+		return REFUSE(r, "section table: bytes %llu + %llu leave the file (%llu bytes)",
+			      ULL(h->section_offset), ULL(bytes), ULL(r->size));
 	if (crc32_z(0, r->data + h->section_offset, bytes) != h->section_crc)
 		return BAD(r, "section table: its check sum is wrong, the file is damaged");
 	end = h->section_offset + bytes;
@@ -210,15 +237,17 @@ static int read_sections(struct reader *r)
 
 static int check_present(struct reader *r)
 {
-	static const npu_u8 needed[] = { NPU_JF_STRINGS, NPU_JF_WEIGHTS, NPU_JF_SYMBOLS, NPU_JF_REGIONS, NPU_JF_TENSORS,
-					 NPU_JF_PROGRAMS, NPU_JF_SCHEDULE, NPU_JF_STREAMS };
+	static const npu_u8 needed[] = { NPU_JF_STRINGS,  NPU_JF_WEIGHTS, NPU_JF_SYMBOLS,
+					 NPU_JF_REGIONS,  NPU_JF_TENSORS, NPU_JF_PROGRAMS,
+					 NPU_JF_SCHEDULE, NPU_JF_STREAMS };
 	const struct table *s = &r->table[NPU_JF_STRINGS];
 	char buf[32];
 	size_t i;
 
 	for (i = 0; i < sizeof(needed); i++)
 		if (!r->seen[needed[i]])
-			return REFUSE(r, "section %s is missing", npu_jf_section_name(needed[i], buf));
+			return REFUSE(r, "section %s is missing",
+				      npu_jf_section_name(needed[i], buf));
 	if (!s->size || s->size > UINT32_MAX || s->data[0] || s->data[s->size - 1])
 		return REFUSE(r, "section STRINGS: it must begin and end with a zero byte");
 	return 0;
@@ -244,8 +273,10 @@ static int get_string(struct reader *r, npu_u32 offset, int type, npu_u32 i, con
 	char buf[32];
 
 	if (offset >= r->table[NPU_JF_STRINGS].size)
-		return REFUSE(r, "section %s, record %u: string at byte %u, section STRINGS has %llu",
-			      npu_jf_section_name(type, buf), i, offset, ULL(r->table[NPU_JF_STRINGS].size));
+		return REFUSE(r,
+			      "section %s, record %u: string at byte %u, section STRINGS has %llu",
+			      npu_jf_section_name(type, buf), i, offset,
+			      ULL(r->table[NPU_JF_STRINGS].size));
 	*s = r->out->strings + offset;
 	return 0;
 }
@@ -312,8 +343,14 @@ static int read_tensors(struct reader *r)
 		struct npu_jobfile_tensor *t = &r->out->tensors[i];
 
 		*t = (struct npu_jobfile_tensor){
-			.role = in->role, .dtype = in->dtype, .rank = in->rank, .region = in->region, .flags = in->flags,
-			.scale = in->scale, .zero_point = in->zero_point, .offset = get_expr(&in->offset),
+			.role = in->role,
+			.dtype = in->dtype,
+			.rank = in->rank,
+			.region = in->region,
+			.flags = in->flags,
+			.scale = in->scale,
+			.zero_point = in->zero_point,
+			.offset = get_expr(&in->offset),
 		};
 		for (d = 0; d < NPU_TENSOR_MAX_RANK; d++) {
 			t->dim[d] = get_expr(&in->dim[d]);
@@ -364,21 +401,28 @@ static int read_records(struct reader *r)
 }
 
 /* The one step of program @i: its stream. */
-static int read_step(struct reader *r, npu_u32 i, const struct npu_jf_program *in, struct npu_jobfile_program *p)
+static int read_step(struct reader *r, npu_u32 i, const struct npu_jf_program *in,
+		     struct npu_jobfile_program *p)
 {
 	const struct table *streams = &r->table[NPU_JF_STREAMS];
 	const struct npu_jf_step *step;
 
 	if (in->num_steps != 1 || in->first_step >= r->table[NPU_JF_SCHEDULE].count)
-		return REFUSE(r, "program %u: steps %u + %u of section SCHEDULE, want one of its %u", i, in->first_step,
-			      in->num_steps, r->table[NPU_JF_SCHEDULE].count);
+		return REFUSE(r,
+			      "program %u: steps %u + %u of section SCHEDULE, want one of its %u",
+			      i, in->first_step, in->num_steps, r->table[NPU_JF_SCHEDULE].count);
 	step = record_at(r, NPU_JF_SCHEDULE, in->first_step);
 	if (step->kind != NPU_JF_STEP_STREAM)
-		return npu_error_set(r->err, -ENOTSUP, "program %u: its schedule has a step of kind %u (only kind 1, a stream, is known); the file needs a newer libnpu than %s",
-				     i, step->kind, NPU_VERSION);
-	if (step->offset % 8 || step->offset > streams->size || step->size > streams->size - step->offset)
-		return REFUSE(r, "program %u: its stream, bytes %llu + %u, leaves section STREAMS (%llu bytes)", i,
-			      ULL(step->offset), step->size, ULL(streams->size));
+		return npu_error_set(
+			r->err, -ENOTSUP,
+			"program %u: its schedule has a step of kind %u (only kind 1, a stream, is known); the file needs a newer libnpu than %s",
+			i, step->kind, NPU_VERSION);
+	if (step->offset % 8 || step->offset > streams->size ||
+	    step->size > streams->size - step->offset)
+		return REFUSE(
+			r,
+			"program %u: its stream, bytes %llu + %u, leaves section STREAMS (%llu bytes)",
+			i, ULL(step->offset), step->size, ULL(streams->size));
 	p->stream = r->out->streams + step->offset;
 	p->stream_size = step->size;
 	return 0;
@@ -390,8 +434,8 @@ static int check_range(struct reader *r, npu_u32 i, int type, npu_u32 first, npu
 	char buf[32];
 
 	if (first > count || num > count - first)
-		return REFUSE(r, "program %u: records %u + %u of section %s, which has %u", i, first, num,
-			      npu_jf_section_name(type, buf), count);
+		return REFUSE(r, "program %u: records %u + %u of section %s, which has %u", i,
+			      first, num, npu_jf_section_name(type, buf), count);
 	return 0;
 }
 
@@ -401,7 +445,8 @@ static int read_programs(struct reader *r)
 	int ret;
 
 	if (!n || n > NPU_JF_MAX_PROGRAMS)
-		return REFUSE(r, "section PROGRAMS: %u programs, want 1 .. %u", n, NPU_JF_MAX_PROGRAMS);
+		return REFUSE(r, "section PROGRAMS: %u programs, want 1 .. %u", n,
+			      NPU_JF_MAX_PROGRAMS);
 	r->out->programs = new_array(r, n, sizeof(*r->out->programs));
 	if (!r->out->programs)
 		return -ENOMEM;
@@ -436,7 +481,8 @@ static int copy_section(struct reader *r, int type, void *copy)
 	npu_u8 *p = malloc(t->size + 1);
 
 	if (!p)
-		return npu_error_set(r->err, -ENOMEM, "no memory for %llu bytes of the job file", ULL(t->size));
+		return npu_error_set(r->err, -ENOMEM, "no memory for %llu bytes of the job file",
+				     ULL(t->size));
 	if (t->size)
 		memcpy(p, t->data, t->size);
 	p[t->size] = 0;
@@ -483,7 +529,8 @@ static int check_promises(struct reader *r)
 			return REFUSE(r, "header: opcode 0x%x is used but not in its bitmap",
 				      64 * i + __builtin_ctzll(opcodes[i] & ~r->header.opcodes[i]));
 	if (sram_size > r->header.sram_size)
-		return REFUSE(r, "header: sram_size is %llu, a program needs %llu", ULL(r->header.sram_size), ULL(sram_size));
+		return REFUSE(r, "header: sram_size is %llu, a program needs %llu",
+			      ULL(r->header.sram_size), ULL(sram_size));
 	return 0;
 }
 
@@ -511,13 +558,15 @@ static void fill_job(struct reader *r)
 	memcpy(job->digest, h->digest, sizeof(job->digest));
 }
 
-int npu_jobfile_parse(const void *data, size_t size, unsigned int flags, struct npu_jobfile **job, struct npu_error *err)
+int npu_jobfile_parse(const void *data, size_t size, unsigned int flags, struct npu_jobfile **job,
+		      struct npu_error *err)
 {
 	struct reader r = { .data = data, .size = size, .flags = flags, .err = err };
 	int ret;
 
 	if ((uintptr_t)data % 8)
-		return npu_error_set(err, -EINVAL, "a job file in memory must be aligned to 8 bytes");
+		return npu_error_set(err, -EINVAL,
+				     "a job file in memory must be aligned to 8 bytes");
 	r.out = calloc(1, sizeof(*r.out));
 	if (!r.out)
 		return npu_error_set(err, -ENOMEM, "no memory for a job file");
@@ -565,7 +614,8 @@ int npu_jobfile_check_digest(const void *data, size_t size, struct npu_error *er
 	npu_u8 digest[32], want[32];
 
 	if (size < sizeof(header))
-		return npu_error_set(err, -EBADMSG, "truncated: %zu bytes, the header has %zu", size, sizeof(header));
+		return npu_error_set(err, -EBADMSG, "truncated: %zu bytes, the header has %zu",
+				     size, sizeof(header));
 	memcpy(&header, data, sizeof(header));
 	memcpy(want, header.digest, sizeof(want));
 	memset(header.digest, 0, sizeof(header.digest));
@@ -575,6 +625,7 @@ int npu_jobfile_check_digest(const void *data, size_t size, struct npu_error *er
 	npu_sha256_update(&sha, (const char *)data + sizeof(header), size - sizeof(header));
 	npu_sha256_final(&sha, digest);
 	if (memcmp(digest, want, sizeof(digest)))
-		return npu_error_set(err, -EBADMSG, "the digest of the file is not the one in its header");
+		return npu_error_set(err, -EBADMSG,
+				     "the digest of the file is not the one in its header");
 	return 0;
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Description to bytes. The same description gives the same bytes: nothing here looks at the clock or the host. */
+/*
+ * Description to bytes. The same description gives the same bytes: nothing here looks at the clock
+ * or the host.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,7 +29,7 @@ struct writer {
 	const struct npu_jobfile *job;
 	struct blob section[NPU_JF_NUM_SECTIONS];
 	npu_u32 count[NPU_JF_NUM_SECTIONS];
-	struct string_slot *slots;	/* strings written so far; a power of two, at most half full */
+	struct string_slot *slots; /* strings written so far; a power of two, at most half full */
 	size_t num_slots, used_slots;
 	bool failed;
 };
@@ -136,7 +139,10 @@ static void add_symbols(struct writer *w, const struct npu_jobfile_program *p)
 	npu_jobfile_bounds(p, true, upper);
 	for (i = 0; i < p->num_symbols; i++) {
 		const struct npu_jobfile_symbol *s = &p->symbols[i];
-		struct npu_jf_symbol out = { .name = add_string(w, s->name), .kind = s->kind, .min = s->min, .max = s->max,
+		struct npu_jf_symbol out = { .name = add_string(w, s->name),
+					     .kind = s->kind,
+					     .min = s->min,
+					     .max = s->max,
 					     .step = s->step };
 
 		if (s->kind == NPU_SYMBOL_PRODUCT) {
@@ -156,8 +162,12 @@ static void add_regions(struct writer *w, const struct npu_jobfile_program *p)
 
 	for (i = 0; i < p->num_regions; i++) {
 		const struct npu_jobfile_region *r = &p->regions[i];
-		struct npu_jf_region out = { .name = add_string(w, r->name), .role = r->role, .access = r->access,
-					     .align = r->align, .offset = r->offset, .size = expr_bytes(&r->size) };
+		struct npu_jf_region out = { .name = add_string(w, r->name),
+					     .role = r->role,
+					     .access = r->access,
+					     .align = r->align,
+					     .offset = r->offset,
+					     .size = expr_bytes(&r->size) };
 
 		add_record(w, NPU_JF_REGIONS, &out, sizeof(out));
 	}
@@ -170,9 +180,16 @@ static void add_tensors(struct writer *w, const struct npu_jobfile_program *p)
 	for (i = 0; i < p->num_tensors; i++) {
 		const struct npu_jobfile_tensor *t = &p->tensors[i];
 		struct npu_jf_tensor out = {
-			.name = add_string(w, t->name), .node = add_string(w, t->node), .role = t->role, .dtype = t->dtype,
-			.rank = t->rank, .region = t->region, .flags = t->flags, .scale = t->scale,
-			.zero_point = t->zero_point, .offset = expr_bytes(&t->offset),
+			.name = add_string(w, t->name),
+			.node = add_string(w, t->node),
+			.role = t->role,
+			.dtype = t->dtype,
+			.rank = t->rank,
+			.region = t->region,
+			.flags = t->flags,
+			.scale = t->scale,
+			.zero_point = t->zero_point,
+			.offset = expr_bytes(&t->offset),
 		};
 
 		for (d = 0; d < t->rank; d++) {
@@ -190,9 +207,13 @@ static void add_debug(struct writer *w, const struct npu_jobfile_program *p)
 
 	for (i = 0; i < p->num_debug; i++) {
 		const struct npu_jobfile_debug *d = &p->debug[i];
-		struct npu_jf_debug out = { .tag = d->tag, .slot = d->slot, .node = add_string(w, d->node),
-					    .op = add_string(w, d->op), .tensor = add_string(w, d->tensor),
-					    .macs = d->macs, .bytes = d->bytes };
+		struct npu_jf_debug out = { .tag = d->tag,
+					    .slot = d->slot,
+					    .node = add_string(w, d->node),
+					    .op = add_string(w, d->op),
+					    .tensor = add_string(w, d->tensor),
+					    .macs = d->macs,
+					    .bytes = d->bytes };
 
 		add_record(w, NPU_JF_DEBUGMAP, &out, sizeof(out));
 	}
@@ -230,7 +251,8 @@ static void add_all(struct writer *w)
 	for (i = 0; i < job->num_programs; i++)
 		add_program(w, &job->programs[i]);
 	for (i = 0; i < job->num_records; i++) {
-		struct npu_jf_record out = { add_string(w, job->records[i].key), add_string(w, job->records[i].value) };
+		struct npu_jf_record out = { add_string(w, job->records[i].key),
+					     add_string(w, job->records[i].value) };
 
 		add_record(w, NPU_JF_RECORD, &out, sizeof(out));
 	}
@@ -241,16 +263,20 @@ static void add_all(struct writer *w)
 }
 
 static const npu_u32 record_size[NPU_JF_NUM_SECTIONS] = {
-	[NPU_JF_SYMBOLS] = sizeof(struct npu_jf_symbol), [NPU_JF_REGIONS] = sizeof(struct npu_jf_region),
-	[NPU_JF_TENSORS] = sizeof(struct npu_jf_tensor), [NPU_JF_PROGRAMS] = sizeof(struct npu_jf_program),
-	[NPU_JF_SCHEDULE] = sizeof(struct npu_jf_step), [NPU_JF_DEBUGMAP] = sizeof(struct npu_jf_debug),
+	[NPU_JF_SYMBOLS] = sizeof(struct npu_jf_symbol),
+	[NPU_JF_REGIONS] = sizeof(struct npu_jf_region),
+	[NPU_JF_TENSORS] = sizeof(struct npu_jf_tensor),
+	[NPU_JF_PROGRAMS] = sizeof(struct npu_jf_program),
+	[NPU_JF_SCHEDULE] = sizeof(struct npu_jf_step),
+	[NPU_JF_DEBUGMAP] = sizeof(struct npu_jf_debug),
 	[NPU_JF_RECORD] = sizeof(struct npu_jf_record),
 };
 
 /* Sections in the order of the file: the weights last, so that what is parsed lies together. */
 static const npu_u8 file_order[] = {
-	NPU_JF_STRINGS, NPU_JF_SYMBOLS, NPU_JF_REGIONS, NPU_JF_TENSORS, NPU_JF_PROGRAMS, NPU_JF_SCHEDULE, NPU_JF_STREAMS,
-	NPU_JF_DEBUGMAP, NPU_JF_REPORT, NPU_JF_RECORD, NPU_JF_WEIGHTS,
+	NPU_JF_STRINGS,	 NPU_JF_SYMBOLS,  NPU_JF_REGIONS, NPU_JF_TENSORS,
+	NPU_JF_PROGRAMS, NPU_JF_SCHEDULE, NPU_JF_STREAMS, NPU_JF_DEBUGMAP,
+	NPU_JF_REPORT,	 NPU_JF_RECORD,	  NPU_JF_WEIGHTS,
 };
 
 #define NUM_SECTIONS (sizeof(file_order) / sizeof(file_order[0]))
@@ -280,17 +306,24 @@ static void place_sections(struct writer *w, struct image *img)
 		at = (at + align - 1) / align * align;
 		img->table[i] = (struct npu_jf_section){
 			.type = type,
-			.flags = type == NPU_JF_DEBUGMAP || type == NPU_JF_REPORT || type == NPU_JF_RECORD ? 0 :
-				 NPU_JF_REQUIRED,
-			.offset = at, .size = size, .align = align, .crc = crc_of(data, size),
-			.count = w->count[type], .record_size = record_size[type],
+			.flags = type == NPU_JF_DEBUGMAP || type == NPU_JF_REPORT ||
+						 type == NPU_JF_RECORD
+					 ? 0
+					 : NPU_JF_REQUIRED,
+			.offset = at,
+			.size = size,
+			.align = align,
+			.crc = crc_of(data, size),
+			.count = w->count[type],
+			.record_size = record_size[type],
 		};
 		at += size;
 	}
 	img->header.file_size = at;
 }
 
-static void fill_header(struct writer *w, struct image *img, const npu_u64 opcodes[4], npu_u64 sram_size)
+static void fill_header(struct writer *w, struct image *img, const npu_u64 opcodes[4],
+			npu_u64 sram_size)
 {
 	struct npu_jf_header *h = &img->header;
 	const char *compiler = w->job->compiler ? w->job->compiler : "";
@@ -314,7 +347,10 @@ static void fill_header(struct writer *w, struct image *img, const npu_u64 opcod
 	h->section_crc = crc_of(img->table, sizeof(img->table));
 }
 
-/* A file is a list of pieces with gaps of zeros; the digest and both kinds of output walk it the same way. */
+/*
+ * A file is a list of pieces with gaps of zeros; the digest and both kinds of output walk it the
+ * same way.
+ */
 typedef int (*piece_fn)(void *ctx, const void *data, size_t size);
 
 static int walk_file(struct writer *w, const struct image *img, piece_fn fn, void *ctx)
@@ -327,7 +363,8 @@ static int walk_file(struct writer *w, const struct image *img, piece_fn fn, voi
 	ret = fn(ctx, img, sizeof(*img));
 	for (i = 0; i < NUM_SECTIONS && !ret; i++) {
 		const struct npu_jf_section *s = &img->table[i];
-		const void *data = s->type == NPU_JF_WEIGHTS ? w->job->weights : w->section[s->type].data;
+		const void *data =
+			s->type == NPU_JF_WEIGHTS ? w->job->weights : w->section[s->type].data;
 
 		ret = fn(ctx, zero, s->offset - at);
 		if (!ret && s->size)
@@ -384,7 +421,9 @@ static int build(struct writer *w, struct image *img, struct npu_error *err)
 		return ret;
 	add_all(w);
 	if (w->failed)
-		return npu_error_set(err, -ENOMEM, "no memory for the tables of the job file, or one beyond 4 GiB");
+		return npu_error_set(
+			err, -ENOMEM,
+			"no memory for the tables of the job file, or one beyond 4 GiB");
 	place_sections(w, img);
 	fill_header(w, img, opcodes, sram_size);
 	npu_sha256_init(&sha);
@@ -403,7 +442,8 @@ static void writer_fini(struct writer *w)
 	free(w->slots);
 }
 
-int npu_jobfile_encode(const struct npu_jobfile *job, void **data, size_t *size, struct npu_error *err)
+int npu_jobfile_encode(const struct npu_jobfile *job, void **data, size_t *size,
+		       struct npu_error *err)
 {
 	struct writer w = { .job = job };
 	struct image img = { 0 };
@@ -447,7 +487,8 @@ static int open_beside(const char *path, char **name)
 	return -EEXIST;
 }
 
-static int save_file(struct writer *w, const struct image *img, const char *path, struct npu_error *err)
+static int save_file(struct writer *w, const struct image *img, const char *path,
+		     struct npu_error *err)
 {
 	char *tmp = NULL;
 	int fd, ret;

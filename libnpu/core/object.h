@@ -5,7 +5,10 @@
 
 #include "core/backend.h"
 
-/* True when this was the last one; the release and acquire order the other users' accesses before the end. */
+/*
+ * True when this was the last one; the release and acquire order the other users' accesses before
+ * the end.
+ */
 static inline bool npu_ref_drop(atomic_uint *refs)
 {
 	return atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
@@ -24,23 +27,30 @@ struct npu_device *npu_device_get(struct npu_device *dev);
 void npu_device_put(struct npu_device *dev);
 
 /*
- * The caller's @size of a growing struct against what the library knows: copies the struct into @out (of @known bytes, zero
- * filled), -EINVAL when it is too small to be one or has bytes set that this library does not know.
+ * The caller's @size of a growing struct against what the library knows: copies the struct into
+ * @out (of @known bytes, zero filled), -EINVAL when it is too small to be one or has bytes set that
+ * this library does not know.
  */
-int npu_struct_read(void *out, size_t known, const void *in, uint32_t size, const char *what, struct npu_error *err);
-/* The other way round: write min(size, known) bytes of @in to @out, keep out's size member, zero what is beyond. */
+int npu_struct_read(void *out, size_t known, const void *in, uint32_t size, const char *what,
+		    struct npu_error *err);
+/*
+ * The other way round: write min(size, known) bytes of @in to @out, keep out's size member, zero
+ * what is beyond.
+ */
 int npu_struct_write(void *out, uint32_t size, const void *in, size_t known);
 
-int npu_code_create(struct npu_device *dev, const void *stream, npu_u32 size, struct npu_code **code,
-		    struct npu_error *err);
+int npu_code_create(struct npu_device *dev, const void *stream, npu_u32 size,
+		    struct npu_code **code, struct npu_error *err);
 void npu_code_put(struct npu_code *code);
 
 struct npu_fence *npu_fence_create(struct npu_device *dev);
 /* The work that a cancel reaches; NULL when there is none any more. */
 void npu_fence_set_work(struct npu_fence *fence, struct npu_work *work);
 /* The user's callback; before the work is submitted. */
-void npu_fence_set_done(struct npu_fence *fence, void (*done)(void *ctx, struct npu_fence *fence), void *ctx);
-void npu_fence_signal(struct npu_fence *fence, int status, const struct npu_fault *fault, const char *text);
+void npu_fence_set_done(struct npu_fence *fence, void (*done)(void *ctx, struct npu_fence *fence),
+			void *ctx);
+void npu_fence_signal(struct npu_fence *fence, int status, const struct npu_fault *fault,
+		      const char *text);
 
 struct npu_work *npu_work_create(struct npu_queue *queue, const struct npu_submit_options *options,
 				 uint32_t num_bufs, struct npu_error *err);
@@ -74,7 +84,8 @@ struct npu_job *npu_job_get(struct npu_job *job);
 void npu_job_put(struct npu_job *job);
 
 /* The name's index in job->names, or -ENOENT with a text that lists those there are. */
-int npu_job_find_name(const struct npu_job *job, const char *name, npu_u32 *index, struct npu_error *err);
+int npu_job_find_name(const struct npu_job *job, const char *name, npu_u32 *index,
+		      struct npu_error *err);
 
 /* A tensor's memory and shape in a run, by index of job->names. */
 struct npu_run_slot {
@@ -96,7 +107,10 @@ struct npu_run {
 	npu_u32 scalar[NPU_MAX_SCALARS];
 };
 
-/* Choose the program and work the scalars out from the shapes; nothing to do when that is known. -EINVAL. */
+/*
+ * Choose the program and work the scalars out from the shapes; nothing to do when that is known.
+ * -EINVAL.
+ */
 int npu_run_choose(struct npu_run *run, struct npu_error *err);
 /* Would any program take the shapes as they stand (others may be missing)? -EINVAL. */
 int npu_run_check_shapes(struct npu_run *run, struct npu_error *err);

@@ -6,8 +6,8 @@
 #include "core/object.h"
 #include "npu_isa_desc.h"
 
-int npu_queue_create(struct npu_device *dev, const struct npu_queue_options *options, struct npu_queue **queue,
-		     struct npu_error *err)
+int npu_queue_create(struct npu_device *dev, const struct npu_queue_options *options,
+		     struct npu_queue **queue, struct npu_error *err)
 {
 	struct npu_queue_options opt = { .priority = NPU_PRIORITY_NORMAL };
 	struct npu_queue *q;
@@ -18,12 +18,14 @@ int npu_queue_create(struct npu_device *dev, const struct npu_queue_options *opt
 	*queue = NULL;
 	ret = npu_device_check(dev, err);
 	if (!ret && options)
-		ret = npu_struct_read(&opt, sizeof(opt), options, options->size, "npu_queue_options", err);
+		ret = npu_struct_read(&opt, sizeof(opt), options, options->size,
+				      "npu_queue_options", err);
 	if (ret)
 		return ret;
 	if (opt.priority >= dev->info.num_priorities)
-		return npu_error_set(err, -EINVAL, "npu_queue_options: priority %u, device '%s' has 0 .. %u", opt.priority,
-				     dev->info.uri, dev->info.num_priorities - 1);
+		return npu_error_set(err, -EINVAL,
+				     "npu_queue_options: priority %u, device '%s' has 0 .. %u",
+				     opt.priority, dev->info.uri, dev->info.num_priorities - 1);
 	q = calloc(1, sizeof(*q));
 	if (!q)
 		return npu_error_set(err, -ENOMEM, "no memory for a queue");
@@ -86,32 +88,39 @@ int npu_queue_wait(struct npu_queue *queue, uint64_t deadline, struct npu_error 
 	return ret;
 }
 
-static int check_stream_region(const struct npu_device *dev, const struct npu_stream_region *r, uint32_t i,
-			       struct npu_error *err)
+static int check_stream_region(const struct npu_device *dev, const struct npu_stream_region *r,
+			       uint32_t i, struct npu_error *err)
 {
 	const uint32_t known = NPU_ACCESS_READ | NPU_ACCESS_WRITE | NPU_ACCESS_SRAM;
 	uint64_t limit = r->buf ? r->buf->size : dev->info.sram_size;
 
 	if (r->reserved || r->access & ~known)
-		return npu_error_set(err, -EINVAL, "region %u: access 0x%x or reserved 0x%x are not known", i, r->access,
-				     r->reserved);
+		return npu_error_set(err, -EINVAL,
+				     "region %u: access 0x%x or reserved 0x%x are not known", i,
+				     r->access, r->reserved);
 	if (!r->buf && !r->bytes && !(r->access & NPU_ACCESS_SRAM))
 		return 0;
 	if (!r->buf != !!(r->access & NPU_ACCESS_SRAM))
-		return npu_error_set(err, -EINVAL, "region %u: %s", i, r->buf ? "on-chip memory has no buffer" :
-				     "buf is NULL and access is not NPU_ACCESS_SRAM");
+		return npu_error_set(err, -EINVAL, "region %u: %s", i,
+				     r->buf ? "on-chip memory has no buffer"
+					    : "buf is NULL and access is not NPU_ACCESS_SRAM");
 	if (r->buf && r->buf->dev != dev)
 		return npu_error_set(err, -EINVAL, "region %u: its buffer is of another device", i);
 	if (r->offset > limit || r->bytes > limit - r->offset)
-		return npu_error_set(err, -EINVAL, "region %u: bytes %llu + %llu of %s that has %llu", i,
+		return npu_error_set(err, -EINVAL,
+				     "region %u: bytes %llu + %llu of %s that has %llu", i,
 				     (unsigned long long)r->offset, (unsigned long long)r->bytes,
-				     r->buf ? "a buffer" : "on-chip memory", (unsigned long long)limit);
+				     r->buf ? "a buffer" : "on-chip memory",
+				     (unsigned long long)limit);
 	if (r->buf && r->access & NPU_ACCESS_WRITE && r->buf->flags & NPU_BUFFER_READ_ONLY)
-		return npu_error_set(err, -EACCES, "region %u: write access to a buffer that was imported read only", i);
+		return npu_error_set(
+			err, -EACCES,
+			"region %u: write access to a buffer that was imported read only", i);
 	return 0;
 }
 
-static int fill_regions(struct npu_work *work, const struct npu_stream_submit *s, struct npu_error *err)
+static int fill_regions(struct npu_work *work, const struct npu_stream_submit *s,
+			struct npu_error *err)
 {
 	const struct npu_device *dev = work->queue->dev;
 	uint32_t i;
@@ -123,8 +132,10 @@ static int fill_regions(struct npu_work *work, const struct npu_stream_submit *s
 		ret = check_stream_region(dev, r, i, err);
 		if (ret)
 			return ret;
-		work->region[i] = (struct npu_region){ .base = (r->buf ? r->buf->va : 0) + r->offset, .size = r->bytes,
-						       .access = r->access };
+		work->region[i] =
+			(struct npu_region){ .base = (r->buf ? r->buf->va : 0) + r->offset,
+					     .size = r->bytes,
+					     .access = r->access };
 		if (r->buf)
 			work->bufs[work->num_bufs++] = npu_buffer_get(r->buf);
 	}
@@ -143,25 +154,30 @@ static int verify_stream(const struct npu_work *work, struct npu_error *err)
 
 	copy = malloc(work->code->size);
 	if (!copy)
-		return npu_error_set(err, -ENOMEM, "no memory for a stream of %u bytes", work->code->size);
+		return npu_error_set(err, -ENOMEM, "no memory for a stream of %u bytes",
+				     work->code->size);
 	memcpy(copy, work->code->stream, work->code->size);
 	header = copy;
 	for (i = 0; i < header->num_scalars && i < NPU_MAX_SCALARS && !ret; i++) {
-		if (work->scalar[i] < header->scalar[i].min || work->scalar[i] > header->scalar[i].max)
-			ret = npu_error_set(err, -EINVAL, "scalar %u is %u, the stream takes %u .. %u", i, work->scalar[i],
-					    header->scalar[i].min, header->scalar[i].max);
+		if (work->scalar[i] < header->scalar[i].min ||
+		    work->scalar[i] > header->scalar[i].max)
+			ret = npu_error_set(err, -EINVAL,
+					    "scalar %u is %u, the stream takes %u .. %u", i,
+					    work->scalar[i], header->scalar[i].min,
+					    header->scalar[i].max);
 		header->scalar[i].min = header->scalar[i].max = work->scalar[i];
 	}
 	if (!ret && npu_stream_verify(copy, work->code->size, work->region, work->num_regions,
 				      work->queue->dev->info.sram_size, &isa))
-		ret = npu_error_set(err, -EINVAL, "instruction %u at byte %u of the stream: %s", isa.fault.insn,
-				    isa.fault.stream_offset, isa.text);
+		ret = npu_error_set(err, -EINVAL, "instruction %u at byte %u of the stream: %s",
+				    isa.fault.insn, isa.fault.stream_offset, isa.text);
 	free(copy);
 	return ret;
 }
 
 int npu_queue_submit_stream(struct npu_queue *queue, const struct npu_stream_submit *submit,
-			    const struct npu_submit_options *options, struct npu_fence **fence, struct npu_error *err)
+			    const struct npu_submit_options *options, struct npu_fence **fence,
+			    struct npu_error *err)
 {
 	struct npu_submit_options opt;
 	struct npu_stream_submit s;
@@ -174,17 +190,22 @@ int npu_queue_submit_stream(struct npu_queue *queue, const struct npu_stream_sub
 	if (!ret && !submit)
 		ret = npu_error_set(err, -EINVAL, "npu_queue_submit_stream: submit is NULL");
 	if (!ret)
-		ret = npu_struct_read(&s, sizeof(s), submit, submit->size, "npu_stream_submit", err);
+		ret = npu_struct_read(&s, sizeof(s), submit, submit->size, "npu_stream_submit",
+				      err);
 	if (!ret)
 		ret = npu_submit_options_read(queue->dev, options, &opt, err);
 	if (ret)
 		return ret;
-	if (!s.stream || s.stream_size < sizeof(struct npu_stream_header) || s.stream_size > NPU_MAX_STREAM_BYTES)
-		return npu_error_set(err, -EINVAL, "npu_stream_submit: a stream of %zu bytes, want %zu .. %u", s.stream_size,
-				     sizeof(struct npu_stream_header), NPU_MAX_STREAM_BYTES);
+	if (!s.stream || s.stream_size < sizeof(struct npu_stream_header) ||
+	    s.stream_size > NPU_MAX_STREAM_BYTES)
+		return npu_error_set(err, -EINVAL,
+				     "npu_stream_submit: a stream of %zu bytes, want %zu .. %u",
+				     s.stream_size, sizeof(struct npu_stream_header),
+				     NPU_MAX_STREAM_BYTES);
 	if (s.num_regions > NPU_MAX_REGIONS || (s.num_regions && !s.regions))
-		return npu_error_set(err, -EINVAL, "npu_stream_submit: %u regions, want 0 .. %u and an array", s.num_regions,
-				     NPU_MAX_REGIONS);
+		return npu_error_set(err, -EINVAL,
+				     "npu_stream_submit: %u regions, want 0 .. %u and an array",
+				     s.num_regions, NPU_MAX_REGIONS);
 	work = npu_work_create(queue, &opt, s.num_regions, err);
 	if (!work)
 		return -ENOMEM;

@@ -55,7 +55,8 @@ int npu_run_check_idle(struct npu_run *run, struct npu_error *err)
 	if (ret)
 		return ret;
 	if (run->fence && npu_fence_status(run->fence) == -EINPROGRESS)
-		return npu_error_set(err, -EBUSY, "%s: the run is in flight; wait for its fence", run->job->path);
+		return npu_error_set(err, -EBUSY, "%s: the run is in flight; wait for its fence",
+				     run->job->path);
 	return 0;
 }
 
@@ -67,8 +68,8 @@ static void forget_result(struct npu_run *run)
 	run->fence = NULL;
 }
 
-int npu_run_set_shape(struct npu_run *run, const char *tensor, unsigned int rank, const int64_t *dims,
-		      struct npu_error *err)
+int npu_run_set_shape(struct npu_run *run, const char *tensor, unsigned int rank,
+		      const int64_t *dims, struct npu_error *err)
 {
 	struct npu_run_slot old, *slot;
 	npu_u32 name;
@@ -80,8 +81,8 @@ int npu_run_set_shape(struct npu_run *run, const char *tensor, unsigned int rank
 	if (ret)
 		return ret;
 	if (rank > NPU_TENSOR_MAX_RANK || (rank && !dims))
-		return npu_error_set(err, -EINVAL, "%s: '%s' can not have rank %u, the limit is %u", run->job->path, tensor, rank,
-				     NPU_TENSOR_MAX_RANK);
+		return npu_error_set(err, -EINVAL, "%s: '%s' can not have rank %u, the limit is %u",
+				     run->job->path, tensor, rank, NPU_TENSOR_MAX_RANK);
 	slot = &run->slot[name];
 	old = *slot;
 	slot->has_shape = true;
@@ -99,8 +100,8 @@ int npu_run_set_shape(struct npu_run *run, const char *tensor, unsigned int rank
 }
 
 /* The tensor of a name in the chosen program. */
-static int find_tensor(struct npu_run *run, const char *tensor, npu_u32 *name, const struct npu_jobfile_tensor **t,
-		       struct npu_error *err)
+static int find_tensor(struct npu_run *run, const char *tensor, npu_u32 *name,
+		       const struct npu_jobfile_tensor **t, struct npu_error *err)
 {
 	npu_u32 i;
 	int ret;
@@ -112,8 +113,9 @@ static int find_tensor(struct npu_run *run, const char *tensor, npu_u32 *name, c
 		return ret;
 	i = run->job->names[*name].tensor[run->program];
 	if (i == ~0u)
-		return npu_error_set(err, -ENOENT, "%s: program %u, which the shapes chose, has no '%s'", run->job->path,
-				     run->program, tensor);
+		return npu_error_set(err, -ENOENT,
+				     "%s: program %u, which the shapes chose, has no '%s'",
+				     run->job->path, run->program, tensor);
 	*t = &run->job->file->programs[run->program].tensors[i];
 	return 0;
 }
@@ -130,26 +132,31 @@ int npu_run_get_shape(struct npu_run *run, const char *tensor, unsigned int *ran
 	if (ret)
 		return ret;
 	if (!rank || !dims)
-		return npu_error_set(err, -EINVAL, "npu_run_get_shape: %s is NULL", rank ? "dims" : "rank");
+		return npu_error_set(err, -EINVAL, "npu_run_get_shape: %s is NULL",
+				     rank ? "dims" : "rank");
 	for (d = 0; d < t->rank; d++) {
 		if (npu_jobfile_eval(&t->dim[d], run->scalar, &v))
-			return npu_error_set(err, -EINVAL, "%s: '%s' has no valid dim %u", run->job->path, tensor, d);
+			return npu_error_set(err, -EINVAL, "%s: '%s' has no valid dim %u",
+					     run->job->path, tensor, d);
 		dims[d] = v;
 	}
 	*rank = t->rank;
 	return 0;
 }
 
-static int region_size(const struct npu_run *run, npu_u32 region, npu_u64 *size, struct npu_error *err)
+static int region_size(const struct npu_run *run, npu_u32 region, npu_u64 *size,
+		       struct npu_error *err)
 {
 	const struct npu_jobfile_program *prog = &run->job->file->programs[run->program];
 
 	if (!npu_jobfile_eval(&prog->regions[region].size, run->scalar, size))
 		return 0;
-	return npu_error_set(err, -EINVAL, "%s: region %u has no valid size", run->job->path, region);
+	return npu_error_set(err, -EINVAL, "%s: region %u has no valid size", run->job->path,
+			     region);
 }
 
-int npu_run_tensor_size(struct npu_run *run, const char *tensor, uint64_t *bytes, struct npu_error *err)
+int npu_run_tensor_size(struct npu_run *run, const char *tensor, uint64_t *bytes,
+			struct npu_error *err)
 {
 	const struct npu_jobfile_tensor *t;
 	npu_u32 name;
@@ -166,7 +173,8 @@ int npu_run_tensor_size(struct npu_run *run, const char *tensor, uint64_t *bytes
 	return ret;
 }
 
-int npu_run_program(struct npu_run *run, unsigned int *program, uint32_t *scalars, struct npu_error *err)
+int npu_run_program(struct npu_run *run, unsigned int *program, uint32_t *scalars,
+		    struct npu_error *err)
 {
 	int ret = npu_run_choose(run, err);
 
@@ -205,13 +213,16 @@ int npu_run_bind(struct npu_run *run, const char *tensor, struct npu_buffer *buf
 	if (ret)
 		return ret;
 	if (buf && buf->dev != run->job->dev)
-		return npu_error_set(err, -EINVAL, "%s: the buffer for '%s' is of another device", run->job->path, tensor);
+		return npu_error_set(err, -EINVAL, "%s: the buffer for '%s' is of another device",
+				     run->job->path, tensor);
 	if (buf && offset > buf->size)
-		return npu_error_set(err, -EINVAL, "%s: '%s' bound at byte %llu of a buffer that has %llu", run->job->path,
-				     tensor, ULL(offset), ULL(buf->size));
+		return npu_error_set(err, -EINVAL,
+				     "%s: '%s' bound at byte %llu of a buffer that has %llu",
+				     run->job->path, tensor, ULL(offset), ULL(buf->size));
 	if (buf && buf->flags & NPU_BUFFER_READ_ONLY && is_written(run->job, name))
-		return npu_error_set(err, -EACCES, "%s: '%s' is written, the buffer was imported read only", run->job->path,
-				     tensor);
+		return npu_error_set(err, -EACCES,
+				     "%s: '%s' is written, the buffer was imported read only",
+				     run->job->path, tensor);
 	slot = &run->slot[name];
 	if (buf)
 		npu_buffer_get(buf);
@@ -222,18 +233,20 @@ int npu_run_bind(struct npu_run *run, const char *tensor, struct npu_buffer *buf
 	return 0;
 }
 
-static int check_bound(const struct npu_run *run, npu_u32 name, const struct npu_jobfile_region *region, npu_u64 size,
-		       struct npu_error *err)
+static int check_bound(const struct npu_run *run, npu_u32 name,
+		       const struct npu_jobfile_region *region, npu_u64 size, struct npu_error *err)
 {
 	const struct npu_run_slot *slot = &run->slot[name];
 
 	if (size > slot->buf->size - slot->offset)
-		return npu_error_set(err, -EINVAL, "%s: '%s' needs %llu bytes, its buffer has %llu from byte %llu on",
-				     run->job->path, run->job->names[name].name, ULL(size),
-				     ULL(slot->buf->size - slot->offset), ULL(slot->offset));
+		return npu_error_set(
+			err, -EINVAL,
+			"%s: '%s' needs %llu bytes, its buffer has %llu from byte %llu on",
+			run->job->path, run->job->names[name].name, ULL(size),
+			ULL(slot->buf->size - slot->offset), ULL(slot->offset));
 	if ((slot->buf->va + slot->offset) % region->align)
-		return npu_error_set(err, -EINVAL, "%s: '%s' must begin at a multiple of %u bytes", run->job->path,
-				     run->job->names[name].name, region->align);
+		return npu_error_set(err, -EINVAL, "%s: '%s' must begin at a multiple of %u bytes",
+				     run->job->path, run->job->names[name].name, region->align);
 	return 0;
 }
 
@@ -256,11 +269,13 @@ int npu_run_place(struct npu_run *run, npu_u32 name, struct npu_error *err)
 	slot->buf = NULL;
 	slot->offset = 0;
 	ret = npu_buffer_create(run->job->dev, size, 0, &slot->buf, err);
-	return ret ? npu_error_prefix(err, ret, "%s: '%s'", run->job->path, run->job->names[name].name) : 0;
+	return ret ? npu_error_prefix(err, ret, "%s: '%s'", run->job->path,
+				      run->job->names[name].name)
+		   : 0;
 }
 
-int npu_run_buffer(struct npu_run *run, const char *tensor, struct npu_buffer **buf, uint64_t *offset,
-		   struct npu_error *err)
+int npu_run_buffer(struct npu_run *run, const char *tensor, struct npu_buffer **buf,
+		   uint64_t *offset, struct npu_error *err)
 {
 	const struct npu_jobfile_tensor *t;
 	npu_u32 name;
@@ -305,8 +320,9 @@ static void copy_view(const struct view *v, npu_u32 d, char *at, char *user, boo
 		copy_view(v, d + 1, at + v->stride[d] * i, user + v->dense[d] * i, write);
 }
 
-static int size_error(const struct npu_run *run, const char *tensor, const struct npu_jobfile_tensor *t,
-		      const struct view *v, size_t size, struct npu_error *err)
+static int size_error(const struct npu_run *run, const char *tensor,
+		      const struct npu_jobfile_tensor *t, const struct view *v, size_t size,
+		      struct npu_error *err)
 {
 	char shape[128] = "";
 	size_t n = 0;
@@ -314,12 +330,14 @@ static int size_error(const struct npu_run *run, const char *tensor, const struc
 
 	for (d = 0; d < t->rank && n < sizeof(shape); d++)
 		n += snprintf(shape + n, sizeof(shape) - n, "%s%llu", d ? "x" : "", ULL(v->dim[d]));
-	return npu_error_set(err, -EINVAL, "%s: '%s' is %s %s, %llu bytes, not %zu", run->job->path, tensor,
-			     npu_dtype_name(t->dtype), t->rank ? shape : "(rank 0)", ULL(v->bytes), size);
+	return npu_error_set(err, -EINVAL, "%s: '%s' is %s %s, %llu bytes, not %zu", run->job->path,
+			     tensor, npu_dtype_name(t->dtype), t->rank ? shape : "(rank 0)",
+			     ULL(v->bytes), size);
 }
 
-static int open_view(struct npu_run *run, const char *tensor, const void *data, size_t size, npu_u32 *name,
-		     const struct npu_jobfile_tensor **t, struct view *v, struct npu_error *err)
+static int open_view(struct npu_run *run, const char *tensor, const void *data, size_t size,
+		     npu_u32 *name, const struct npu_jobfile_tensor **t, struct view *v,
+		     struct npu_error *err)
 {
 	npu_u64 offset, extent;
 	npu_u32 d;
@@ -335,19 +353,22 @@ static int open_view(struct npu_run *run, const char *tensor, const void *data, 
 	v->rank = (*t)->rank;
 	v->elem = v->bytes = npu_dtype_bits((*t)->dtype) / 8;
 	if (npu_jobfile_layout(*t, run->scalar, v->dim, v->stride, &offset, &extent))
-		return npu_error_set(err, -EINVAL, "%s: '%s' has no valid shape at these lengths", run->job->path, tensor);
+		return npu_error_set(err, -EINVAL, "%s: '%s' has no valid shape at these lengths",
+				     run->job->path, tensor);
 	for (d = v->rank; d-- > 0; v->bytes *= v->dim[d])
 		v->dense[d] = v->bytes;
 	if (size != v->bytes || !data)
 		return size_error(run, tensor, *t, v, data ? size : 0, err);
 	if (!run->slot[*name].buf->map)
-		return npu_error_set(err, -ENOTSUP, "%s: the buffer of '%s' can not be seen by the host", run->job->path,
-				     tensor);
+		return npu_error_set(err, -ENOTSUP,
+				     "%s: the buffer of '%s' can not be seen by the host",
+				     run->job->path, tensor);
 	v->at = (char *)run->slot[*name].buf->map + run->slot[*name].offset + offset;
 	return 0;
 }
 
-int npu_run_write(struct npu_run *run, const char *tensor, const void *data, size_t size, struct npu_error *err)
+int npu_run_write(struct npu_run *run, const char *tensor, const void *data, size_t size,
+		  struct npu_error *err)
 {
 	const struct npu_jobfile_tensor *t;
 	struct npu_buffer *buf;
@@ -360,12 +381,14 @@ int npu_run_write(struct npu_run *run, const char *tensor, const void *data, siz
 		return ret;
 	buf = run->slot[name].buf;
 	if (buf->flags & NPU_BUFFER_READ_ONLY)
-		return npu_error_set(err, -EACCES, "%s: the buffer of '%s' was imported read only", run->job->path, tensor);
+		return npu_error_set(err, -EACCES, "%s: the buffer of '%s' was imported read only",
+				     run->job->path, tensor);
 	copy_view(&v, 0, v.at, (char *)(uintptr_t)data, true);
 	return npu_buffer_sync(buf, 0, buf->size, NPU_SYNC_TO_DEVICE, err);
 }
 
-int npu_run_read(struct npu_run *run, const char *tensor, void *data, size_t size, struct npu_error *err)
+int npu_run_read(struct npu_run *run, const char *tensor, void *data, size_t size,
+		 struct npu_error *err)
 {
 	const struct npu_jobfile_tensor *t;
 	struct npu_buffer *buf;
@@ -377,8 +400,10 @@ int npu_run_read(struct npu_run *run, const char *tensor, void *data, size_t siz
 	if (ret)
 		return ret;
 	if (t->role == NPU_TENSOR_OUTPUT && !run->fence)
-		return npu_error_set(err, -ENODATA, "%s: '%s' has not been computed: nothing was submitted at these lengths",
-				     run->job->path, tensor);
+		return npu_error_set(
+			err, -ENODATA,
+			"%s: '%s' has not been computed: nothing was submitted at these lengths",
+			run->job->path, tensor);
 	if (t->role != NPU_TENSOR_INPUT && run->fence && npu_fence_status(run->fence))
 		return npu_fence_wait(run->fence, 0, err);
 	buf = run->slot[name].buf;
@@ -411,10 +436,12 @@ int npu_run_reset_state(struct npu_run *run, struct npu_error *err)
 		if (ret)
 			return ret;
 		if (!run->slot[n].buf->map)
-			return npu_error_set(err, -ENOTSUP, "%s: the buffer of '%s' can not be seen by the host", run->job->path,
-					     run->job->names[n].name);
+			return npu_error_set(err, -ENOTSUP,
+					     "%s: the buffer of '%s' can not be seen by the host",
+					     run->job->path, run->job->names[n].name);
 		memset((char *)run->slot[n].buf->map + run->slot[n].offset, 0, size);
-		ret = npu_buffer_sync(run->slot[n].buf, run->slot[n].offset, size, NPU_SYNC_TO_DEVICE, err);
+		ret = npu_buffer_sync(run->slot[n].buf, run->slot[n].offset, size,
+				      NPU_SYNC_TO_DEVICE, err);
 		if (ret)
 			return ret;
 	}

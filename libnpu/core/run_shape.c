@@ -15,8 +15,8 @@ struct solve {
 };
 
 /* "1x3x(32..960 in steps of 32)x640" */
-static void describe_shape(const struct npu_jobfile_program *prog, const struct npu_jobfile_tensor *t, char *out,
-			   size_t size)
+static void describe_shape(const struct npu_jobfile_program *prog,
+			   const struct npu_jobfile_tensor *t, char *out, size_t size)
 {
 	npu_u32 lower[NPU_MAX_SCALARS], upper[NPU_MAX_SCALARS], d;
 	npu_u64 lo = 0, hi = 0;
@@ -34,10 +34,12 @@ static void describe_shape(const struct npu_jobfile_program *prog, const struct 
 		if (lo == hi)
 			n += snprintf(out + n, size - n, "%llu", (unsigned long long)lo);
 		else if (t->dim[d].factor[0] > 1 && !t->dim[d].factor[1])
-			n += snprintf(out + n, size - n, "(%llu..%llu in steps of %lld)", (unsigned long long)lo,
-				      (unsigned long long)hi, (long long)t->dim[d].factor[0]);
+			n += snprintf(out + n, size - n, "(%llu..%llu in steps of %lld)",
+				      (unsigned long long)lo, (unsigned long long)hi,
+				      (long long)t->dim[d].factor[0]);
 		else
-			n += snprintf(out + n, size - n, "(%llu..%llu)", (unsigned long long)lo, (unsigned long long)hi);
+			n += snprintf(out + n, size - n, "(%llu..%llu)", (unsigned long long)lo,
+				      (unsigned long long)hi);
 	}
 	if (!t->rank)
 		snprintf(out, size, "a single value (rank 0)");
@@ -54,7 +56,8 @@ static void describe_given(const struct npu_run_slot *slot, char *out, size_t si
 }
 
 /* The one symbol that @dim is a linear function of, or -1: fixed, or not as simple. */
-static int only_symbol(const struct npu_jobfile_program *prog, const struct npu_jobfile_expr *dim, npu_s64 *factor)
+static int only_symbol(const struct npu_jobfile_program *prog, const struct npu_jobfile_expr *dim,
+		       npu_s64 *factor)
 {
 	int i, sym = -1;
 
@@ -99,7 +102,8 @@ static bool dims_known(const struct solve *s, const struct npu_jobfile_expr *dim
 	return true;
 }
 
-static enum match mismatch(struct solve *s, const struct npu_jobfile_tensor *t, const struct npu_run_slot *slot)
+static enum match mismatch(struct solve *s, const struct npu_jobfile_tensor *t,
+			   const struct npu_run_slot *slot)
 {
 	char want[120], given[60];
 
@@ -109,7 +113,10 @@ static enum match mismatch(struct solve *s, const struct npu_jobfile_tensor *t, 
 	return MATCH_NOT;
 }
 
-/* All shapes given against one program's tensors: first what single dims tell, then whether all agree. */
+/*
+ * All shapes given against one program's tensors: first what single dims tell, then whether all
+ * agree.
+ */
 static enum match match_shapes(const struct npu_run *run, unsigned int program, struct solve *s)
 {
 	const struct npu_job *job = run->job;
@@ -125,7 +132,8 @@ static enum match match_shapes(const struct npu_run *run, unsigned int program, 
 				continue;
 			tensor = job->names[n].tensor[program];
 			if (tensor == ~0u) {
-				snprintf(s->why, sizeof(s->why), "it has no '%.64s'", job->names[n].name);
+				snprintf(s->why, sizeof(s->why), "it has no '%.64s'",
+					 job->names[n].name);
 				return MATCH_NOT;
 			}
 			t = &s->prog->tensors[tensor];
@@ -135,7 +143,8 @@ static enum match match_shapes(const struct npu_run *run, unsigned int program, 
 				if (!pass && !learn(s, &t->dim[d], slot->dim[d]))
 					return mismatch(s, t, slot);
 				if (pass && dims_known(s, &t->dim[d]) &&
-				    (npu_jobfile_eval(&t->dim[d], s->scalar, &value) || value != (npu_u64)slot->dim[d]))
+				    (npu_jobfile_eval(&t->dim[d], s->scalar, &value) ||
+				     value != (npu_u64)slot->dim[d]))
 					return mismatch(s, t, slot);
 			}
 		}
@@ -153,16 +162,19 @@ static enum match missing(struct solve *s, npu_u32 sym)
 	npu_s64 factor;
 	char want[120];
 
-	snprintf(s->why, sizeof(s->why), "symbol '%.64s' does not follow from any shape", prog->symbols[sym].name);
+	snprintf(s->why, sizeof(s->why), "symbol '%.64s' does not follow from any shape",
+		 prog->symbols[sym].name);
 	for (t = 0; t < prog->num_tensors; t++) {
-		if (prog->tensors[t].role != NPU_TENSOR_INPUT && prog->tensors[t].role != NPU_TENSOR_STATE)
+		if (prog->tensors[t].role != NPU_TENSOR_INPUT &&
+		    prog->tensors[t].role != NPU_TENSOR_STATE)
 			continue;
 		for (d = 0; d < prog->tensors[t].rank; d++) {
 			if (only_symbol(prog, &prog->tensors[t].dim[d], &factor) != (int)sym)
 				continue;
 			describe_shape(prog, &prog->tensors[t], want, sizeof(want));
-			snprintf(s->why, sizeof(s->why), "the shape of input '%.64s' is not given: %s", prog->tensors[t].name,
-				 want);
+			snprintf(s->why, sizeof(s->why),
+				 "the shape of input '%.64s' is not given: %s",
+				 prog->tensors[t].name, want);
 			return MATCH_OPEN;
 		}
 	}
@@ -193,7 +205,9 @@ static enum match match_program(const struct npu_run *run, unsigned int program,
 	return MATCH_FULL;
 }
 
-/* The scalars that no symbol stands for are set by the stream itself; they begin at their lowest. */
+/*
+ * The scalars that no symbol stands for are set by the stream itself; they begin at their lowest.
+ */
 static void add_stream_scalars(struct npu_run *run)
 {
 	const struct npu_jobfile_program *prog = &run->job->file->programs[run->program];
@@ -211,8 +225,9 @@ static int refuse(const struct npu_run *run, const char *why, struct npu_error *
 
 	if (n == 1)
 		return npu_error_set(err, -EINVAL, "%s: %s", run->job->path, why);
-	return npu_error_set(err, -EINVAL, "%s: none of its %u programs takes these shapes; the first: %s", run->job->path, n,
-			     why);
+	return npu_error_set(err, -EINVAL,
+			     "%s: none of its %u programs takes these shapes; the first: %s",
+			     run->job->path, n, why);
 }
 
 int npu_run_choose(struct npu_run *run, struct npu_error *err)

@@ -5,7 +5,8 @@
 #include <string.h>
 #include "core/object.h"
 
-static void use_buffer(struct npu_work *work, npu_u32 region, struct npu_buffer *buf, npu_u64 offset)
+static void use_buffer(struct npu_work *work, npu_u32 region, struct npu_buffer *buf,
+		       npu_u64 offset)
 {
 	work->region[region].base = buf->va + offset;
 	work->bufs[work->num_bufs++] = npu_buffer_get(buf);
@@ -24,14 +25,17 @@ static int place_scratch(struct npu_run *run, npu_u32 region, npu_u64 size, stru
 	return ret ? npu_error_prefix(err, ret, "%s: scratch memory", run->job->path) : 0;
 }
 
-static int place_region(struct npu_run *run, npu_u32 i, struct npu_work *work, struct npu_error *err)
+static int place_region(struct npu_run *run, npu_u32 i, struct npu_work *work,
+			struct npu_error *err)
 {
 	const struct npu_jobfile_region *r = &run->job->file->programs[run->program].regions[i];
 	npu_u64 size;
 	int ret;
 
 	if (npu_jobfile_eval(&r->size, run->scalar, &size))
-		return npu_error_set(err, -EINVAL, "%s: region %u has no valid size at these lengths", run->job->path, i);
+		return npu_error_set(err, -EINVAL,
+				     "%s: region %u has no valid size at these lengths",
+				     run->job->path, i);
 	work->region[i] = (struct npu_region){ .size = size, .access = r->access };
 	if (!size)
 		return 0;
@@ -85,8 +89,9 @@ static int fill_work(struct npu_run *run, struct npu_work *work, struct npu_erro
 	return place_tensors(run, work, err);
 }
 
-int npu_queue_submit(struct npu_queue *queue, struct npu_run *run, const struct npu_submit_options *options,
-		     struct npu_fence **fence, struct npu_error *err)
+int npu_queue_submit(struct npu_queue *queue, struct npu_run *run,
+		     const struct npu_submit_options *options, struct npu_fence **fence,
+		     struct npu_error *err)
 {
 	struct npu_submit_options opt;
 	struct npu_fence *before;
@@ -96,7 +101,8 @@ int npu_queue_submit(struct npu_queue *queue, struct npu_run *run, const struct 
 	if (fence)
 		*fence = NULL;
 	if (queue->dev != run->job->dev)
-		return npu_error_set(err, -EINVAL, "%s: run and queue are of different devices", run->job->path);
+		return npu_error_set(err, -EINVAL, "%s: run and queue are of different devices",
+				     run->job->path);
 	ret = npu_run_check_idle(run, err);
 	if (!ret)
 		ret = npu_submit_options_read(queue->dev, options, &opt, err);
@@ -113,7 +119,10 @@ int npu_queue_submit(struct npu_queue *queue, struct npu_run *run, const struct 
 		npu_work_destroy(work);
 		return ret;
 	}
-	/* The job's callback may hand the run to its next submit before this returns: the run is not touched any more then. */
+	/*
+	 * The job's callback may hand the run to its next submit before this returns: the run is
+	 * not touched any more then.
+	 */
 	before = run->fence;
 	run->fence = npu_fence_get(work->fence);
 	ret = npu_work_submit(work, fence, err);

@@ -28,23 +28,25 @@ static bool sim_match(const char *uri)
 	return !strncmp(uri, "sim", 3) && (!uri[3] || uri[3] == ':');
 }
 
-static int parse_number(const char *key, const char *value, uint64_t min, uint64_t max, uint64_t *out,
-			struct npu_error *err)
+static int parse_number(const char *key, const char *value, uint64_t min, uint64_t max,
+			uint64_t *out, struct npu_error *err)
 {
 	char *end;
 
 	errno = 0;
 	*out = strtoull(value, &end, 0);
 	if (errno || end == value || *end || *value == '-' || *out < min || *out > max)
-		return npu_error_set(err, -EINVAL, "device option %s=%s: want a number from %llu to %llu", key, value,
-				     (unsigned long long)min, (unsigned long long)max);
+		return npu_error_set(err, -EINVAL,
+				     "device option %s=%s: want a number from %llu to %llu", key,
+				     value, (unsigned long long)min, (unsigned long long)max);
 	return 0;
 }
 
 static int parse_simd(const char *value, enum npu_simd *simd, struct npu_error *err)
 {
 	static const char *const names[] = { "auto", "portable", "avx2", "avx512" };
-	static const enum npu_simd values[] = { NPU_SIMD_AUTO, NPU_SIMD_PORTABLE, NPU_SIMD_AVX2, NPU_SIMD_AVX512 };
+	static const enum npu_simd values[] = { NPU_SIMD_AUTO, NPU_SIMD_PORTABLE, NPU_SIMD_AVX2,
+						NPU_SIMD_AVX512 };
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -53,7 +55,8 @@ static int parse_simd(const char *value, enum npu_simd *simd, struct npu_error *
 		*simd = values[i];
 		return 0;
 	}
-	return npu_error_set(err, -EINVAL, "device option simd=%s: want auto, portable, avx2 or avx512", value);
+	return npu_error_set(err, -EINVAL,
+			     "device option simd=%s: want auto, portable, avx2 or avx512", value);
 }
 
 static int parse_option(char *item, struct npu_engine_config *config, struct npu_error *err)
@@ -72,10 +75,12 @@ static int parse_option(char *item, struct npu_engine_config *config, struct npu
 		return ret;
 	}
 	if (!strcmp(item, "sram"))
-		return parse_number(item, value, 4096, 1u << 30, (uint64_t *)&config->sram_size, err);
+		return parse_number(item, value, 4096, 1u << 30, (uint64_t *)&config->sram_size,
+				    err);
 	if (!strcmp(item, "simd"))
 		return parse_simd(value, &config->simd, err);
-	return npu_error_set(err, -EINVAL, "device option '%s' is not known (threads, simd and sram are)", item);
+	return npu_error_set(err, -EINVAL,
+			     "device option '%s' is not known (threads, simd and sram are)", item);
 }
 
 static int parse_uri(const char *uri, struct npu_engine_config *config, struct npu_error *err)
@@ -115,11 +120,13 @@ static void fill_info(struct sim *sim, const struct npu_engine_config *config)
 	info->num_priorities = NPU_NUM_PRIORITIES;
 }
 
-static int sim_open(struct npu_device *dev, const char *uri, const struct npu_device_options *options,
-		    struct npu_error *err)
+static int sim_open(struct npu_device *dev, const char *uri,
+		    const struct npu_device_options *options, struct npu_error *err)
 {
 	struct npu_engine_config config = {
-		.threads = options->threads, .sram_size = options->sram_size, .parallel_for = options->parallel_for,
+		.threads = options->threads,
+		.sram_size = options->sram_size,
+		.parallel_for = options->parallel_for,
 		.parallel_ctx = options->parallel_ctx,
 	};
 	struct sim *sim;
@@ -127,9 +134,12 @@ static int sim_open(struct npu_device *dev, const char *uri, const struct npu_de
 	int ret;
 
 	if (config.threads > 1024)
-		return npu_error_set(err, -EINVAL, "npu_device_options: threads is %u, the limit is 1024", config.threads);
+		return npu_error_set(err, -EINVAL,
+				     "npu_device_options: threads is %u, the limit is 1024",
+				     config.threads);
 	if (config.sram_size && (config.sram_size < 4096 || config.sram_size > 1u << 30))
-		return npu_error_set(err, -EINVAL, "npu_device_options: sram_size is %llu, want 4096 .. 2^30",
+		return npu_error_set(err, -EINVAL,
+				     "npu_device_options: sram_size is %llu, want 4096 .. 2^30",
 				     (unsigned long long)config.sram_size);
 	ret = parse_uri(uri, &config, err);
 	if (ret)
@@ -145,8 +155,11 @@ static int sim_open(struct npu_device *dev, const char *uri, const struct npu_de
 	ret = npu_engine_create(&config, &sim->engine);
 	if (ret) {
 		free(sim);
-		return npu_error_set(err, ret, "device '%s': %s", uri, ret == -ENOTSUP ?
-				     "this CPU does not have the instruction set asked for with simd=" : strerror(-ret));
+		return npu_error_set(
+			err, ret, "device '%s': %s", uri,
+			ret == -ENOTSUP
+				? "this CPU does not have the instruction set asked for with simd="
+				: strerror(-ret));
 	}
 	sim->dev = dev;
 	pthread_mutex_init(&sim->lock, NULL);
@@ -172,7 +185,10 @@ static void sim_close(struct npu_device *dev)
 	sim_stop(dev->backend);
 }
 
-/* Small ones come from the heap, where a memory checker sees their ends; large ones get large pages where there are. */
+/*
+ * Small ones come from the heap, where a memory checker sees their ends; large ones get large pages
+ * where there are.
+ */
 static int sim_buffer_create(struct npu_buffer *buf, struct npu_error *err)
 {
 	size_t room, skip;
@@ -186,7 +202,8 @@ static int sim_buffer_create(struct npu_buffer *buf, struct npu_error *err)
 	} else {
 		/* Aligned by mapping more and giving both ends back. */
 		room = (buf->size + 4095) / 4096 * 4096;
-		p = mmap(NULL, room + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		p = mmap(NULL, room + HUGE_PAGE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (p != MAP_FAILED) {
 			skip = (HUGE_PAGE - (uintptr_t)p % HUGE_PAGE) % HUGE_PAGE;
 			if (skip)
@@ -197,7 +214,8 @@ static int sim_buffer_create(struct npu_buffer *buf, struct npu_error *err)
 		}
 	}
 	if (!buf->map)
-		return npu_error_set(err, -ENOMEM, "no memory for a buffer of %llu bytes", (unsigned long long)buf->size);
+		return npu_error_set(err, -ENOMEM, "no memory for a buffer of %llu bytes",
+				     (unsigned long long)buf->size);
 	buf->va = (uintptr_t)buf->map;
 	buf->backend = buf->map;	/* not imported: ours to free */
 	return 0;

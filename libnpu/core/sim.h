@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The "sim" backend: the engine in this process. One worker thread per device runs one job at a time, which has all the
- * engine's threads, for a slice of time; then the queue that is furthest behind its share is next. Addresses are host addresses.
+ * The "sim" backend: the engine in this process. One worker thread per device runs one job at a
+ * time, which has all the engine's threads, for a slice of time; then the queue that is furthest
+ * behind its share is next. Addresses are host addresses.
  */
 #ifndef NPU_CORE_SIM_H
 #define NPU_CORE_SIM_H
@@ -9,7 +10,8 @@
 #include "core/object.h"
 #include "npu_engine.h"
 
-#define SIM_SLICE_NS	2000000u	/* a queue with more weight waits this long at most, plus one instruction */
+/* What a queue with more weight waits at most, plus one instruction. */
+#define SIM_SLICE_NS	2000000u
 
 struct sim_work;
 
@@ -25,8 +27,9 @@ struct sim {
 	struct npu_device *dev;
 	struct npu_engine *engine;
 	/*
-	 * Protects all below, the members of sim_queue, and next, pending and wait_* of sim_work. Never held while a job
-	 * runs, nor while a fence or a callback is called. Taken inside a fence's or a queue's lock, never around one.
+	 * Protects all below, the members of sim_queue, and next, pending and wait_* of sim_work.
+	 * Never held while a job runs, nor while a fence or a callback is called. Taken inside a
+	 * fence's or a queue's lock, never around one.
 	 */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;		/* the worker has something to look at */
@@ -69,15 +72,19 @@ struct sim_work {
 	struct sim_wait wait[];
 };
 
-/* Run for a slice. Returns true when the job is over, with *@status, and state.fault when that is -EIO. */
+/*
+ * Run for a slice. Returns true when the job is over, with *@status, and state.fault when that is
+ * -EIO.
+ */
 bool sim_work_slice(struct sim_work *sw, int *status, const char **text);
 
 /*
- * After one instruction, of which @offset, @insn and @scalar are the place and the scalars before it, and which took @ns from
+ * After one instruction, of which @offset, @insn and @scalar are the place and the scalars before
+ * it, and which took @ns from
  * @start on. Returns 0 or -ENOMEM.
  */
-int sim_record_insn(struct sim_work *sw, npu_u32 offset, npu_u32 index, const npu_u32 scalar[NPU_MAX_SCALARS],
-		    uint64_t start, uint64_t ns);
+int sim_record_insn(struct sim_work *sw, npu_u32 offset, npu_u32 index,
+		    const npu_u32 scalar[NPU_MAX_SCALARS], uint64_t start, uint64_t ns);
 void sim_record_hand_over(struct sim_work *sw);
 
 int sim_queue_create(struct npu_queue *queue, struct npu_error *err);

@@ -126,7 +126,9 @@ int sim_start(struct sim *sim, struct npu_error *err)
 		sim->started = !ret;
 	}
 	pthread_mutex_unlock(&sim->lock);
-	return ret ? npu_error_set(err, ret, "the device's thread can not be started: %s", strerror(-ret)) : 0;
+	return ret ? npu_error_set(err, ret, "the device's thread can not be started: %s",
+				   strerror(-ret))
+		   : 0;
 }
 
 void sim_stop(struct sim *sim)
@@ -141,7 +143,10 @@ void sim_stop(struct sim *sim)
 	pthread_cond_signal(&sim->wake);
 	pthread_mutex_unlock(&sim->lock);
 	if (self) {
-		/* The last reference went with a job that ended: the thread can not wait for itself. */
+		/*
+		 * The last reference went with a job that ended: the thread can not wait for
+		 * itself.
+		 */
 		pthread_detach(sim->thread);
 		return;
 	}
@@ -181,7 +186,8 @@ static void wait_signalled(struct sim_work *sw, struct npu_fence *fence)
 	sw->pending--;
 	if (status && !sw->wait_status) {
 		sw->wait_status = status;
-		snprintf(sw->wait_text, sizeof(sw->wait_text), "a fence it waited for failed: %s", npu_fence_text(fence));
+		snprintf(sw->wait_text, sizeof(sw->wait_text), "a fence it waited for failed: %s",
+			 npu_fence_text(fence));
 	}
 	pthread_cond_signal(&sw->sim->wake);
 	pthread_mutex_unlock(&sw->sim->lock);

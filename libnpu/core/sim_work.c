@@ -36,7 +36,8 @@ static enum npu_run_result step(struct sim_work *sw, uint64_t budget, int *statu
 
 	if (record)
 		memcpy(scalar, sw->state.scalar, sizeof(scalar));
-	result = npu_engine_run(sw->sim->engine, &sw->state, record ? 0 : budget, &sw->work->stop, NULL);
+	result = npu_engine_run(sw->sim->engine, &sw->state, record ? 0 : budget, &sw->work->stop,
+				NULL);
 	if (record && (result == NPU_RUN_DONE || result == NPU_RUN_YIELD) &&
 	    sim_record_insn(sw, offset, insn, scalar, start, npu_now() - start))
 		*status = -ENOMEM;
@@ -73,8 +74,12 @@ bool sim_work_slice(struct sim_work *sw, int *status, const char **text)
 	return *status || result == NPU_RUN_DONE;
 }
 
-/* The instruction at @offset as it ran: a private copy (freed by the caller) with its terms applied. */
-static npu_u32 *fetch_insn(const struct sim_work *sw, npu_u32 offset, const npu_u32 *scalar, struct npu_insn *insn)
+/*
+ * The instruction at @offset as it ran: a private copy (freed by the caller) with its terms
+ * applied.
+ */
+static npu_u32 *fetch_insn(const struct sim_work *sw, npu_u32 offset, const npu_u32 *scalar,
+			   struct npu_insn *insn)
 {
 	const struct npu_code *code = sw->work->code;
 	const char *at = (const char *)code->stream + offset;
@@ -86,7 +91,8 @@ static npu_u32 *fetch_insn(const struct sim_work *sw, npu_u32 offset, const npu_
 	if (!words)
 		return NULL;
 	memcpy(words, at, header.words * 4u);
-	if (npu_insn_decode(words, header.words, insn, NULL) || npu_insn_apply_terms(words, scalar, NULL)) {
+	if (npu_insn_decode(words, header.words, insn, NULL) ||
+	    npu_insn_apply_terms(words, scalar, NULL)) {
 		free(words);
 		return NULL;
 	}
@@ -106,8 +112,8 @@ static void *grow(void *array, size_t count, size_t *room, size_t size)
 	return p;
 }
 
-static int record_profile(struct sim_record *rec, const struct npu_insn *insn, npu_u32 offset, npu_u32 index,
-			  uint64_t start, uint64_t ns)
+static int record_profile(struct sim_record *rec, const struct npu_insn *insn, npu_u32 offset,
+			  npu_u32 index, uint64_t start, uint64_t ns)
 {
 	void *p = grow(rec->profile, rec->num_profile, &rec->room_profile, sizeof(*rec->profile));
 
@@ -117,14 +123,21 @@ static int record_profile(struct sim_record *rec, const struct npu_insn *insn, n
 	if (!rec->num_profile)
 		rec->first = start;
 	rec->profile[rec->num_profile++] = (struct npu_insn_profile){
-		.insn = index, .offset = offset, .tag = insn->header->tag, .opcode = insn->header->opcode,
-		.start = start - rec->first, .ns = ns, .macs = npu_insn_macs(insn), .bytes = npu_insn_bytes(insn),
+		.insn = index,
+		.offset = offset,
+		.tag = insn->header->tag,
+		.opcode = insn->header->opcode,
+		.start = start - rec->first,
+		.ns = ns,
+		.macs = npu_insn_macs(insn),
+		.bytes = npu_insn_bytes(insn),
 	};
 	return 0;
 }
 
 /* Feed the elements of @op in row-major order; runs without gaps go in one piece. */
-static void digest_dims(struct npu_xxh64 *xxh, const struct npu_operand *op, unsigned int d, const char *at)
+static void digest_dims(struct npu_xxh64 *xxh, const struct npu_operand *op, unsigned int d,
+			const char *at)
 {
 	size_t elem = npu_dtype_bits(op->dtype) / 8, run = elem;
 	unsigned int k = op->rank;
@@ -140,7 +153,8 @@ static void digest_dims(struct npu_xxh64 *xxh, const struct npu_operand *op, uns
 		digest_dims(xxh, op, d + 1, at + op->stride[d] * (npu_s64)i);
 }
 
-static int record_digest(struct sim_work *sw, const struct npu_insn *insn, npu_u32 index, npu_u32 slot)
+static int record_digest(struct sim_work *sw, const struct npu_insn *insn, npu_u32 index,
+			 npu_u32 slot)
 {
 	const struct npu_operand *op = &insn->operand[slot];
 	const struct npu_region *region = &sw->work->region[op->region];
@@ -158,15 +172,18 @@ static int record_digest(struct sim_work *sw, const struct npu_insn *insn, npu_u
 	npu_xxh64_init(&xxh);
 	digest_dims(&xxh, op, 0, at + op->offset);
 	rec->digests[rec->num_digests++] = (struct npu_insn_digest){
-		.insn = index, .tag = insn->header->tag, .opcode = insn->header->opcode, .slot = slot,
+		.insn = index,
+		.tag = insn->header->tag,
+		.opcode = insn->header->opcode,
+		.slot = slot,
 		.digest = npu_xxh64_final(&xxh),
 	};
 	return 0;
 }
 
 /* The engine ran the instruction, so its operands are known to be good. */
-int sim_record_insn(struct sim_work *sw, npu_u32 offset, npu_u32 index, const npu_u32 scalar[NPU_MAX_SCALARS],
-		    uint64_t start, uint64_t ns)
+int sim_record_insn(struct sim_work *sw, npu_u32 offset, npu_u32 index,
+		    const npu_u32 scalar[NPU_MAX_SCALARS], uint64_t start, uint64_t ns)
 {
 	struct npu_insn insn;
 	npu_u32 *words, slot;
@@ -180,7 +197,8 @@ int sim_record_insn(struct sim_work *sw, npu_u32 offset, npu_u32 index, const np
 	/* A clock is not a result. */
 	if (sw->work->flags & NPU_SUBMIT_DIGEST && insn.header->opcode != NPU_OP_TIMESTAMP)
 		for (slot = 0; slot < insn.desc->num_slots && !ret; slot++)
-			if (insn.desc->slots[slot].dir != NPU_DIR_IN && insn.operand[slot].dtype != NPU_NONE)
+			if (insn.desc->slots[slot].dir != NPU_DIR_IN &&
+			    insn.operand[slot].dtype != NPU_NONE)
 				ret = record_digest(sw, &insn, index, slot);
 	free(words);
 	return ret;

@@ -7,8 +7,8 @@
 #include "core/object.h"
 #include "npu_isa_desc.h"
 
-int npu_code_create(struct npu_device *dev, const void *stream, npu_u32 size, struct npu_code **code,
-		    struct npu_error *err)
+int npu_code_create(struct npu_device *dev, const void *stream, npu_u32 size,
+		    struct npu_code **code, struct npu_error *err)
 {
 	struct npu_code *c = malloc(sizeof(*c) + size);
 	int ret = 0;
@@ -56,14 +56,17 @@ int npu_submit_options_read(const struct npu_device *dev, const struct npu_submi
 	if (ret)
 		return ret;
 	if (out->flags & ~known || out->reserved)
-		return npu_error_set(err, -EINVAL, "npu_submit_options: flags 0x%x or reserved 0x%x are not known",
+		return npu_error_set(err, -EINVAL,
+				     "npu_submit_options: flags 0x%x or reserved 0x%x are not known",
 				     out->flags & ~known, out->reserved);
 	if (out->num_wait > 65536 || (out->num_wait && !out->wait))
-		return npu_error_set(err, -EINVAL, "npu_submit_options: %u fences to wait for, %s", out->num_wait,
+		return npu_error_set(err, -EINVAL, "npu_submit_options: %u fences to wait for, %s",
+				     out->num_wait,
 				     out->wait ? "the limit is 65536" : "but wait is NULL");
 	for (i = 0; i < out->num_wait; i++)
 		if (!out->wait[i])
-			return npu_error_set(err, -EINVAL, "npu_submit_options: wait[%u] is NULL", i);
+			return npu_error_set(err, -EINVAL, "npu_submit_options: wait[%u] is NULL",
+					     i);
 	return 0;
 }
 
@@ -155,7 +158,8 @@ int npu_work_submit(struct npu_work *work, struct npu_fence **fence, struct npu_
 
 static const char *role_name(npu_u32 role)
 {
-	static const char *const names[NPU_NUM_REGION_ROLES] = { "weights", "scratch", "sram", "input", "output", "state" };
+	static const char *const names[NPU_NUM_REGION_ROLES] = { "weights", "scratch", "sram",
+								 "input",   "output",  "state" };
 
 	return role < NPU_NUM_REGION_ROLES ? names[role] : "?";
 }
@@ -167,16 +171,20 @@ static int region_of(const struct npu_work *work, npu_u32 offset, npu_u32 slot)
 	struct npu_insn insn;
 
 	if (offset >= work->code->size || offset % 8 ||
-	    npu_insn_decode(words, (work->code->size - offset) / 4, &insn, NULL) || slot >= insn.desc->num_slots)
+	    npu_insn_decode(words, (work->code->size - offset) / 4, &insn, NULL) ||
+	    slot >= insn.desc->num_slots)
 		return -1;
 	return insn.operand[slot].region;
 }
 
 /* Where a fault happened, in the words of the model as far as the job file knows them. */
-static void fault_place(const struct npu_work *work, const struct npu_fault *fault, char *out, size_t size)
+static void fault_place(const struct npu_work *work, const struct npu_fault *fault, char *out,
+			size_t size)
 {
-	const struct npu_jobfile_program *prog = work->job ? &work->job->file->programs[work->program] : NULL;
-	const struct npu_jobfile_debug *debug = prog ? npu_jobfile_debug_find(prog, fault->tag) : NULL;
+	const struct npu_jobfile_program *prog =
+		work->job ? &work->job->file->programs[work->program] : NULL;
+	const struct npu_jobfile_debug *debug =
+		prog ? npu_jobfile_debug_find(prog, fault->tag) : NULL;
 	const struct npu_op_desc *desc = npu_op_desc(fault->opcode);
 	int region = region_of(work, fault->stream_offset, fault->operand);
 	size_t n;
@@ -190,7 +198,8 @@ static void fault_place(const struct npu_work *work, const struct npu_fault *fau
 		n += snprintf(out + n, size - n, "instruction %u (%s) at byte %u", fault->insn,
 			      desc ? desc->mnemonic : "unknown opcode", fault->stream_offset);
 	if (desc && fault->operand < desc->num_slots && n < size)
-		n += snprintf(out + n, size - n, ", operand '%s'", desc->slots[fault->operand].name);
+		n += snprintf(out + n, size - n, ", operand '%s'",
+			      desc->slots[fault->operand].name);
 	if (region >= 0 && n < size)
 		n += snprintf(out + n, size - n, " in region %d", region);
 	if (region >= 0 && prog && (npu_u32)region < prog->num_regions && n < size)
@@ -198,7 +207,8 @@ static void fault_place(const struct npu_work *work, const struct npu_fault *fau
 			 *prog->regions[region].name ? " " : "", prog->regions[region].name);
 }
 
-void npu_work_finish(struct npu_work *work, int status, const struct npu_fault *fault, const char *text)
+void npu_work_finish(struct npu_work *work, int status, const struct npu_fault *fault,
+		     const char *text)
 {
 	struct npu_fence *fence = work->fence;
 	char place[NPU_ERROR_TEXT] = "", full[NPU_ERROR_TEXT + 300];
@@ -209,7 +219,9 @@ void npu_work_finish(struct npu_work *work, int status, const struct npu_fault *
 		snprintf(place, sizeof(place), "%s", work->job ? work->job->path : "stream");
 	if (status)
 		snprintf(full, sizeof(full), "%s: %s", place,
-			 text && *text ? text : fault ? npu_fault_text(fault->code) : strerror(-status));
+			 text && *text ? text
+			 : fault       ? npu_fault_text(fault->code)
+				       : strerror(-status));
 	npu_fence_set_work(fence, NULL);
 	drop_refs(work);
 	free(work);

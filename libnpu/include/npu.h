@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libnpu: run compiled models (.npu job files) and command streams on an NPU, or on the same engine in process.
+ * libnpu: run compiled models (.npu job files) and command streams on an NPU, or on the same engine
+ * in process.
  *
  *	struct npu_error err;
  *	npu_device_open(NULL, NULL, &dev, &err);
@@ -12,25 +13,31 @@
  *	npu_fence_wait(fence, npu_deadline_after(1000000000), &err);
  *	npu_run_read(run, "y", out, out_size, &err);
  *
- * Errors. Functions return 0 or a negative errno. Those that take a struct npu_error * also write the reason in words
- * there: which file, field, tensor or argument, and what was expected. It may be NULL; on success it is not touched. A job
- * that fails on the device has its reason in its fence (npu_fence_text(), npu_fence_fault()) and npu_fence_wait() returns
- * it: no call reports success for work that was not done. The library never aborts and prints nothing.
+ * Errors. Functions return 0 or a negative errno. Those that take a struct npu_error * also write
+ * the reason in words there: which file, field, tensor or argument, and what was expected. It may
+ * be NULL; on success it is not touched. A job that fails on the device has its reason in its fence
+ * (npu_fence_text(), npu_fence_fault()) and npu_fence_wait() returns it: no call reports success
+ * for work that was not done. The library never aborts and prints nothing.
  *
- * Arguments. Object pointers must be valid and must not be NULL, except in the functions that drop a reference, which
- * ignore NULL. Where a NULL output pointer or name would be a plain mistake, -EINVAL is returned.
+ * Arguments. Object pointers must be valid and must not be NULL, except in the functions that drop
+ * a reference, which ignore NULL. Where a NULL output pointer or name would be a plain mistake,
+ * -EINVAL is returned.
  *
- * Threads. Functions on different objects may be called at the same time. On one object: devices, buffers (but not their
- * bytes), queues, jobs and fences are safe from many threads at once; a run belongs to one thread at a time.
+ * Threads. Functions on different objects may be called at the same time. On one object: devices,
+ * buffers (but not their bytes), queues, jobs and fences are safe from many threads at once; a run
+ * belongs to one thread at a time.
  *
- * Lifetime. Objects hold references on what they need: a device may be closed, a job unloaded and a buffer dropped while
- * work that uses them is under way; the memory goes when the last user is done.
+ * Lifetime. Objects hold references on what they need: a device may be closed, a job unloaded and a
+ * buffer dropped while work that uses them is under way; the memory goes when the last user is
+ * done.
  *
- * fork(). A device belongs to the process that opened it. In a child, every call that needs the device returns -ENODEV with a
- * text that says so, and functions that drop references do nothing; open a device in the child. exec() is fine.
+ * fork(). A device belongs to the process that opened it. In a child, every call that needs the
+ * device returns -ENODEV with a text that says so, and functions that drop references do nothing;
+ * open a device in the child. exec() is fine.
  *
- * Versions. Structs that may grow begin with a size member: set it to sizeof (NPU_INIT() does). A library that is newer
- * fills in or reads only that much; one that is older refuses bytes that it does not know unless they are zero.
+ * Versions. Structs that may grow begin with a size member: set it to sizeof (NPU_INIT() does). A
+ * library that is newer fills in or reads only that much; one that is older refuses bytes that it
+ * does not know unless they are zero.
  */
 #ifndef NPU_H
 #define NPU_H
@@ -68,35 +75,38 @@ struct npu_job;
 struct npu_run;
 struct npu_fence;
 
-/* ---- versions ---------------------------------------------------------------------------------------------- */
+/* ---- versions ---- */
 
 /* Version of the library as text, "0.1.0". */
 const char *npu_version(void);
 
 /*
- * Is the library that is loaded good for a program built with this header? Pass NPU_ABI_MAJOR and NPU_ABI_MINOR.
- * Returns 0 or -ENOTSUP (another major, or an older minor; the text has both versions).
+ * Is the library that is loaded good for a program built with this header? Pass NPU_ABI_MAJOR and
+ * NPU_ABI_MINOR. Returns 0 or -ENOTSUP (another major, or an older minor; the text has both
+ * versions).
  */
 int npu_abi_check(unsigned int major, unsigned int minor, struct npu_error *err);
 
-/* ---- devices ----------------------------------------------------------------------------------------------- */
+/* ---- devices ---- */
 
 struct npu_device_options {
 	uint32_t size;			/* sizeof, see NPU_INIT() */
 	uint32_t threads;		/* sim: CPU threads for the work, 0: one per CPU */
 	uint64_t sram_size;		/* sim: bytes of on-chip memory, 0: 2 MiB */
 	/*
-	 * sim: the caller's thread pool instead of own threads. Run fn(arg, i) for every i < n, in any order, on any
-	 * threads; return when all are done. Called from the device's worker thread.
+	 * sim: the caller's thread pool instead of own threads. Run fn(arg, i) for every i < n, in
+	 * any order, on any threads; return when all are done. Called from the device's worker
+	 * thread.
 	 */
-	void (*parallel_for)(void *ctx, unsigned int n, void (*fn)(void *arg, unsigned int i), void *arg);
+	void (*parallel_for)(void *ctx, unsigned int n, void (*fn)(void *arg, unsigned int i),
+			     void *arg);
 	void *parallel_ctx;
 };
 
 /* A place where a device may be, and why it can not be used. */
 struct npu_device_candidate {
 	uint32_t size;
-	int32_t status;			/* 0: it can be opened; else the negative errno that opening would give */
+	int32_t status;			/* 0: usable; else what opening would return */
 	char uri[64];			/* for npu_device_open() */
 	char name[64];
 	char reason[256];		/* with a status other than 0: why, and what to do */
@@ -108,7 +118,7 @@ struct npu_device_info {
 	char name[64];			/* "NPU v1 in process" */
 	char backend[16];		/* "sim" */
 	char uri[64];			/* what was opened */
-	char simd[16];			/* sim: instruction set in use; results do not depend on it */
+	char simd[16];			/* sim: instruction set of the CPU in use */
 	char driver[32];		/* version of the kernel driver, "" without one */
 	char firmware[32];		/* version of the firmware, "" without one */
 	uint16_t isa_major, isa_minor;	/* instruction set */
@@ -123,101 +133,132 @@ struct npu_device_info {
 /*
  * Open a device.
  *
- * @uri: NULL: the first /dev/accel/accelN that can be used, else "sim". "/dev/accel/accel0": that node. "sim": in process;
- *	"sim:threads=2,simd=portable,sram=4194304": with options, which win over those in @options. simd is auto,
- *	portable, avx2 or avx512; sram is in bytes.
+ * @uri: NULL: the first /dev/accel/accelN that can be used, else "sim". "/dev/accel/accel0": that
+ *	node. "sim": in process; "sim:threads=2,simd=portable,sram=4194304": with options, which
+ *	win over those in @options. simd is auto, portable, avx2 or avx512; sram is in bytes.
  * @options: or NULL.
  *
- * Errors: -ENODEV (no such device, or no backend for it), -EINVAL (the URI or an option, by name), -ENOTSUP (simd not on
- * this CPU), -EACCES, -ENOMEM, -EAGAIN (no thread could be started).
+ * Errors: -ENODEV (no such device, or no backend for it), -EINVAL (the URI or an option, by name),
+ * -ENOTSUP (simd not on this CPU), -EACCES, -ENOMEM, -EAGAIN (no thread could be started).
  */
-int npu_device_open(const char *uri, const struct npu_device_options *options, struct npu_device **dev,
-		    struct npu_error *err);
+int npu_device_open(const char *uri, const struct npu_device_options *options,
+		    struct npu_device **dev, struct npu_error *err);
 
 /* Drop the caller's reference. Does not wait: what was submitted is run to its end first. */
 void npu_device_close(struct npu_device *dev);
 
 /*
- * Candidate number @index, counted from 0, in the order in which npu_device_open(NULL) tries them. Scans the machine at every
- * call. Returns 0, -ENOENT past the last one, -EINVAL (size).
+ * Candidate number @index, counted from 0, in the order in which npu_device_open(NULL) tries them.
+ * Scans the machine at every call. Returns 0, -ENOENT past the last one, -EINVAL (size).
  */
 int npu_device_candidate(unsigned int index, struct npu_device_candidate *out);
 
 /* Returns 0 or -EINVAL (size). */
-int npu_device_info(const struct npu_device *dev, struct npu_device_info *info, struct npu_error *err);
+int npu_device_info(const struct npu_device *dev, struct npu_device_info *info,
+		    struct npu_error *err);
 
 /*
- * Would the device run this instruction? @words: it, encoded, with its header (see npu_kernels.h); terms are taken at 0. Pure
- * and fast. Returns 0, -ENOTSUP (the opcode is not there), -EINVAL (malformed, or shapes and types that the opcode does not
- * take), each with its reason.
+ * Would the device run this instruction? @words: it, encoded, with its header (see npu_kernels.h);
+ * terms are taken at 0. Pure and fast. Returns 0, -ENOTSUP (the opcode is not there), -EINVAL
+ * (malformed, or shapes and types that the opcode does not take), each with its reason.
  */
-int npu_device_supports(const struct npu_device *dev, const uint32_t *words, size_t num_words, struct npu_error *err);
+int npu_device_supports(const struct npu_device *dev, const uint32_t *words, size_t num_words,
+			struct npu_error *err);
 
-/* ---- buffers ----------------------------------------------------------------------------------------------- */
+/* ---- buffers ---- */
 
 /*
- * Memory that the device can use, zero at first, page aligned. @size: bytes, 1 .. info.max_buffer. @flags: 0.
- * Errors: -EINVAL (size 0 or flags), -E2BIG (size), -ENOMEM, -ENODEV (after fork).
+ * Memory that the device can use, zero at first, page aligned. @size: bytes, 1 .. info.max_buffer.
+ * @flags: 0. Errors: -EINVAL (size 0 or flags), -E2BIG (size), -ENOMEM, -ENODEV (after fork).
  */
-int npu_buffer_create(struct npu_device *dev, uint64_t size, uint32_t flags, struct npu_buffer **buf,
-		      struct npu_error *err);
+int npu_buffer_create(struct npu_device *dev, uint64_t size, uint32_t flags,
+		      struct npu_buffer **buf, struct npu_error *err);
 
-#define NPU_BUFFER_READ_ONLY	1u	/* the memory can not be written, by host or device: a mapped file */
+/* The memory can not be written, by host or device: a mapped file. */
+#define NPU_BUFFER_READ_ONLY	1u
 
 /*
- * Use the caller's memory without a copy. It must stay until npu_buffer_put() and until the work that uses the buffer is done
- * (@release, when not NULL, is called with @ctx when the library is finished with it, from any thread, once).
- * @flags: 0 or NPU_BUFFER_READ_ONLY. Errors as above; -EINVAL also for NULL and for info.buffer_align.
+ * Use the caller's memory without a copy. It must stay until npu_buffer_put() and until the work
+ * that uses the buffer is done (@release, when not NULL, is called with @ctx when the library is
+ * finished with it, from any thread, once).
+ * @flags: 0 or NPU_BUFFER_READ_ONLY. Errors as above; -EINVAL also for NULL and for
+ * info.buffer_align.
  */
 int npu_buffer_import_host(struct npu_device *dev, void *ptr, uint64_t size, uint32_t flags,
-			   void (*release)(void *ctx), void *ctx, struct npu_buffer **buf, struct npu_error *err);
+			   void (*release)(void *ctx), void *ctx, struct npu_buffer **buf,
+			   struct npu_error *err);
 
-/* Share memory with other devices by dma-buf. The sim backend has none: -ENOTSUP, the text says so. @fd stays the caller's. */
-int npu_buffer_import_dmabuf(struct npu_device *dev, int fd, struct npu_buffer **buf, struct npu_error *err);
+/*
+ * Share memory with other devices by dma-buf. The sim backend has none: -ENOTSUP, the text says so.
+ * @fd stays the caller's.
+ */
+int npu_buffer_import_dmabuf(struct npu_device *dev, int fd, struct npu_buffer **buf,
+			     struct npu_error *err);
 int npu_buffer_export_dmabuf(struct npu_buffer *buf, int *fd, struct npu_error *err);
 
-struct npu_buffer *npu_buffer_get(struct npu_buffer *buf);	/* take another reference; returns @buf */
+struct npu_buffer *npu_buffer_get(
+	struct npu_buffer *buf); /* take another reference; returns @buf */
 void npu_buffer_put(struct npu_buffer *buf);
 
 uint64_t npu_buffer_size(const struct npu_buffer *buf);
 
-/* The bytes, for the host; valid as long as the buffer. Returns 0 or -ENOTSUP (memory that the host can not see). */
+/*
+ * The bytes, for the host; valid as long as the buffer. Returns 0 or -ENOTSUP (memory that the host
+ * can not see).
+ */
 int npu_buffer_map(struct npu_buffer *buf, void **ptr, struct npu_error *err);
 
 enum npu_sync { NPU_SYNC_TO_DEVICE, NPU_SYNC_FROM_DEVICE };
 
 /*
- * Between writing through npu_buffer_map() and submitting (TO_DEVICE), and between a fence and reading (FROM_DEVICE).
- * Nothing to do on coherent machines, but portable programs call it. Errors: -EINVAL (range or direction).
+ * Between writing through npu_buffer_map() and submitting (TO_DEVICE), and between a fence and
+ * reading (FROM_DEVICE). Nothing to do on coherent machines, but portable programs call it. Errors:
+ * -EINVAL (range or direction).
  */
 int npu_buffer_sync(struct npu_buffer *buf, uint64_t offset, uint64_t size, enum npu_sync direction,
 		    struct npu_error *err);
 
-/* Copy to or from [offset, offset + size), syncs included. Errors: -EINVAL (range), -EACCES (write to READ_ONLY), -ENOTSUP. */
-int npu_buffer_write(struct npu_buffer *buf, uint64_t offset, const void *data, size_t size, struct npu_error *err);
-int npu_buffer_read(struct npu_buffer *buf, uint64_t offset, void *data, size_t size, struct npu_error *err);
+/*
+ * Copy to or from [offset, offset + size), syncs included. Errors: -EINVAL (range), -EACCES (write
+ * to READ_ONLY), -ENOTSUP.
+ */
+int npu_buffer_write(struct npu_buffer *buf, uint64_t offset, const void *data, size_t size,
+		     struct npu_error *err);
+int npu_buffer_read(struct npu_buffer *buf, uint64_t offset, void *data, size_t size,
+		    struct npu_error *err);
 
-/* ---- jobs -------------------------------------------------------------------------------------------------- */
+/* ---- jobs ---- */
 
-#define NPU_JOB_BORROW			1u	/* npu_job_load_memory(): use the caller's bytes for the weights, do not copy */
-#define NPU_JOB_SKIP_WEIGHTS_CRC	2u	/* do not read all weights at load to check their sum */
-#define NPU_JOB_CHECK_DIGEST		4u	/* check the digest of the whole file as well */
+/* npu_job_load_memory(): use the caller's bytes for the weights, do not copy (if page aligned). */
+#define NPU_JOB_BORROW			1u
+/* Do not read all weights at load to check their sum. */
+#define NPU_JOB_SKIP_WEIGHTS_CRC	2u
+/* Check the digest of the whole file as well. */
+#define NPU_JOB_CHECK_DIGEST		4u
 
 /*
- * Load a job file for @dev. It is verified: sums, every index and length, every instruction against its regions at the
- * smallest and the largest lengths. The weights stay in the file, which is mapped: it must not be cut short while the job is
- * loaded (replace files by rename).
+ * Load a job file for @dev. It is verified: sums, every index and length, every instruction against
+ * its regions at the smallest and the largest lengths. The weights stay in the file, which is
+ * mapped: it must not be cut short while the job is loaded (replace files by rename).
  *
- * Errors: what opening the file said, -EBADMSG (not a job file, truncated, a sum is wrong), -EINVAL (contradicts itself),
- * -ENOTSUP (needs a newer libnpu, an opcode or more on-chip memory than the device has), -ENOMEM, -ENODEV.
+ * Errors: what opening the file said, -EBADMSG (not a job file, truncated, a sum is wrong), -EINVAL
+ * (contradicts itself), -ENOTSUP (needs a newer libnpu, an opcode or more on-chip memory than the
+ * device has), -ENOMEM, -ENODEV.
  */
-int npu_job_load(struct npu_device *dev, const char *path, uint32_t flags, struct npu_job **job, struct npu_error *err);
+int npu_job_load(struct npu_device *dev, const char *path, uint32_t flags, struct npu_job **job,
+		 struct npu_error *err);
 
-/* The same from memory; @name stands for the path in texts. With NPU_JOB_BORROW, @data must outlive the job and its work. */
-int npu_job_load_memory(struct npu_device *dev, const void *data, size_t size, const char *name, uint32_t flags,
-			struct npu_job **job, struct npu_error *err);
+/*
+ * The same from memory; @name stands for the path in texts. With NPU_JOB_BORROW, @data must outlive
+ * the job and its work.
+ */
+int npu_job_load_memory(struct npu_device *dev, const void *data, size_t size, const char *name,
+			uint32_t flags, struct npu_job **job, struct npu_error *err);
 
-/* Drop the caller's reference; runs and work under way keep the job alive. Strings from the queries below go with it. */
+/*
+ * Drop the caller's reference; runs and work under way keep the job alive. Strings from the queries
+ * below go with it.
+ */
 void npu_job_unload(struct npu_job *job);
 
 struct npu_job_info {
@@ -228,7 +269,10 @@ struct npu_job_info {
 	uint32_t num_programs;
 	uint64_t opcodes[4];		/* used */
 	uint64_t file_size;
-	/* Bytes of memory. scratch, sram, input, output and state: of the program that needs most, at its largest lengths. */
+	/*
+	 * Bytes of memory. scratch, sram, input, output and state: of the program that needs most,
+	 * at its largest lengths.
+	 */
 	uint64_t weights, scratch, sram, input, output, state;
 	uint64_t streams;		/* instructions of all programs */
 	const char *name;		/* the path, as given */
@@ -241,7 +285,8 @@ struct npu_job_info {
 int npu_job_info(const struct npu_job *job, struct npu_job_info *info);
 
 /* How the job was made: pair @index of key and value. Returns 0 or -ENOENT past the end. */
-int npu_job_record(const struct npu_job *job, unsigned int index, const char **key, const char **value);
+int npu_job_record(const struct npu_job *job, unsigned int index, const char **key,
+		   const char **value);
 
 /* A program is one set of exact shapes, or a range of them. */
 struct npu_program_info {
@@ -267,10 +312,16 @@ struct npu_symbol_info {
 };
 
 /* Returns 0, -ENOENT or -EINVAL. */
-int npu_job_symbol(const struct npu_job *job, unsigned int program, unsigned int index, struct npu_symbol_info *info);
+int npu_job_symbol(const struct npu_job *job, unsigned int program, unsigned int index,
+		   struct npu_symbol_info *info);
 
 enum npu_region_role {
-	NPU_REGION_WEIGHTS, NPU_REGION_SCRATCH, NPU_REGION_SRAM, NPU_REGION_INPUT, NPU_REGION_OUTPUT, NPU_REGION_STATE,
+	NPU_REGION_WEIGHTS,
+	NPU_REGION_SCRATCH,
+	NPU_REGION_SRAM,
+	NPU_REGION_INPUT,
+	NPU_REGION_OUTPUT,
+	NPU_REGION_STATE,
 	NPU_NUM_REGION_ROLES
 };
 
@@ -283,7 +334,8 @@ struct npu_region_info {
 	const char *name;
 };
 
-int npu_job_region(const struct npu_job *job, unsigned int program, unsigned int index, struct npu_region_info *info);
+int npu_job_region(const struct npu_job *job, unsigned int program, unsigned int index,
+		   struct npu_region_info *info);
 
 enum npu_tensor_role {
 	NPU_TENSOR_INPUT, NPU_TENSOR_OUTPUT, NPU_TENSOR_STATE, NPU_TENSOR_INTERNAL,
@@ -297,7 +349,8 @@ struct npu_tensor_info {
 	uint32_t rank;
 	int64_t min_dim[NPU_TENSOR_MAX_RANK];	/* the same as max_dim where a dim is fixed */
 	int64_t max_dim[NPU_TENSOR_MAX_RANK];
-	int32_t symbol[NPU_TENSOR_MAX_RANK];	/* index of the symbol that the dim depends on, -1: fixed */
+	int32_t symbol
+		[NPU_TENSOR_MAX_RANK]; /* index of the symbol that the dim depends on, -1: fixed */
 	uint32_t region;
 	uint32_t dense;			/* 1: row major without gaps */
 	float scale;			/* quantized: value = scale * (code - zero_point); 0: not */
@@ -306,7 +359,8 @@ struct npu_tensor_info {
 	const char *node;		/* of the model */
 };
 
-int npu_job_tensor(const struct npu_job *job, unsigned int program, unsigned int index, struct npu_tensor_info *info);
+int npu_job_tensor(const struct npu_job *job, unsigned int program, unsigned int index,
+		   struct npu_tensor_info *info);
 
 /* What the instructions with one tag stand for. */
 struct npu_debug_info {
@@ -321,20 +375,23 @@ struct npu_debug_info {
 };
 
 /* By @tag. Returns 0, -ENOENT or -EINVAL. */
-int npu_job_debug(const struct npu_job *job, unsigned int program, uint32_t tag, struct npu_debug_info *info);
+int npu_job_debug(const struct npu_job *job, unsigned int program, uint32_t tag,
+		  struct npu_debug_info *info);
 
 /*
- * The instruction at *@offset as a line of text into @buf (cut to @size, always terminated); *@offset moves to the next one.
- * Start with 0, which stands for the first. Returns 0, -ENOENT past END, -EINVAL (not an offset of an instruction).
+ * The instruction at *@offset as a line of text into @buf (cut to @size, always terminated);
+ * *@offset moves to the next one. Start with 0, which stands for the first. Returns 0, -ENOENT past
+ * END, -EINVAL (not an offset of an instruction).
  */
-int npu_job_disassemble(const struct npu_job *job, unsigned int program, uint32_t *offset, char *buf, size_t size);
+int npu_job_disassemble(const struct npu_job *job, unsigned int program, uint32_t *offset,
+			char *buf, size_t size);
 
-/* ---- runs -------------------------------------------------------------------------------------------------- */
+/* ---- runs ---- */
 
 /*
- * A run is one binding of a job: the lengths, the memory of its tensors, and scratch. It can be submitted again and again, one
- * submit at a time; make several runs to have several in flight. They share the weights.
- * Errors: -ENOMEM, -ENODEV.
+ * A run is one binding of a job: the lengths, the memory of its tensors, and scratch. It can be
+ * submitted again and again, one submit at a time; make several runs to have several in flight.
+ * They share the weights. Errors: -ENOMEM, -ENODEV.
  */
 int npu_run_create(struct npu_job *job, struct npu_run **run, struct npu_error *err);
 
@@ -342,55 +399,69 @@ int npu_run_create(struct npu_job *job, struct npu_run **run, struct npu_error *
 void npu_run_destroy(struct npu_run *run);
 
 /*
- * Give the shape of an input (or state). The program and the scalars follow from the shapes given; those of inputs that have
- * one fixed shape need not be given. Buffers that the run allocated are resized when needed (their content is lost then).
- * Errors: -ENOENT (no such tensor; the text lists those there are), -EINVAL (no program takes it; the text says which shapes
- * are), -EBUSY (the run is in flight).
+ * Give the shape of an input (or state). The program and the scalars follow from the shapes given;
+ * those of inputs that have one fixed shape need not be given. Buffers that the run allocated are
+ * resized when needed (their content is lost then). Errors: -ENOENT (no such tensor; the text lists
+ * those there are), -EINVAL (no program takes it; the text says which shapes are), -EBUSY (the run
+ * is in flight).
  */
-int npu_run_set_shape(struct npu_run *run, const char *tensor, unsigned int rank, const int64_t *dims,
-		      struct npu_error *err);
+int npu_run_set_shape(struct npu_run *run, const char *tensor, unsigned int rank,
+		      const int64_t *dims, struct npu_error *err);
 
 /*
  * Shape of any input, output or state at the lengths set. @dims has room for NPU_TENSOR_MAX_RANK.
- * Errors: -ENOENT, -EINVAL (lengths are not known yet: the text names the input whose shape is missing).
+ * Errors: -ENOENT, -EINVAL (lengths are not known yet: the text names the input whose shape is
+ * missing).
  */
 int npu_run_get_shape(struct npu_run *run, const char *tensor, unsigned int *rank, int64_t *dims,
 		      struct npu_error *err);
 
-/* Bytes that a tensor spans at the lengths set, in the layout of the job. Errors as npu_run_get_shape(). */
-int npu_run_tensor_size(struct npu_run *run, const char *tensor, uint64_t *bytes, struct npu_error *err);
-
-/* The program chosen by the shapes, and its scalars (16, may be NULL). Errors: -EINVAL as npu_run_get_shape(). */
-int npu_run_program(struct npu_run *run, unsigned int *program, uint32_t *scalars, struct npu_error *err);
+/*
+ * Bytes that a tensor spans at the lengths set, in the layout of the job. Errors as
+ * npu_run_get_shape().
+ */
+int npu_run_tensor_size(struct npu_run *run, const char *tensor, uint64_t *bytes,
+			struct npu_error *err);
 
 /*
- * Let a tensor lie in @buf at @offset, without a copy. NULL takes the binding back. The run keeps a reference.
- * Errors: -ENOENT, -EBUSY, -EINVAL (device, offset), -EACCES (an output in a READ_ONLY buffer). That it is large enough and aligned
- * as the job wants is checked at submit, when all lengths are known.
+ * The program chosen by the shapes, and its scalars (16, may be NULL). Errors: -EINVAL as
+ * npu_run_get_shape().
+ */
+int npu_run_program(struct npu_run *run, unsigned int *program, uint32_t *scalars,
+		    struct npu_error *err);
+
+/*
+ * Let a tensor lie in @buf at @offset, without a copy. NULL takes the binding back. The run keeps a
+ * reference. Errors: -ENOENT, -EBUSY, -EINVAL (device, offset), -EACCES (an output in a READ_ONLY
+ * buffer). That it is large enough and aligned as the job wants is checked at submit, when all
+ * lengths are known.
  */
 int npu_run_bind(struct npu_run *run, const char *tensor, struct npu_buffer *buf, uint64_t offset,
 		 struct npu_error *err);
 
 /*
- * Where a tensor lies: the bound buffer, or the run's own, allocated now. The reference stays the run's.
- * Errors: -ENOENT, -EINVAL, -ENOMEM.
+ * Where a tensor lies: the bound buffer, or the run's own, allocated now. The reference stays the
+ * run's. Errors: -ENOENT, -EINVAL, -ENOMEM.
  */
-int npu_run_buffer(struct npu_run *run, const char *tensor, struct npu_buffer **buf, uint64_t *offset,
-		   struct npu_error *err);
+int npu_run_buffer(struct npu_run *run, const char *tensor, struct npu_buffer **buf,
+		   uint64_t *offset, struct npu_error *err);
 
 /*
- * Copy a whole tensor, row major without gaps, in its own type. @size must be the elements times the size of the type.
- * Errors: -ENOENT, -EINVAL (size; the text has the shape, the type and the bytes expected), -EBUSY (in flight), -EACCES,
- * -ENOMEM; npu_run_read() returns the error of the last submit when that failed, and -ENODATA for an output when nothing was
- * submitted since it got its shape.
+ * Copy a whole tensor, row major without gaps, in its own type. @size must be the elements times
+ * the size of the type. Errors: -ENOENT, -EINVAL (size; the text has the shape, the type and the
+ * bytes expected), -EBUSY (in flight), -EACCES, -ENOMEM; npu_run_read() returns the error of the
+ * last submit when that failed, and -ENODATA for an output when nothing was submitted since it got
+ * its shape.
  */
-int npu_run_write(struct npu_run *run, const char *tensor, const void *data, size_t size, struct npu_error *err);
-int npu_run_read(struct npu_run *run, const char *tensor, void *data, size_t size, struct npu_error *err);
+int npu_run_write(struct npu_run *run, const char *tensor, const void *data, size_t size,
+		  struct npu_error *err);
+int npu_run_read(struct npu_run *run, const char *tensor, void *data, size_t size,
+		 struct npu_error *err);
 
 /* Set all state tensors to zero bytes. Errors: -EBUSY, -EINVAL (lengths are not known), -ENOMEM. */
 int npu_run_reset_state(struct npu_run *run, struct npu_error *err);
 
-/* ---- queues ------------------------------------------------------------------------------------------------ */
+/* ---- queues ---- */
 
 /* Queues with work share the device in the ratio 1 : 4 : 16; none starves. */
 enum npu_priority { NPU_PRIORITY_LOW, NPU_PRIORITY_NORMAL, NPU_PRIORITY_HIGH, NPU_NUM_PRIORITIES };
@@ -400,41 +471,55 @@ struct npu_queue_options {
 	uint32_t priority;		/* enum npu_priority */
 };
 
-/* Jobs of one queue run in order. @options NULL: normal priority. Errors: -EINVAL, -ENOMEM, -ENODEV, -EAGAIN. */
-int npu_queue_create(struct npu_device *dev, const struct npu_queue_options *options, struct npu_queue **queue,
-		     struct npu_error *err);
+/*
+ * Jobs of one queue run in order. @options NULL: normal priority. Errors: -EINVAL, -ENOMEM,
+ * -ENODEV, -EAGAIN.
+ */
+int npu_queue_create(struct npu_device *dev, const struct npu_queue_options *options,
+		     struct npu_queue **queue, struct npu_error *err);
 
-/* Drop the caller's reference. What was submitted still runs and its fences signal; npu_queue_cancel() first to stop it. */
+/*
+ * Drop the caller's reference. What was submitted still runs and its fences signal;
+ * npu_queue_cancel() first to stop it.
+ */
 void npu_queue_destroy(struct npu_queue *queue);
 
-#define NPU_SUBMIT_PROFILE	1u	/* record the time of each instruction */
-#define NPU_SUBMIT_DIGEST	2u	/* record a digest of each instruction's outputs */
-#define NPU_SUBMIT_NO_VERIFY	4u	/* npu_queue_submit_stream(): the stream was verified before; the engine checks anyway */
+/* Record the time of each instruction. */
+#define NPU_SUBMIT_PROFILE	1u
+/* Record a digest of each instruction's outputs. */
+#define NPU_SUBMIT_DIGEST	2u
+/* npu_queue_submit_stream(): the stream was verified before; the engine checks anyway. */
+#define NPU_SUBMIT_NO_VERIFY	4u
 
 struct npu_submit_options {
 	uint32_t size;
 	uint32_t flags;			/* NPU_SUBMIT_* */
-	struct npu_fence *const *wait;	/* start when all of these have signalled; one that failed fails this job, too */
+	struct npu_fence *const *wait;	/* start after these; one that failed fails this job, too */
 	uint32_t num_wait;
 	uint32_t reserved;
-	/* Called once when the job has ended, from the device's thread, without locks; must not block. */
+	/*
+	 * Called once when the job has ended, from the device's thread, without locks; must not
+	 * block.
+	 */
 	void (*done)(void *ctx, struct npu_fence *fence);
 	void *done_ctx;
 };
 
 /*
- * Submit a run. Returns at once with a fence (the caller's reference; @fence may be NULL). Tensors that are not bound get
- * buffers now.
- * Errors: -EBUSY (this run is in flight), -EINVAL (lengths are not known; a bound buffer is too small or not aligned: the text
- * names the tensor; run and queue are of different devices; options), -ENOMEM, -ENODEV.
+ * Submit a run. Returns at once with a fence (the caller's reference; @fence may be NULL). Tensors
+ * that are not bound get buffers now. Errors: -EBUSY (this run is in flight), -EINVAL (lengths are
+ * not known; a bound buffer is too small or not aligned: the text names the tensor; run and queue
+ * are of different devices; options), -ENOMEM, -ENODEV.
  *
- * From within a done callback the run may be submitted again; nothing else of it may be used by other threads then.
+ * From within a done callback the run may be submitted again; nothing else of it may be used by
+ * other threads then.
  */
-int npu_queue_submit(struct npu_queue *queue, struct npu_run *run, const struct npu_submit_options *options,
-		     struct npu_fence **fence, struct npu_error *err);
+int npu_queue_submit(struct npu_queue *queue, struct npu_run *run,
+		     const struct npu_submit_options *options, struct npu_fence **fence,
+		     struct npu_error *err);
 
 struct npu_stream_region {
-	struct npu_buffer *buf;		/* NULL: on-chip memory (access has NPU_ACCESS_SRAM), or an entry not used (size 0) */
+	struct npu_buffer *buf;		/* NULL: on-chip memory, or an entry not used (bytes 0) */
 	uint64_t offset;		/* in @buf or on-chip memory */
 	uint64_t bytes;
 	uint32_t access;		/* NPU_ACCESS_* */
@@ -451,21 +536,28 @@ struct npu_stream_submit {
 };
 
 /*
- * Submit a command stream that the caller built, for runtimes without job files. The stream is verified against the regions
- * (unless NPU_SUBMIT_NO_VERIFY). Buffers are referenced until the job has ended.
- * Errors: -EINVAL (the text names the instruction, operand and reason, or the region), -EACCES (write access to a READ_ONLY
- * buffer), -ENOTSUP (opcode, on-chip memory), -ENOMEM, -ENODEV.
+ * Submit a command stream that the caller built, for runtimes without job files. The stream is
+ * verified against the regions (unless NPU_SUBMIT_NO_VERIFY). Buffers are referenced until the job
+ * has ended. Errors: -EINVAL (the text names the instruction, operand and reason, or the region),
+ * -EACCES (write access to a READ_ONLY buffer), -ENOTSUP (opcode, on-chip memory), -ENOMEM,
+ * -ENODEV.
  */
 int npu_queue_submit_stream(struct npu_queue *queue, const struct npu_stream_submit *submit,
-			    const struct npu_submit_options *options, struct npu_fence **fence, struct npu_error *err);
+			    const struct npu_submit_options *options, struct npu_fence **fence,
+			    struct npu_error *err);
 
-/* Stop everything submitted to the queue so far; the fences signal with -ECANCELED. Does not wait. */
+/*
+ * Stop everything submitted to the queue so far; the fences signal with -ECANCELED. Does not wait.
+ */
 int npu_queue_cancel(struct npu_queue *queue, struct npu_error *err);
 
-/* Wait until everything submitted so far has ended. @deadline as npu_fence_wait(). Returns 0, -ETIMEDOUT, -ENODEV. */
+/*
+ * Wait until everything submitted so far has ended. @deadline as npu_fence_wait(). Returns 0,
+ * -ETIMEDOUT, -ENODEV.
+ */
 int npu_queue_wait(struct npu_queue *queue, uint64_t deadline, struct npu_error *err);
 
-/* ---- fences ------------------------------------------------------------------------------------------------ */
+/* ---- fences ---- */
 
 #define NPU_FOREVER	UINT64_MAX
 
@@ -473,16 +565,20 @@ int npu_queue_wait(struct npu_queue *queue, uint64_t deadline, struct npu_error 
 uint64_t npu_deadline_after(uint64_t ns);
 
 /*
- * Wait for the end of the job. @deadline: CLOCK_MONOTONIC in nanoseconds; 0 polls, NPU_FOREVER waits without bound. Returns
- * 0 when the job did its work; -ETIMEDOUT when the deadline came first; else the job's own error: -EIO (a fault: see
- * npu_fence_fault()), -ECANCELED (cancelled, or a fence it waited for failed), -ENODEV (device gone, or after fork()), -ENOMEM.
+ * Wait for the end of the job. @deadline: CLOCK_MONOTONIC in nanoseconds; 0 polls, NPU_FOREVER
+ * waits without bound. Returns 0 when the job did its work; -ETIMEDOUT when the deadline came
+ * first; else the job's own error: -EIO (a fault: see npu_fence_fault()), -ECANCELED (cancelled, or
+ * a fence it waited for failed), -ENODEV (device gone, or after fork()), -ENOMEM.
  */
 int npu_fence_wait(struct npu_fence *fence, uint64_t deadline, struct npu_error *err);
 
 /* -EINPROGRESS, or what npu_fence_wait() would return. */
 int npu_fence_status(struct npu_fence *fence);
 
-/* Why the job failed, in words: job file, model node, instruction, operand, region. "" when it did not, or not yet. */
+/*
+ * Why the job failed, in words: job file, model node, instruction, operand, region. "" when it did
+ * not, or not yet.
+ */
 const char *npu_fence_text(struct npu_fence *fence);
 
 /* The fault of a job that ended with -EIO. Returns 0, -EINPROGRESS, or -ENOENT (no fault). */
@@ -508,8 +604,12 @@ struct npu_insn_profile {
 	uint64_t macs, bytes;		/* at the lengths of this submit */
 };
 
-/* With NPU_SUBMIT_PROFILE. The array is the fence's. Returns 0, -EINPROGRESS, -ENOENT (not asked for). */
-int npu_fence_profile(struct npu_fence *fence, const struct npu_insn_profile **records, size_t *count);
+/*
+ * With NPU_SUBMIT_PROFILE. The array is the fence's. Returns 0, -EINPROGRESS, -ENOENT (not asked
+ * for).
+ */
+int npu_fence_profile(struct npu_fence *fence, const struct npu_insn_profile **records,
+		      size_t *count);
 
 struct npu_insn_digest {
 	uint32_t insn;
@@ -520,15 +620,17 @@ struct npu_insn_digest {
 };
 
 /*
- * With NPU_SUBMIT_DIGEST: one record per output operand. The same on every host, backend and thread count.
- * Returns as npu_fence_profile().
+ * With NPU_SUBMIT_DIGEST: one record per output operand. The same on every host, backend and thread
+ * count. Returns as npu_fence_profile().
  */
-int npu_fence_digests(struct npu_fence *fence, const struct npu_insn_digest **records, size_t *count);
+int npu_fence_digests(struct npu_fence *fence, const struct npu_insn_digest **records,
+		      size_t *count);
 
 /* Stop this job (it ends with -ECANCELED unless it was done already). Does not wait. */
 void npu_fence_cancel(struct npu_fence *fence);
 
-struct npu_fence *npu_fence_get(struct npu_fence *fence);	/* take another reference; returns @fence */
+struct npu_fence *npu_fence_get(
+	struct npu_fence *fence); /* take another reference; returns @fence */
 void npu_fence_put(struct npu_fence *fence);
 
 #pragma GCC visibility pop

@@ -27,13 +27,18 @@ void asm_begin(struct asm_stream *s)
 	add_words(s, &header, sizeof(header) / 4);
 }
 
-void asm_insn(struct asm_stream *s, unsigned int opcode, const struct npu_operand *ops, const npu_u32 *params,
-	      const struct npu_term *terms, unsigned int num_terms, npu_u32 tag)
+void asm_insn(struct asm_stream *s, unsigned int opcode, const struct npu_operand *ops,
+	      const npu_u32 *params, const struct npu_term *terms, unsigned int num_terms,
+	      npu_u32 tag)
 {
 	const struct npu_op_desc *desc = npu_op_desc(opcode);
-	struct npu_insn_header header = { .opcode = opcode, .num_operands = desc->num_slots, .num_params = desc->num_params,
-					  .num_terms = num_terms, .tag = tag };
-	size_t words = sizeof(header) / 4 + desc->num_slots * sizeof(*ops) / 4 + desc->num_params + 2 * num_terms;
+	struct npu_insn_header header = { .opcode = opcode,
+					  .num_operands = desc->num_slots,
+					  .num_params = desc->num_params,
+					  .num_terms = num_terms,
+					  .tag = tag };
+	size_t words = sizeof(header) / 4 + desc->num_slots * sizeof(*ops) / 4 + desc->num_params +
+		       2 * num_terms;
 	static const npu_u32 zero;
 
 	header.words = (words + 1) / 2 * 2;
@@ -45,7 +50,8 @@ void asm_insn(struct asm_stream *s, unsigned int opcode, const struct npu_operan
 	s->num_insns++;
 }
 
-void asm_end(struct asm_stream *s, unsigned int num_regions, unsigned int num_scalars, const npu_u32 (*bounds)[2])
+void asm_end(struct asm_stream *s, unsigned int num_regions, unsigned int num_scalars,
+	     const npu_u32 (*bounds)[2])
 {
 	struct npu_stream_header header = { .magic = NPU_STREAM_MAGIC, .isa_major = NPU_ISA_MAJOR,
 					    .isa_minor = NPU_ISA_MINOR, .num_regions = num_regions,
@@ -75,8 +81,12 @@ void asm_free(struct asm_stream *s)
 
 struct npu_operand asm_f32(unsigned int region, npu_u64 offset, npu_u32 rows, npu_u32 cols)
 {
-	return (struct npu_operand){ .region = region, .dtype = NPU_F32, .rank = 2, .offset = offset,
-				     .dim = { rows, cols }, .stride = { 4 * (npu_s64)cols, 4 } };
+	return (struct npu_operand){ .region = region,
+				     .dtype = NPU_F32,
+				     .rank = 2,
+				     .offset = offset,
+				     .dim = { rows, cols },
+				     .stride = { 4 * (npu_s64)cols, 4 } };
 }
 
 npu_u32 asm_float(float f)
@@ -87,12 +97,14 @@ npu_u32 asm_float(float f)
 	return u;
 }
 
-void asm_ewise2(struct asm_stream *s, unsigned int func, unsigned int act, const struct npu_operand *out,
-		const struct npu_operand *a, const struct npu_operand *b, const struct npu_term *terms,
-		unsigned int num_terms, npu_u32 tag)
+void asm_ewise2(struct asm_stream *s, unsigned int func, unsigned int act,
+		const struct npu_operand *out, const struct npu_operand *a,
+		const struct npu_operand *b, const struct npu_term *terms, unsigned int num_terms,
+		npu_u32 tag)
 {
 	struct npu_operand ops[NPU_EWISE2_NUM_SLOTS] = { *out, *a, *b };
-	npu_u32 params[NPU_EWISE2_NUM_PARAMS] = { [NPU_EWISE2_P_FUNC] = func, [NPU_EWISE2_P_ACT] = act,
+	npu_u32 params[NPU_EWISE2_NUM_PARAMS] = { [NPU_EWISE2_P_FUNC] = func,
+						  [NPU_EWISE2_P_ACT] = act,
 						  [NPU_EWISE2_P_POST_MUL] = asm_float(1) };
 
 	asm_insn(s, NPU_OP_EWISE2, ops, params, terms, num_terms, tag);
@@ -113,31 +125,49 @@ static struct npu_jobfile_expr linear(npu_s64 base, npu_s64 factor, unsigned int
 	return (struct npu_jobfile_expr){ .base = base, .factor = { factor }, .sym = { sym } };
 }
 
-static void add_region(struct fixture *f, npu_u32 i, const char *name, npu_u32 role, struct npu_jobfile_expr size)
+static void add_region(struct fixture *f, npu_u32 i, const char *name, npu_u32 role,
+		       struct npu_jobfile_expr size)
 {
 	static const npu_u32 access[] = {
-		[NPU_REGION_WEIGHTS] = NPU_ACCESS_READ, [NPU_REGION_SCRATCH] = NPU_ACCESS_READ | NPU_ACCESS_WRITE,
+		[NPU_REGION_WEIGHTS] = NPU_ACCESS_READ,
+		[NPU_REGION_SCRATCH] = NPU_ACCESS_READ | NPU_ACCESS_WRITE,
 		[NPU_REGION_SRAM] = NPU_ACCESS_READ | NPU_ACCESS_WRITE | NPU_ACCESS_SRAM,
-		[NPU_REGION_INPUT] = NPU_ACCESS_READ, [NPU_REGION_OUTPUT] = NPU_ACCESS_WRITE,
+		[NPU_REGION_INPUT] = NPU_ACCESS_READ,
+		[NPU_REGION_OUTPUT] = NPU_ACCESS_WRITE,
 		[NPU_REGION_STATE] = NPU_ACCESS_READ | NPU_ACCESS_WRITE,
 	};
 
-	f->regions[i] = (struct npu_jobfile_region){ .name = name, .role = role, .access = access[role], .size = size,
-						     .align = 16 };
+	f->regions[i] = (struct npu_jobfile_region){
+		.name = name, .role = role, .access = access[role], .size = size, .align = 16
+	};
 }
 
-static void finish(struct fixture *f, npu_u32 num_symbols, npu_u32 num_regions, npu_u32 num_tensors, npu_u32 num_debug)
+static void finish(struct fixture *f, npu_u32 num_symbols, npu_u32 num_regions, npu_u32 num_tensors,
+		   npu_u32 num_debug)
 {
 	f->programs[0] = (struct npu_jobfile_program){
-		.name = "main", .symbols = f->symbols, .num_symbols = num_symbols, .regions = f->regions,
-		.num_regions = num_regions, .tensors = f->tensors, .num_tensors = num_tensors, .debug = f->debug,
-		.num_debug = num_debug, .stream = f->stream.words, .stream_size = asm_size(&f->stream),
+		.name = "main",
+		.symbols = f->symbols,
+		.num_symbols = num_symbols,
+		.regions = f->regions,
+		.num_regions = num_regions,
+		.tensors = f->tensors,
+		.num_tensors = num_tensors,
+		.debug = f->debug,
+		.num_debug = num_debug,
+		.stream = f->stream.words,
+		.stream_size = asm_size(&f->stream),
 	};
 	f->records[0] = (struct npu_jobfile_record){ "model", "made by hand" };
 	f->records[1] = (struct npu_jobfile_record){ "options", "none" };
-	f->job = (struct npu_jobfile){ .compiler = "fixture 1", .weights = f->weights, .weights_size = sizeof(f->weights),
-				       .programs = f->programs, .num_programs = 1, .report = "{}",
-				       .records = f->records, .num_records = 2 };
+	f->job = (struct npu_jobfile){ .compiler = "fixture 1",
+				       .weights = f->weights,
+				       .weights_size = sizeof(f->weights),
+				       .programs = f->programs,
+				       .num_programs = 1,
+				       .report = "{}",
+				       .records = f->records,
+				       .num_records = 2 };
 }
 
 float tiny_ref(float x, unsigned int col)
@@ -153,8 +183,10 @@ void tiny_make(struct fixture *f)
 	static const npu_u32 bounds[1][2] = { { 1, TINY_ROWS } };
 	struct npu_operand x = asm_f32(3, 0, 0, TINY_COLS), y = asm_f32(4, 0, 0, TINY_COLS);
 	struct npu_operand t = asm_f32(2, 64, 0, TINY_COLS), w = asm_f32(0, 256, 1, TINY_COLS);
-	struct npu_term mul[2] = { dim_term(NPU_EWISE2_OUT, 0, 0, 1), dim_term(NPU_EWISE2_A, 0, 0, 1) };
-	struct npu_term add[3] = { dim_term(NPU_EWISE2_OUT, 0, 0, 1), dim_term(NPU_EWISE2_A, 0, 0, 1),
+	struct npu_term mul[2] = { dim_term(NPU_EWISE2_OUT, 0, 0, 1),
+				   dim_term(NPU_EWISE2_A, 0, 0, 1) };
+	struct npu_term add[3] = { dim_term(NPU_EWISE2_OUT, 0, 0, 1),
+				   dim_term(NPU_EWISE2_A, 0, 0, 1),
 				   dim_term(NPU_EWISE2_B, 0, 0, 1) };
 
 	memset(f, 0, sizeof(*f));
@@ -163,31 +195,67 @@ void tiny_make(struct fixture *f)
 	asm_ewise2(&f->stream, NPU_BINARY_MUL, NPU_ACT_NONE, &t, &x, &w, mul, 2, 10);
 	asm_ewise2(&f->stream, NPU_BINARY_ADD, NPU_ACT_RELU, &y, &t, &x, add, 3, 11);
 	asm_end(&f->stream, 5, 1, bounds);
-	f->symbols[0] = (struct npu_jobfile_symbol){ .name = "rows", .min = 1, .max = TINY_ROWS, .step = 1 };
+	f->symbols[0] = (struct npu_jobfile_symbol){
+		.name = "rows", .min = 1, .max = TINY_ROWS, .step = 1
+	};
 	add_region(f, 0, "", NPU_REGION_WEIGHTS, NPU_JOBFILE_CONST(sizeof(f->weights)));
 	add_region(f, 1, "", NPU_REGION_SCRATCH, linear(256, 64, 0));
 	add_region(f, 2, "", NPU_REGION_SRAM, NPU_JOBFILE_CONST(64 + 16 * TINY_ROWS));
 	add_region(f, 3, "x", NPU_REGION_INPUT, linear(0, 16, 0));
 	add_region(f, 4, "y", NPU_REGION_OUTPUT, linear(0, 16, 0));
-	f->tensors[0] = (struct npu_jobfile_tensor){ .name = "x", .node = "Mul_0", .role = NPU_TENSOR_INPUT,
-		.dtype = NPU_F32, .rank = 2, .region = 3, .dim = { linear(0, 1, 0), NPU_JOBFILE_CONST(TINY_COLS) },
-		.flags = NPU_JOBFILE_DENSE };
-	f->tensors[1] = (struct npu_jobfile_tensor){ .name = "y", .node = "Relu_2", .role = NPU_TENSOR_OUTPUT,
-		.dtype = NPU_F32, .rank = 2, .region = 4, .dim = { linear(0, 1, 0), NPU_JOBFILE_CONST(TINY_COLS) },
-		.stride = { NPU_JOBFILE_CONST(16), NPU_JOBFILE_CONST(4) } };
-	f->debug[0] = (struct npu_jobfile_debug){ .tag = 10, .slot = 0, .node = "Mul_0", .op = "Mul", .tensor = "t",
-						  .macs = 0, .bytes = 784 };
-	f->debug[1] = (struct npu_jobfile_debug){ .tag = 11, .slot = 0, .node = "Add_1 + Relu_2", .op = "Add + Relu",
-						  .tensor = "y", .bytes = 768 };
+	f->tensors[0] = (struct npu_jobfile_tensor){ .name = "x",
+						     .node = "Mul_0",
+						     .role = NPU_TENSOR_INPUT,
+						     .dtype = NPU_F32,
+						     .rank = 2,
+						     .region = 3,
+						     .dim = { linear(0, 1, 0),
+							      NPU_JOBFILE_CONST(TINY_COLS) },
+						     .flags = NPU_JOBFILE_DENSE };
+	f->tensors[1] = (struct npu_jobfile_tensor){
+		.name = "y",
+		.node = "Relu_2",
+		.role = NPU_TENSOR_OUTPUT,
+		.dtype = NPU_F32,
+		.rank = 2,
+		.region = 4,
+		.dim = { linear(0, 1, 0), NPU_JOBFILE_CONST(TINY_COLS) },
+		.stride = { NPU_JOBFILE_CONST(16), NPU_JOBFILE_CONST(4) }
+	};
+	f->debug[0] = (struct npu_jobfile_debug){ .tag = 10,
+						  .slot = 0,
+						  .node = "Mul_0",
+						  .op = "Mul",
+						  .tensor = "t",
+						  .macs = 0,
+						  .bytes = 784 };
+	f->debug[1] = (struct npu_jobfile_debug){ .tag = 11,
+						  .slot = 0,
+						  .node = "Add_1 + Relu_2",
+						  .op = "Add + Relu",
+						  .tensor = "y",
+						  .bytes = 768 };
 	finish(f, 1, 5, 2, 2);
 }
 
 void gather_make(struct fixture *f)
 {
 	struct npu_operand ops[NPU_GATHER_NUM_SLOTS] = {
-		[NPU_GATHER_OUT] = { .region = 4, .dtype = NPU_F32, .rank = 3, .dim = { 1, 3, 4 }, .stride = { 48, 16, 4 } },
-		[NPU_GATHER_IN] = { .region = 0, .dtype = NPU_F32, .rank = 3, .dim = { 1, 8, 4 }, .stride = { 128, 16, 4 } },
-		[NPU_GATHER_INDEX] = { .region = 3, .dtype = NPU_I32, .rank = 1, .dim = { 3 }, .stride = { 4 } },
+		[NPU_GATHER_OUT] = { .region = 4,
+				     .dtype = NPU_F32,
+				     .rank = 3,
+				     .dim = { 1, 3, 4 },
+				     .stride = { 48, 16, 4 } },
+		[NPU_GATHER_IN] = { .region = 0,
+				    .dtype = NPU_F32,
+				    .rank = 3,
+				    .dim = { 1, 8, 4 },
+				    .stride = { 128, 16, 4 } },
+		[NPU_GATHER_INDEX] = { .region = 3,
+				       .dtype = NPU_I32,
+				       .rank = 1,
+				       .dim = { 3 },
+				       .stride = { 4 } },
 	};
 	static const npu_u32 params[NPU_GATHER_NUM_PARAMS];
 	int i;
@@ -203,18 +271,33 @@ void gather_make(struct fixture *f)
 	add_region(f, 2, "", NPU_REGION_SRAM, NPU_JOBFILE_CONST(0));
 	add_region(f, 3, "idx", NPU_REGION_INPUT, NPU_JOBFILE_CONST(12));
 	add_region(f, 4, "y", NPU_REGION_OUTPUT, NPU_JOBFILE_CONST(48));
-	f->tensors[0] = (struct npu_jobfile_tensor){ .name = "idx", .node = "Gather_0", .role = NPU_TENSOR_INPUT,
-		.dtype = NPU_I32, .rank = 1, .region = 3, .dim = { NPU_JOBFILE_CONST(3) }, .flags = NPU_JOBFILE_DENSE };
-	f->tensors[1] = (struct npu_jobfile_tensor){ .name = "y", .node = "Gather_0", .role = NPU_TENSOR_OUTPUT,
-		.dtype = NPU_F32, .rank = 2, .region = 4, .dim = { NPU_JOBFILE_CONST(3), NPU_JOBFILE_CONST(4) },
-		.flags = NPU_JOBFILE_DENSE };
-	f->debug[0] = (struct npu_jobfile_debug){ .tag = 7, .slot = 0, .node = "Gather_0", .op = "Gather", .tensor = "y" };
+	f->tensors[0] = (struct npu_jobfile_tensor){ .name = "idx",
+						     .node = "Gather_0",
+						     .role = NPU_TENSOR_INPUT,
+						     .dtype = NPU_I32,
+						     .rank = 1,
+						     .region = 3,
+						     .dim = { NPU_JOBFILE_CONST(3) },
+						     .flags = NPU_JOBFILE_DENSE };
+	f->tensors[1] =
+		(struct npu_jobfile_tensor){ .name = "y",
+					     .node = "Gather_0",
+					     .role = NPU_TENSOR_OUTPUT,
+					     .dtype = NPU_F32,
+					     .rank = 2,
+					     .region = 4,
+					     .dim = { NPU_JOBFILE_CONST(3), NPU_JOBFILE_CONST(4) },
+					     .flags = NPU_JOBFILE_DENSE };
+	f->debug[0] = (struct npu_jobfile_debug){
+		.tag = 7, .slot = 0, .node = "Gather_0", .op = "Gather", .tensor = "y"
+	};
 	finish(f, 0, 5, 2, 1);
 }
 
 void slow_make(struct fixture *f, unsigned int insns)
 {
-	struct npu_operand ops[NPU_MATMUL_NUM_SLOTS] = { asm_f32(1, 0, 256, 256), asm_f32(1, 1 << 18, 256, 256),
+	struct npu_operand ops[NPU_MATMUL_NUM_SLOTS] = { asm_f32(1, 0, 256, 256),
+							 asm_f32(1, 1 << 18, 256, 256),
 							 asm_f32(1, 2 << 18, 256, 256) };
 	npu_u32 params[NPU_MATMUL_NUM_PARAMS] = { [NPU_MATMUL_P_POST_MUL] = asm_float(1) };
 	struct npu_operand copy[NPU_COPY_NUM_SLOTS] = { asm_f32(3, 0, 1, 1), asm_f32(2, 0, 1, 1) };
@@ -230,10 +313,20 @@ void slow_make(struct fixture *f, unsigned int insns)
 	add_region(f, 1, "", NPU_REGION_SCRATCH, NPU_JOBFILE_CONST(3 << 18));
 	add_region(f, 2, "x", NPU_REGION_INPUT, NPU_JOBFILE_CONST(4));
 	add_region(f, 3, "y", NPU_REGION_OUTPUT, NPU_JOBFILE_CONST(4));
-	f->tensors[0] = (struct npu_jobfile_tensor){ .name = "x", .role = NPU_TENSOR_INPUT, .dtype = NPU_F32, .rank = 1,
-		.region = 2, .dim = { NPU_JOBFILE_CONST(1) }, .flags = NPU_JOBFILE_DENSE };
-	f->tensors[1] = (struct npu_jobfile_tensor){ .name = "y", .role = NPU_TENSOR_OUTPUT, .dtype = NPU_F32, .rank = 1,
-		.region = 3, .dim = { NPU_JOBFILE_CONST(1) }, .flags = NPU_JOBFILE_DENSE };
+	f->tensors[0] = (struct npu_jobfile_tensor){ .name = "x",
+						     .role = NPU_TENSOR_INPUT,
+						     .dtype = NPU_F32,
+						     .rank = 1,
+						     .region = 2,
+						     .dim = { NPU_JOBFILE_CONST(1) },
+						     .flags = NPU_JOBFILE_DENSE };
+	f->tensors[1] = (struct npu_jobfile_tensor){ .name = "y",
+						     .role = NPU_TENSOR_OUTPUT,
+						     .dtype = NPU_F32,
+						     .rank = 1,
+						     .region = 3,
+						     .dim = { NPU_JOBFILE_CONST(1) },
+						     .flags = NPU_JOBFILE_DENSE };
 	finish(f, 0, 4, 2, 0);
 	f->job.weights = NULL;
 	f->job.weights_size = 0;

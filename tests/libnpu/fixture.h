@@ -14,23 +14,26 @@ struct asm_stream {
 };
 
 void asm_begin(struct asm_stream *s);
-void asm_insn(struct asm_stream *s, unsigned int opcode, const struct npu_operand *ops, const npu_u32 *params,
-	      const struct npu_term *terms, unsigned int num_terms, npu_u32 tag);
+void asm_insn(struct asm_stream *s, unsigned int opcode, const struct npu_operand *ops,
+	      const npu_u32 *params, const struct npu_term *terms, unsigned int num_terms,
+	      npu_u32 tag);
 /* Append END and fill in the header; @bounds has min and max of each scalar. */
-void asm_end(struct asm_stream *s, unsigned int num_regions, unsigned int num_scalars, const npu_u32 (*bounds)[2]);
+void asm_end(struct asm_stream *s, unsigned int num_regions, unsigned int num_scalars,
+	     const npu_u32 (*bounds)[2]);
 size_t asm_size(const struct asm_stream *s);
 void asm_free(struct asm_stream *s);
 
 /* Rows x cols of f32, dense. */
 struct npu_operand asm_f32(unsigned int region, npu_u64 offset, npu_u32 rows, npu_u32 cols);
 npu_u32 asm_float(float f);
-void asm_ewise2(struct asm_stream *s, unsigned int func, unsigned int act, const struct npu_operand *out,
-		const struct npu_operand *a, const struct npu_operand *b, const struct npu_term *terms,
-		unsigned int num_terms, npu_u32 tag);
+void asm_ewise2(struct asm_stream *s, unsigned int func, unsigned int act,
+		const struct npu_operand *out, const struct npu_operand *a,
+		const struct npu_operand *b, const struct npu_term *terms, unsigned int num_terms,
+		npu_u32 tag);
 
 /*
- * The tiny model: y = relu(x * w + x), x and y [n, 4] f32, w [4], n = 1 .. 16 rows as a symbol; x * w lies in SRAM. Its
- * regions: 0 weights, 1 scratch (unused), 2 SRAM, 3 x, 4 y.
+ * The tiny model: y = relu(x * w + x), x and y [n, 4] f32, w [4], n = 1 .. 16 rows as a symbol; x *
+ * w lies in SRAM. Its regions: 0 weights, 1 scratch (unused), 2 SRAM, 3 x, 4 y.
  */
 #define TINY_COLS	4
 #define TINY_ROWS	16
@@ -52,7 +55,9 @@ struct fixture {
 void tiny_make(struct fixture *f);
 /* y = rows of table[8][4] chosen by idx [3] i32 (an input): a bad index faults at run time. */
 void gather_make(struct fixture *f);
-/* @insns matrix products of 256 x 256 x 256 in scratch: input x [1] f32 is copied to y at the end. */
+/*
+ * @insns matrix products of 256 x 256 x 256 in scratch: input x [1] f32 is copied to y at the end.
+ */
 void slow_make(struct fixture *f, unsigned int insns);
 void fixture_free(struct fixture *f);
 

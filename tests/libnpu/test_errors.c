@@ -15,19 +15,24 @@ static struct npu_queue *queue;
 static struct npu_job *tiny, *gather;
 
 /* @call is made once, with a text that was cleared before. */
-#define ERROR(want, part, call) do {								\
-	int ret_;										\
-	memset(&err, 0, sizeof(err));								\
-	ret_ = (call);										\
-	tap_ok(ret_ == (want) && err.code == (want) && strstr(err.text, part), "%s: %d %s", #call, ret_, err.text); \
-} while (0)
+#define ERROR(want, part, call)                                                        \
+	do {                                                                           \
+		int ret_;                                                              \
+		memset(&err, 0, sizeof(err));                                          \
+		ret_ = (call);                                                         \
+		tap_ok(ret_ == (want) && err.code == (want) && strstr(err.text, part), \
+		       "%s: %d %s", #call, ret_, err.text);                            \
+	} while (0)
 
 static void test_device(void)
 {
 	struct npu_device_options opt = NPU_INIT(opt);
 	struct npu_device_info info = NPU_INIT(info), zero = { 0 };
 	struct npu_device_candidate c = NPU_INIT(c);
-	struct { struct npu_device_options opt; uint64_t more; } newer = { .opt.size = sizeof(newer) };
+	struct {
+		struct npu_device_options opt;
+		uint64_t more;
+	} newer = { .opt.size = sizeof(newer) };
 	struct npu_device *d;
 	uint32_t words[8] = { 0xee };
 
@@ -52,20 +57,24 @@ static void test_device(void)
 	newer.more = 1;
 	ERROR(-EINVAL, "npu_device_options", npu_device_open("sim", &newer.opt, &d, &err));
 	newer.more = 0;
-	tap_ok(!npu_device_open("sim:threads=1", &newer.opt, &d, &err), "a longer struct with zeros at its end is fine");
+	tap_ok(!npu_device_open("sim:threads=1", &newer.opt, &d, &err),
+	       "a longer struct with zeros at its end is fine");
 	npu_device_close(d);
 	ERROR(-EINVAL, "info->size", npu_device_info(dev, &zero, &err));
-	tap_ok(!npu_device_info(dev, &info, &err) && !strcmp(info.backend, "sim") && info.sram_size == 2 << 20 &&
-	       info.num_priorities == 3, "device info");
+	tap_ok(!npu_device_info(dev, &info, &err) && !strcmp(info.backend, "sim") &&
+		       info.sram_size == 2 << 20 && info.num_priorities == 3,
+	       "device info");
 	tap_ok(!npu_device_candidate(0, &c) && *c.uri, "candidate 0: %s", c.uri);
 	tap_ok(npu_device_candidate(1000, &c) == -ENOENT, "there are not 1000");
 	c.size = 0;
-	tap_ok(npu_device_candidate(0, &c) == -EINVAL && npu_device_candidate(0, NULL) == -EINVAL, "candidate without size");
+	tap_ok(npu_device_candidate(0, &c) == -EINVAL && npu_device_candidate(0, NULL) == -EINVAL,
+	       "candidate without size");
 	ERROR(-EINVAL, "0xee", npu_device_supports(dev, words, 8, &err));
 	ERROR(-EINVAL, "words", npu_device_supports(dev, NULL, 0, &err));
 	ERROR(-ENOTSUP, "9.0", npu_abi_check(9, 0, &err));
 	ERROR(-ENOTSUP, "0.99", npu_abi_check(0, 99, &err));
-	tap_ok(!npu_abi_check(NPU_ABI_MAJOR, NPU_ABI_MINOR, &err) && *npu_version(), "version %s", npu_version());
+	tap_ok(!npu_abi_check(NPU_ABI_MAJOR, NPU_ABI_MINOR, &err) && *npu_version(), "version %s",
+	       npu_version());
 	npu_device_close(NULL);
 }
 
@@ -82,8 +91,10 @@ static void test_buffer(void)
 	ERROR(-EINVAL, "flags", npu_buffer_create(dev, 1, 8, &b, &err));
 	ERROR(-EINVAL, "NULL", npu_buffer_create(dev, 1, 0, NULL, &err));
 	ERROR(-E2BIG, "at most", npu_buffer_create(dev, info.max_buffer + 1, 0, &b, &err));
-	ERROR(-EINVAL, "ptr is NULL", npu_buffer_import_host(dev, NULL, 64, 0, NULL, NULL, &b, &err));
-	ERROR(-EINVAL, "multiple of", npu_buffer_import_host(dev, mem + 1, 8, 0, NULL, NULL, &b, &err));
+	ERROR(-EINVAL, "ptr is NULL",
+	      npu_buffer_import_host(dev, NULL, 64, 0, NULL, NULL, &b, &err));
+	ERROR(-EINVAL, "multiple of",
+	      npu_buffer_import_host(dev, mem + 1, 8, 0, NULL, NULL, &b, &err));
 	ERROR(-EINVAL, "flags", npu_buffer_import_host(dev, mem, 64, 2, NULL, NULL, &b, &err));
 	ERROR(-ENOTSUP, "dma-buf", npu_buffer_import_dmabuf(dev, 0, &b, &err));
 	npu_buffer_import_host(dev, mem, 64, NPU_BUFFER_READ_ONLY, NULL, NULL, &b, &err);
@@ -95,7 +106,8 @@ static void test_buffer(void)
 	ERROR(-EINVAL, "64", npu_buffer_sync(b, 1, 64, NPU_SYNC_TO_DEVICE, &err));
 	ERROR(-EINVAL, "direction", npu_buffer_sync(b, 0, 64, (enum npu_sync)7, &err));
 	ERROR(-EINVAL, "NULL", npu_buffer_map(b, NULL, &err));
-	tap_ok(!npu_buffer_map(b, &p, &err) && p == mem && npu_buffer_size(b) == 64, "map gives the imported memory");
+	tap_ok(!npu_buffer_map(b, &p, &err) && p == mem && npu_buffer_size(b) == 64,
+	       "map gives the imported memory");
 	npu_buffer_put(b);
 	npu_buffer_put(NULL);
 }
@@ -134,30 +146,48 @@ static void test_job(void)
 	free(data);
 	fixture_free(&f);
 
-	tap_ok(!npu_job_info(tiny, &info) && info.num_programs == 1 && info.weights == 4096 && info.sram == 320 &&
-	       info.input == 256 && info.scratch == 1280 && !strcmp(info.compiler, "fixture 1"), "job info");
-	tap_ok(!npu_job_program(tiny, 0, &prog) && prog.num_insns == 3 && prog.bytes == 1552, "program info");
-	tap_ok(!npu_job_symbol(tiny, 0, 0, &symbol) && symbol.max == 16 && !strcmp(symbol.name, "rows"), "symbol info");
-	tap_ok(!npu_job_region(tiny, 0, 3, &region) && region.min_bytes == 16 && region.max_bytes == 256, "region info");
-	tap_ok(!npu_job_tensor(tiny, 0, 1, &tensor) && tensor.min_dim[0] == 1 && tensor.max_dim[0] == 16 &&
-	       tensor.symbol[0] == 0 && tensor.symbol[1] == -1 && !strcmp(tensor.node, "Relu_2"), "tensor info");
-	tap_ok(!npu_job_debug(tiny, 0, 11, &debug) && !strcmp(debug.op, "Add + Relu"), "debug info");
+	tap_ok(!npu_job_info(tiny, &info) && info.num_programs == 1 && info.weights == 4096 &&
+		       info.sram == 320 && info.input == 256 && info.scratch == 1280 &&
+		       !strcmp(info.compiler, "fixture 1"),
+	       "job info");
+	tap_ok(!npu_job_program(tiny, 0, &prog) && prog.num_insns == 3 && prog.bytes == 1552,
+	       "program info");
+	tap_ok(!npu_job_symbol(tiny, 0, 0, &symbol) && symbol.max == 16 &&
+		       !strcmp(symbol.name, "rows"),
+	       "symbol info");
+	tap_ok(!npu_job_region(tiny, 0, 3, &region) && region.min_bytes == 16 &&
+		       region.max_bytes == 256,
+	       "region info");
+	tap_ok(!npu_job_tensor(tiny, 0, 1, &tensor) && tensor.min_dim[0] == 1 &&
+		       tensor.max_dim[0] == 16 && tensor.symbol[0] == 0 && tensor.symbol[1] == -1 &&
+		       !strcmp(tensor.node, "Relu_2"),
+	       "tensor info");
+	tap_ok(!npu_job_debug(tiny, 0, 11, &debug) && !strcmp(debug.op, "Add + Relu"),
+	       "debug info");
 	tap_ok(!npu_job_record(tiny, 0, &key, &value) && !strcmp(key, "model"), "record");
-	tap_ok(npu_job_program(tiny, 1, &prog) == -ENOENT && npu_job_symbol(tiny, 0, 1, &symbol) == -ENOENT &&
-	       npu_job_region(tiny, 0, 5, &region) == -ENOENT && npu_job_tensor(tiny, 0, 2, &tensor) == -ENOENT &&
-	       npu_job_debug(tiny, 0, 12, &debug) == -ENOENT && npu_job_record(tiny, 2, &key, &value) == -ENOENT,
+	tap_ok(npu_job_program(tiny, 1, &prog) == -ENOENT &&
+		       npu_job_symbol(tiny, 0, 1, &symbol) == -ENOENT &&
+		       npu_job_region(tiny, 0, 5, &region) == -ENOENT &&
+		       npu_job_tensor(tiny, 0, 2, &tensor) == -ENOENT &&
+		       npu_job_debug(tiny, 0, 12, &debug) == -ENOENT &&
+		       npu_job_record(tiny, 2, &key, &value) == -ENOENT,
 	       "each query past its end: -ENOENT");
 	info.size = prog.size = symbol.size = region.size = tensor.size = debug.size = 0;
 	tap_ok(npu_job_info(tiny, &info) == -EINVAL && npu_job_program(tiny, 0, &prog) == -EINVAL &&
-	       npu_job_symbol(tiny, 0, 0, &symbol) == -EINVAL && npu_job_region(tiny, 0, 0, &region) == -EINVAL &&
-	       npu_job_tensor(tiny, 0, 0, &tensor) == -EINVAL && npu_job_debug(tiny, 0, 10, &debug) == -EINVAL,
+		       npu_job_symbol(tiny, 0, 0, &symbol) == -EINVAL &&
+		       npu_job_region(tiny, 0, 0, &region) == -EINVAL &&
+		       npu_job_tensor(tiny, 0, 0, &tensor) == -EINVAL &&
+		       npu_job_debug(tiny, 0, 10, &debug) == -EINVAL,
 	       "each query without a size: -EINVAL");
-	tap_ok(npu_job_disassemble(tiny, 0, &offset, line, sizeof(line)) == -EINVAL, "not an instruction's offset");
+	tap_ok(npu_job_disassemble(tiny, 0, &offset, line, sizeof(line)) == -EINVAL,
+	       "not an instruction's offset");
 	offset = 0;
-	tap_ok(!npu_job_disassemble(tiny, 0, &offset, line, sizeof(line)) && !strncmp(line, "ewise2", 6) && offset == 624,
+	tap_ok(!npu_job_disassemble(tiny, 0, &offset, line, sizeof(line)) &&
+		       !strncmp(line, "ewise2", 6) && offset == 624,
 	       "disassemble");
 	offset = 1120;
-	tap_ok(npu_job_disassemble(tiny, 0, &offset, line, sizeof(line)) == -ENOENT, "past the end");
+	tap_ok(npu_job_disassemble(tiny, 0, &offset, line, sizeof(line)) == -ENOENT,
+	       "past the end");
 	npu_job_unload(NULL);
 }
 
@@ -188,7 +218,9 @@ static void test_run(void)
 	tap_ok(!fence, "a failed submit gives NULL");
 	ERROR(-EINVAL, "'x' is not given", npu_run_write(run, "x", mem, 32, &err));
 	tap_ok(!npu_run_set_shape(run, "x", 2, good, &err), "a good shape");
-	tap_ok(!npu_run_get_shape(run, "y", &rank, dims, &err) && rank == 2 && dims[0] == 2 && dims[1] == 4, "y follows");
+	tap_ok(!npu_run_get_shape(run, "y", &rank, dims, &err) && rank == 2 && dims[0] == 2 &&
+		       dims[1] == 4,
+	       "y follows");
 	ERROR(-EINVAL, "NULL", npu_run_get_shape(run, "y", NULL, dims, &err));
 	ERROR(-EINVAL, "NULL", npu_run_tensor_size(run, "y", NULL, &err));
 	ERROR(-ENOENT, "(NULL)", npu_run_tensor_size(run, NULL, &bytes, &err));
@@ -205,9 +237,13 @@ static void test_run(void)
 	ERROR(-EINVAL, "multiple of 16", npu_queue_submit(queue, run, NULL, &fence, &err));
 	npu_run_bind(run, "x", ro, 0, &err);
 	ERROR(-EACCES, "'x'", npu_run_write(run, "x", mem, 32, &err));
-	ERROR(-EINVAL, "different devices", npu_queue_submit(foreign_queue, run, NULL, &fence, &err));
-	tap_ok(!npu_queue_submit(queue, run, NULL, NULL, &err) && !npu_queue_wait(queue, NPU_FOREVER, &err), "then it runs");
-	tap_ok(!npu_run_bind(run, "x", NULL, 0, &err) && !npu_run_buffer(run, "x", &buf, &bytes, &err) && buf != ro,
+	ERROR(-EINVAL, "different devices",
+	      npu_queue_submit(foreign_queue, run, NULL, &fence, &err));
+	tap_ok(!npu_queue_submit(queue, run, NULL, NULL, &err) &&
+		       !npu_queue_wait(queue, NPU_FOREVER, &err),
+	       "then it runs");
+	tap_ok(!npu_run_bind(run, "x", NULL, 0, &err) &&
+		       !npu_run_buffer(run, "x", &buf, &bytes, &err) && buf != ro,
 	       "a binding is taken back");
 	tap_ok(!npu_run_reset_state(run, &err), "there is no state to reset");
 	npu_run_destroy(run);
@@ -243,7 +279,8 @@ static void test_submit(void)
 	ERROR(-EINVAL, "size is 2", npu_queue_submit(queue, run, &opt, NULL, &err));
 	npu_queue_submit(queue, run, NULL, &fence, &err);
 	npu_fence_wait(fence, NPU_FOREVER, &err);
-	tap_ok(npu_fence_times(fence, &times) == -EINVAL && npu_fence_times(fence, NULL) == -EINVAL, "times without size");
+	tap_ok(npu_fence_times(fence, &times) == -EINVAL && npu_fence_times(fence, NULL) == -EINVAL,
+	       "times without size");
 	tap_ok(npu_fence_digests(fence, &dig, &n) == -ENOENT, "no digests");
 	npu_fence_put(fence);
 	npu_fence_put(NULL);
@@ -254,11 +291,15 @@ static void test_submit(void)
 static void test_stream(void)
 {
 	struct npu_operand y = asm_f32(0, 0, 1, 4), x = asm_f32(1, 0, 0, 4);
-	struct npu_term term = { .word = (sizeof(struct npu_insn_header) + sizeof(struct npu_operand) +
-					  offsetof(struct npu_operand, dim)) / 4, .factor = 1 };
+	struct npu_term term = { .word = (sizeof(struct npu_insn_header) +
+					  sizeof(struct npu_operand) +
+					  offsetof(struct npu_operand, dim)) /
+					 4,
+				 .factor = 1 };
 	struct npu_operand ops[NPU_COPY_NUM_SLOTS] = { y, x };
 	static const npu_u32 bounds[1][2] = { { 1, 4 } };
-	struct npu_stream_region regions[2] = { { .access = NPU_ACCESS_WRITE }, { .access = NPU_ACCESS_READ } };
+	struct npu_stream_region regions[2] = { { .access = NPU_ACCESS_WRITE },
+						{ .access = NPU_ACCESS_READ } };
 	struct npu_stream_submit sub = NPU_INIT(sub);
 	_Alignas(64) float mem[16] = { 1, 2, 3, 4 };
 	float out[4] = { 0 };
@@ -278,7 +319,8 @@ static void test_stream(void)
 	ERROR(-EINVAL, "0 bytes", npu_queue_submit_stream(queue, &sub, NULL, &fence, &err));
 	sub.stream = s.words;
 	sub.stream_size = asm_size(&s);
-	ERROR(-EINVAL, "region 0: buf is NULL", (regions[0].bytes = 16, npu_queue_submit_stream(queue, &sub, NULL, &fence, &err)));
+	ERROR(-EINVAL, "region 0: buf is NULL",
+	      (regions[0].bytes = 16, npu_queue_submit_stream(queue, &sub, NULL, &fence, &err)));
 	regions[0].buf = foreign;
 	ERROR(-EINVAL, "another device", npu_queue_submit_stream(queue, &sub, NULL, &fence, &err));
 	regions[0].buf = in;
@@ -303,16 +345,21 @@ static void test_stream(void)
 	sub.num_regions = 257;
 	ERROR(-EINVAL, "257 regions", npu_queue_submit_stream(queue, &sub, NULL, &fence, &err));
 	sub.num_regions = 2;
-	tap_ok(!npu_queue_submit_stream(queue, &sub, NULL, &fence, &err) && !npu_fence_wait(fence, NPU_FOREVER, &err) &&
-	       !npu_buffer_read(res, 0, out, 16, &err) && !memcmp(out, mem, 16), "the good one runs: %s", err.text);
+	tap_ok(!npu_queue_submit_stream(queue, &sub, NULL, &fence, &err) &&
+		       !npu_fence_wait(fence, NPU_FOREVER, &err) &&
+		       !npu_buffer_read(res, 0, out, 16, &err) && !memcmp(out, mem, 16),
+	       "the good one runs: %s", err.text);
 	npu_fence_put(fence);
 	/* Not verified: the engine refuses by itself. */
 	sub.scalar[0] = 2;
 	{
-		struct npu_submit_options opt = { .size = sizeof(opt), .flags = NPU_SUBMIT_NO_VERIFY };
+		struct npu_submit_options opt = { .size = sizeof(opt),
+						  .flags = NPU_SUBMIT_NO_VERIFY };
 
-		tap_ok(!npu_queue_submit_stream(queue, &sub, &opt, &fence, &err), "a bad one, not verified, is taken");
-		ERROR(-EIO, "stream: instruction 0 (copy)", npu_fence_wait(fence, NPU_FOREVER, &err));
+		tap_ok(!npu_queue_submit_stream(queue, &sub, &opt, &fence, &err),
+		       "a bad one, not verified, is taken");
+		ERROR(-EIO, "stream: instruction 0 (copy)",
+		      npu_fence_wait(fence, NPU_FOREVER, &err));
 		npu_fence_put(fence);
 	}
 	asm_free(&s);
@@ -345,8 +392,8 @@ static int child(void)
 	npu_job_unload(tiny);
 	npu_queue_destroy(queue);
 	npu_device_close(dev);
-	good &= !npu_device_open("sim:threads=2", NULL, &own, &err) && !npu_queue_create(own, NULL, &q, &err) &&
-		!npu_queue_wait(q, NPU_FOREVER, &err);
+	good &= !npu_device_open("sim:threads=2", NULL, &own, &err) &&
+		!npu_queue_create(own, NULL, &q, &err) && !npu_queue_wait(q, NPU_FOREVER, &err);
 	return good ? 0 : 1;
 }
 
@@ -367,9 +414,11 @@ static void test_fork(void)
 	if (!pid)
 		_exit(child());
 	waitpid(pid, &status, 0);
-	tap_ok(WIFEXITED(status) && !WEXITSTATUS(status), "a forked child is told -ENODEV, and can open a device of its own");
+	tap_ok(WIFEXITED(status) && !WEXITSTATUS(status),
+	       "a forked child is told -ENODEV, and can open a device of its own");
 	npu_fence_cancel(in_flight);
-	tap_ok(npu_fence_wait(in_flight, NPU_FOREVER, NULL) == -ECANCELED, "the parent's job is its own");
+	tap_ok(npu_fence_wait(in_flight, NPU_FOREVER, NULL) == -ECANCELED,
+	       "the parent's job is its own");
 	npu_fence_put(in_flight);
 	npu_run_destroy(run);
 	npu_job_unload(job);
@@ -399,12 +448,14 @@ static void test_borrow(void)
 	npu_run_write(run, "x", x, 16, &err);
 	npu_queue_submit(queue, run, NULL, &fence, &err);
 	npu_fence_wait(fence, NPU_FOREVER, &err);
-	tap_ok(!npu_run_read(run, "y", y, 16, &err) && y[0] == 10, "the caller's bytes are used: %g", y[0]);
+	tap_ok(!npu_run_read(run, "y", y, 16, &err) && y[0] == 10,
+	       "the caller's bytes are used: %g", y[0]);
 	npu_fence_put(fence);
 	npu_run_destroy(run);
 	npu_job_unload(j);
 	memcpy((char *)page + 8, data, 8);
-	tap_ok(npu_job_load_memory(dev, (char *)data + 8, size - 8, "b.npu", NPU_JOB_BORROW, &j, &err) == -EBADMSG,
+	tap_ok(npu_job_load_memory(dev, (char *)data + 8, size - 8, "b.npu", NPU_JOB_BORROW, &j,
+				   &err) == -EBADMSG,
 	       "memory that is not aligned is copied, and looked at");
 	free(page);
 	free(data);
@@ -439,7 +490,9 @@ int main(void)
 {
 	struct fixture f, g;
 
-	if (!tap_ok(!npu_device_open(NULL, NULL, &dev, &err) || !npu_device_open("sim", NULL, &dev, &err), "open"))
+	if (!tap_ok(!npu_device_open(NULL, NULL, &dev, &err) ||
+			    !npu_device_open("sim", NULL, &dev, &err),
+		    "open"))
 		return tap_done();
 	npu_device_open("sim:threads=1", NULL, &other, &err);
 	npu_queue_create(dev, NULL, &queue, &err);

@@ -38,18 +38,25 @@ static void test_cancel(struct env *e)
 	tap_ok(!npu_queue_submit(e->q[0], after, NULL, &fa, &err), "and one behind it");
 	tap_ok(npu_fence_status(fs) == -EINPROGRESS, "the long one is under way");
 	tap_ok(npu_fence_wait(fs, 0, &err) == -ETIMEDOUT, "polling says so");
-	tap_ok(npu_fence_wait(fs, npu_deadline_after(20000000), &err) == -ETIMEDOUT, "a deadline of 20 ms passes");
-	tap_ok(npu_queue_wait(e->q[0], npu_deadline_after(1000000), &err) == -ETIMEDOUT, "for the queue, too");
-	tap_ok(npu_queue_submit(e->q[0], slow, NULL, NULL, &err) == -EBUSY, "its run is busy: %s", err.text);
+	tap_ok(npu_fence_wait(fs, npu_deadline_after(20000000), &err) == -ETIMEDOUT,
+	       "a deadline of 20 ms passes");
+	tap_ok(npu_queue_wait(e->q[0], npu_deadline_after(1000000), &err) == -ETIMEDOUT,
+	       "for the queue, too");
+	tap_ok(npu_queue_submit(e->q[0], slow, NULL, NULL, &err) == -EBUSY, "its run is busy: %s",
+	       err.text);
 	tap_ok(npu_run_write(slow, "x", &t0, 4, &err) == -EBUSY, "and can not be written");
-	tap_ok(npu_run_set_shape(slow, "x", 1, (int64_t[]){ 1 }, &err) == -EBUSY, "nor get a shape");
+	tap_ok(npu_run_set_shape(slow, "x", 1, (int64_t[]){ 1 }, &err) == -EBUSY,
+	       "nor get a shape");
 	tap_ok(npu_run_bind(slow, "x", NULL, 0, &err) == -EBUSY, "nor be bound");
 	t0 = npu_deadline_after(0);
 	npu_fence_cancel(fs);
-	tap_ok(npu_fence_wait(fs, npu_deadline_after(5000000000u), &err) == -ECANCELED, "cancelled: %s", err.text);
+	tap_ok(npu_fence_wait(fs, npu_deadline_after(5000000000u), &err) == -ECANCELED,
+	       "cancelled: %s", err.text);
 	tap_diag("cancel to fence: %.2f ms", (npu_deadline_after(0) - t0) / 1e6);
-	tap_ok(!npu_fence_wait(fa, npu_deadline_after(5000000000u), &err), "the job behind it runs");
-	tap_ok(npu_run_read(slow, "y", &t0, 4, &err) == -ECANCELED, "no output of a cancelled job: %s", err.text);
+	tap_ok(!npu_fence_wait(fa, npu_deadline_after(5000000000u), &err),
+	       "the job behind it runs");
+	tap_ok(npu_run_read(slow, "y", &t0, 4, &err) == -ECANCELED,
+	       "no output of a cancelled job: %s", err.text);
 	npu_fence_cancel(fs);
 	npu_fence_put(fs);
 	npu_fence_put(fa);
@@ -86,24 +93,29 @@ static void test_fault(struct env *e)
 	struct npu_run *run;
 
 	npu_run_create(e->gather, &run, &err);
-	tap_ok(npu_run_read(run, "y", y, sizeof(y), &err) == -ENODATA, "no output before a submit: %s", err.text);
+	tap_ok(npu_run_read(run, "y", y, sizeof(y), &err) == -ENODATA,
+	       "no output before a submit: %s", err.text);
 	npu_run_write(run, "idx", idx, sizeof(idx), &err);
 	npu_queue_submit(e->q[0], run, NULL, &f, &err);
 	tap_ok(npu_fence_wait(f, NPU_FOREVER, &err) == -EIO, "index 9 of 8 rows faults");
 	tap_diag("%s", err.text);
-	tap_ok(strstr(err.text, "gather.npu") && strstr(err.text, "Gather_0") && strstr(err.text, "instruction 0") &&
-	       strstr(err.text, "'index'") && strstr(err.text, "region 3") && strstr(err.text, "9"),
+	tap_ok(strstr(err.text, "gather.npu") && strstr(err.text, "Gather_0") &&
+		       strstr(err.text, "instruction 0") && strstr(err.text, "'index'") &&
+		       strstr(err.text, "region 3") && strstr(err.text, "9"),
 	       "the text names file, node, instruction, operand, region and value");
-	tap_ok(!npu_fence_fault(f, &fault) && fault.code == NPU_FAULT_INDEX && fault.value == 9 && fault.tag == 7 &&
-	       fault.opcode == NPU_OP_GATHER, "so does the record");
+	tap_ok(!npu_fence_fault(f, &fault) && fault.code == NPU_FAULT_INDEX && fault.value == 9 &&
+		       fault.tag == 7 && fault.opcode == NPU_OP_GATHER,
+	       "so does the record");
 	tap_ok(npu_run_read(run, "y", y, sizeof(y), &err) == -EIO, "the output is not handed out");
 	npu_fence_put(f);
 	idx[2] = -1;
 	npu_run_write(run, "idx", idx, sizeof(idx), &err);
 	npu_queue_submit(e->q[0], run, NULL, &f, &err);
 	tap_ok(!npu_fence_wait(f, NPU_FOREVER, &err), "the next job runs");
-	tap_ok(!npu_run_read(run, "y", y, sizeof(y), &err) && !memcmp(y, want, sizeof(want)), "and is right");
-	tap_ok(npu_fence_fault(f, &fault) == -ENOENT && !*npu_fence_text(f), "a good job has no fault and no text");
+	tap_ok(!npu_run_read(run, "y", y, sizeof(y), &err) && !memcmp(y, want, sizeof(want)),
+	       "and is right");
+	tap_ok(npu_fence_fault(f, &fault) == -ENOENT && !*npu_fence_text(f),
+	       "a good job has no fault and no text");
 	npu_fence_put(f);
 	npu_run_destroy(run);
 }
@@ -131,31 +143,39 @@ static void test_wait_fences(struct env *e)
 	deps[0] = fs;
 	opt.wait = deps;
 	opt.num_wait = 1;
-	tap_ok(!npu_queue_submit(e->q[1], waiting, &opt, &fw, &err), "submit on queue 1, waiting for a job of queue 0");
+	tap_ok(!npu_queue_submit(e->q[1], waiting, &opt, &fw, &err),
+	       "submit on queue 1, waiting for a job of queue 0");
 	cb.done = done;
 	cb.done_ctx = &done_calls;
 	npu_fence_wait(fw, npu_deadline_after(10000000), &err);
-	tap_ok(npu_fence_status(fw) == -EINPROGRESS && npu_fence_status(fs) == -EINPROGRESS, "it waits");
+	tap_ok(npu_fence_status(fw) == -EINPROGRESS && npu_fence_status(fs) == -EINPROGRESS,
+	       "it waits");
 	npu_fence_cancel(fs);
-	tap_ok(npu_fence_wait(fw, NPU_FOREVER, &err) == -ECANCELED, "a failed fence fails it: %s", err.text);
+	tap_ok(npu_fence_wait(fw, NPU_FOREVER, &err) == -ECANCELED, "a failed fence fails it: %s",
+	       err.text);
 	tap_ok(npu_fence_status(fs) == -ECANCELED, "after the one it waited for");
 	deps[0] = fs;
 	npu_fence_put(fw);
-	tap_ok(!npu_queue_submit(e->q[1], waiting, &opt, &fw, &err) && npu_fence_wait(fw, NPU_FOREVER, &err) == -ECANCELED,
+	tap_ok(!npu_queue_submit(e->q[1], waiting, &opt, &fw, &err) &&
+		       npu_fence_wait(fw, NPU_FOREVER, &err) == -ECANCELED,
 	       "the same with one that failed before");
 	npu_fence_put(fw);
 	npu_queue_submit(e->q[0], other, NULL, &fx, &err);
 	deps[0] = fx;
 	deps[1] = fx;
 	opt.num_wait = 2;
-	tap_ok(!npu_queue_submit(e->q[1], waiting, &opt, &fw, &err) && !npu_fence_wait(fw, NPU_FOREVER, &err),
+	tap_ok(!npu_queue_submit(e->q[1], waiting, &opt, &fw, &err) &&
+		       !npu_fence_wait(fw, NPU_FOREVER, &err),
 	       "two good fences");
 	npu_fence_put(fw);
-	tap_ok(!npu_queue_submit(e->q[1], waiting, &cb, &fw, &err) && !npu_fence_wait(fw, NPU_FOREVER, &err), "callback");
+	tap_ok(!npu_queue_submit(e->q[1], waiting, &cb, &fw, &err) &&
+		       !npu_fence_wait(fw, NPU_FOREVER, &err),
+	       "callback");
 	/* The call comes just after waiters are woken. */
 	for (i = 0; i < 1000 && !atomic_load(&done_calls); i++)
 		npu_fence_wait(fw, 0, NULL), npu_queue_wait(e->q[1], 0, NULL), usleep(1000);
-	tap_ok(atomic_load(&done_calls) == 1 && atomic_load(&done_status) == 0, "is called once, with the fence signalled");
+	tap_ok(atomic_load(&done_calls) == 1 && atomic_load(&done_status) == 0,
+	       "is called once, with the fence signalled");
 	/* Cancel one that still waits. */
 	npu_fence_put(fs);
 	npu_fence_put(fw);
@@ -193,14 +213,16 @@ static void test_fairness(struct env *e)
 			  npu_fence_status(fs) == -EINPROGRESS;
 		npu_fence_put(fq);
 	}
-	tap_ok(before == 20, "%d of 20 short jobs end while a long one of another queue runs", before);
+	tap_ok(before == 20, "%d of 20 short jobs end while a long one of another queue runs",
+	       before);
 	npu_fence_wait(fs, npu_deadline_after(30000000), NULL);
 	npu_fence_cancel(fs);
 	npu_fence_wait(fs, NPU_FOREVER, NULL);
 	tap_ok(!npu_fence_times(fs, &times), "times");
 	tap_ok(times.submitted <= times.started && times.started < times.finished &&
-	       times.busy > 0 && times.slices > 1, "times: %u slices, %.1f ms busy of %.1f ms", times.slices,
-	       times.busy / 1e6, (times.finished - times.started) / 1e6);
+		       times.busy > 0 && times.slices > 1,
+	       "times: %u slices, %.1f ms busy of %.1f ms", times.slices, times.busy / 1e6,
+	       (times.finished - times.started) / 1e6);
 	npu_fence_put(fs);
 	npu_run_destroy(slow);
 	npu_run_destroy(quick);
@@ -227,8 +249,9 @@ static void test_priority(struct env *e)
 	npu_fence_wait(fn, NPU_FOREVER, NULL);
 	npu_fence_times(fh, &th);
 	npu_fence_times(fn, &tn);
-	tap_ok(tn.busy && th.busy > 2 * tn.busy, "it gets more time, the other does not starve: %.1f and %.1f ms",
-	       th.busy / 1e6, tn.busy / 1e6);
+	tap_ok(tn.busy && th.busy > 2 * tn.busy,
+	       "it gets more time, the other does not starve: %.1f and %.1f ms", th.busy / 1e6,
+	       tn.busy / 1e6);
 	npu_fence_put(fh);
 	npu_fence_put(fn);
 	npu_run_destroy(rh);
@@ -238,7 +261,8 @@ static void test_priority(struct env *e)
 
 static void test_records(struct env *e)
 {
-	struct npu_submit_options opt = { .size = sizeof(opt), .flags = NPU_SUBMIT_PROFILE | NPU_SUBMIT_DIGEST };
+	struct npu_submit_options opt = { .size = sizeof(opt),
+					  .flags = NPU_SUBMIT_PROFILE | NPU_SUBMIT_DIGEST };
 	const struct npu_insn_profile *prof;
 	const struct npu_insn_digest *dig;
 	float x[4] = { 1, 2, 3, 4 };
@@ -250,20 +274,25 @@ static void test_records(struct env *e)
 	npu_run_create(e->tiny, &run, &err);
 	npu_run_set_shape(run, "x", 2, dims, &err);
 	npu_run_write(run, "x", x, sizeof(x), &err);
-	tap_ok(!npu_queue_submit(e->q[0], run, &opt, &f, &err) && !npu_fence_wait(f, NPU_FOREVER, &err),
+	tap_ok(!npu_queue_submit(e->q[0], run, &opt, &f, &err) &&
+		       !npu_fence_wait(f, NPU_FOREVER, &err),
 	       "submit with profile and digest");
-	if (!tap_ok(!npu_fence_profile(f, &prof, &np) && !npu_fence_digests(f, &dig, &nd), "both are there"))
+	if (!tap_ok(!npu_fence_profile(f, &prof, &np) && !npu_fence_digests(f, &dig, &nd),
+		    "both are there"))
 		return;
 	tap_ok(np == 3 && prof[0].tag == 10 && prof[1].tag == 11 &&
-	       prof[0].opcode == NPU_OP_EWISE2 && prof[1].start >= prof[0].start + prof[0].ns && prof[0].bytes == 48,
+		       prof[0].opcode == NPU_OP_EWISE2 &&
+		       prof[1].start >= prof[0].start + prof[0].ns && prof[0].bytes == 48,
 	       "three instructions with times and bytes (%llu)", (unsigned long long)prof[0].bytes);
 	/* Of the little-endian floats 1.5 -4.5 0.3 4000, by the xxhsum program. */
 	tap_ok(nd == 2 && dig[0].slot == 0 && dig[0].digest == 0xcf045787e28d30e8ull,
-	       "digests %016llx %016llx", (unsigned long long)dig[0].digest, (unsigned long long)dig[1].digest);
+	       "digests %016llx %016llx", (unsigned long long)dig[0].digest,
+	       (unsigned long long)dig[1].digest);
 	npu_fence_put(f);
 	npu_queue_submit(e->q[0], run, NULL, &f, &err);
 	npu_fence_wait(f, NPU_FOREVER, &err);
-	tap_ok(npu_fence_profile(f, &prof, &np) == -ENOENT && npu_fence_digests(f, &dig, &nd) == -ENOENT,
+	tap_ok(npu_fence_profile(f, &prof, &np) == -ENOENT &&
+		       npu_fence_digests(f, &dig, &nd) == -ENOENT,
 	       "none when they were not asked for");
 	npu_fence_put(f);
 	npu_run_destroy(run);

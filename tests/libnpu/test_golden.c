@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Job files of every released format keep loading and computing the same. The expected outputs are not from this stack:
- * ONNX Runtime fp32 for mnist, exact arithmetic for rows (y = relu(x * w + x), the number of rows given at run time).
+ * Job files of every released format keep loading and computing the same. The expected outputs are
+ * not from this stack: ONNX Runtime fp32 for mnist, exact arithmetic for rows (y = relu(x * w + x),
+ * the number of rows given at run time).
  */
 #include <math.h>
 #include <stdio.h>
@@ -55,17 +56,22 @@ static void check(struct npu_device *dev, struct npu_queue *queue, const struct 
 	int ret;
 
 	snprintf(path, sizeof(path), "tests/data/%s.npu", g->name);
-	if (!tap_ok(!npu_job_load(dev, path, NPU_JOB_CHECK_DIGEST, &job, &err), "%s loads %s", path, err.text))
+	if (!tap_ok(!npu_job_load(dev, path, NPU_JOB_CHECK_DIGEST, &job, &err), "%s loads %s", path,
+		    err.text))
 		return;
-	if (!tap_ok(!read_npy(g, "in", &in) && !read_npy(g, "out", &want) && want.count <= 64, "its data %s", why.text))
+	if (!tap_ok(!read_npy(g, "in", &in) && !read_npy(g, "out", &want) && want.count <= 64,
+		    "its data %s", why.text))
 		goto out_job;
-	ret = npu_run_create(job, &run, &err) || npu_run_set_shape(run, g->input, in.rank, in.dims, &err) ||
+	ret = npu_run_create(job, &run, &err) ||
+	      npu_run_set_shape(run, g->input, in.rank, in.dims, &err) ||
 	      npu_run_write(run, g->input, in.data, in.count * 4, &err) ||
-	      npu_queue_submit(queue, run, NULL, &fence, &err) || npu_fence_wait(fence, NPU_FOREVER, &err) ||
+	      npu_queue_submit(queue, run, NULL, &fence, &err) ||
+	      npu_fence_wait(fence, NPU_FOREVER, &err) ||
 	      npu_run_read(run, g->output, out, want.count * 4, &err);
 	if (tap_ok(!ret, "%s runs %s", g->name, err.text)) {
 		d = worst(out, want.data, want.count);
-		tap_ok(d <= g->tolerance, "%s: %.3g of the largest value off, %.3g allowed", g->name, d, g->tolerance);
+		tap_ok(d <= g->tolerance, "%s: %.3g of the largest value off, %.3g allowed",
+		       g->name, d, g->tolerance);
 	}
 	npu_fence_put(fence);
 	npu_run_destroy(run);
@@ -81,7 +87,9 @@ int main(void)
 	struct npu_queue *queue;
 	size_t i;
 
-	if (!tap_ok(!npu_device_open("sim", NULL, &dev, &err) && !npu_queue_create(dev, NULL, &queue, &err), "open"))
+	if (!tap_ok(!npu_device_open("sim", NULL, &dev, &err) &&
+			    !npu_queue_create(dev, NULL, &queue, &err),
+		    "open"))
 		return tap_done();
 	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		memset(&err, 0, sizeof(err));

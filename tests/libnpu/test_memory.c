@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Load, run, unload a thousand times: memory, mappings, descriptors and threads return to where they were. */
+/*
+ * Load, run, unload a thousand times: memory, mappings, descriptors and threads return to where
+ * they were.
+ */
 #include <dirent.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -116,9 +119,12 @@ static int cycle(const char *path, struct npu_device *dev, int i)
 static void compare(const char *what, const struct usage *a, const struct usage *b)
 {
 	/* The C library's own: a few pages of its arenas, nothing that grows with the count. */
-	tap_ok(SANITIZED || b->heap < a->heap + 4096, "%s: heap %zu -> %zu bytes", what, a->heap, b->heap);
-	tap_ok(SANITIZED || b->rss < a->rss + 512, "%s: resident %ld -> %ld KiB", what, a->rss, b->rss);
-	tap_ok(SANITIZED || b->maps <= a->maps + 4, "%s: %ld -> %ld mappings", what, a->maps, b->maps);
+	tap_ok(SANITIZED || b->heap < a->heap + 4096, "%s: heap %zu -> %zu bytes", what, a->heap,
+	       b->heap);
+	tap_ok(SANITIZED || b->rss < a->rss + 512, "%s: resident %ld -> %ld KiB", what, a->rss,
+	       b->rss);
+	tap_ok(SANITIZED || b->maps <= a->maps + 4, "%s: %ld -> %ld mappings", what, a->maps,
+	       b->maps);
 	tap_ok(b->fds == a->fds, "%s: %ld -> %ld file descriptors", what, a->fds, b->fds);
 	tap_ok(b->threads == a->threads, "%s: %ld -> %ld threads", what, a->threads, b->threads);
 }
@@ -133,7 +139,8 @@ int main(void)
 
 	close(mkstemp(path));
 	tiny_make(&f);
-	if (npu_jobfile_save(&f.job, path, &err) || npu_device_open("sim:threads=2", NULL, &dev, &err)) {
+	if (npu_jobfile_save(&f.job, path, &err) ||
+	    npu_device_open("sim:threads=2", NULL, &dev, &err)) {
 		tap_ok(0, "%s", err.text);
 		return tap_done();
 	}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Load, run, read: the main path, with several lengths, threads, SIMD sets and ways to give memory. */
+/*
+ * Load, run, read: the main path, with several lengths, threads, SIMD sets and ways to give memory.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +32,8 @@ static int right(const float *x, const float *y, unsigned int rows)
 	return !bad;
 }
 
-static int run_once(struct npu_queue *queue, struct npu_run *run, unsigned int rows, unsigned int seed)
+static int run_once(struct npu_queue *queue, struct npu_run *run, unsigned int rows,
+		    unsigned int seed)
 {
 	float x[TINY_ROWS * TINY_COLS], y[TINY_ROWS * TINY_COLS] = { 0 };
 	int64_t dims[2] = { rows, TINY_COLS };
@@ -38,8 +41,10 @@ static int run_once(struct npu_queue *queue, struct npu_run *run, unsigned int r
 	int ret;
 
 	fill(x, rows * TINY_COLS, seed);
-	ret = npu_run_set_shape(run, "x", 2, dims, &err) || npu_run_write(run, "x", x, rows * 16, &err) ||
-	      npu_queue_submit(queue, run, NULL, &fence, &err) || npu_fence_wait(fence, NPU_FOREVER, &err) ||
+	ret = npu_run_set_shape(run, "x", 2, dims, &err) ||
+	      npu_run_write(run, "x", x, rows * 16, &err) ||
+	      npu_queue_submit(queue, run, NULL, &fence, &err) ||
+	      npu_fence_wait(fence, NPU_FOREVER, &err) ||
 	      npu_run_read(run, "y", y, rows * 16, &err);
 	npu_fence_put(fence);
 	if (ret)
@@ -49,8 +54,12 @@ static int run_once(struct npu_queue *queue, struct npu_run *run, unsigned int r
 
 static void test_devices(const struct fixture *f)
 {
-	static const char *const uris[] = { "sim", "sim:threads=1", "sim:threads=2,simd=portable",
-					    "sim:threads=3,simd=auto,sram=65536", "sim:simd=avx2", "sim:simd=avx512" };
+	static const char *const uris[] = { "sim",
+					    "sim:threads=1",
+					    "sim:threads=2,simd=portable",
+					    "sim:threads=3,simd=auto,sram=65536",
+					    "sim:simd=avx2",
+					    "sim:simd=avx512" };
 	struct npu_device *dev;
 	struct npu_queue *queue;
 	struct npu_job *job;
@@ -73,7 +82,8 @@ static void test_devices(const struct fixture *f)
 			good += run_once(queue, run, rows, rows);
 		for (rows = TINY_ROWS; rows >= 1; rows--)
 			good += run_once(queue, run, rows, 100 + rows);
-		tap_ok(good == 2 * TINY_ROWS, "%s: %u of %u runs are right", uris[i], good, 2 * TINY_ROWS);
+		tap_ok(good == 2 * TINY_ROWS, "%s: %u of %u runs are right", uris[i], good,
+		       2 * TINY_ROWS);
 		npu_queue_destroy(queue);
 		npu_run_destroy(run);
 		npu_job_unload(job);
@@ -94,7 +104,9 @@ static void serial_for(void *ctx, unsigned int n, void (*fn)(void *arg, unsigned
 
 static void test_caller_pool(const struct fixture *f)
 {
-	struct npu_device_options opt = { .size = sizeof(opt), .threads = 4, .parallel_for = serial_for,
+	struct npu_device_options opt = { .size = sizeof(opt),
+					  .threads = 4,
+					  .parallel_for = serial_for,
 					  .parallel_ctx = &calls };
 	struct npu_device *dev;
 	struct npu_queue *queue;
@@ -102,7 +114,8 @@ static void test_caller_pool(const struct fixture *f)
 	struct npu_run *run;
 	struct fixture slow;
 
-	if (!tap_ok(!npu_device_open("sim", &opt, &dev, &err), "open with the caller's thread pool"))
+	if (!tap_ok(!npu_device_open("sim", &opt, &dev, &err),
+		    "open with the caller's thread pool"))
 		return;
 	job = fixture_load(dev, f, "tiny.npu");
 	npu_run_create(job, &run, &err);
@@ -113,7 +126,8 @@ static void test_caller_pool(const struct fixture *f)
 	slow_make(&slow, 1);
 	job = fixture_load(dev, &slow, "slow.npu");
 	npu_run_create(job, &run, &err);
-	tap_ok(!npu_queue_submit(queue, run, NULL, NULL, &err) && !npu_queue_wait(queue, NPU_FOREVER, &err),
+	tap_ok(!npu_queue_submit(queue, run, NULL, NULL, &err) &&
+		       !npu_queue_wait(queue, NPU_FOREVER, &err),
 	       "a matrix product on it");
 	tap_ok(calls > 0, "it was used (%u times)", calls);
 	npu_run_destroy(run);
@@ -141,16 +155,21 @@ static void test_bind(struct npu_device *dev, struct npu_job *job, struct npu_qu
 
 	fill(x, 5 * TINY_COLS, 3);
 	npu_run_create(job, &run, &err);
-	tap_ok(!npu_buffer_import_host(dev, x, sizeof(x), NPU_BUFFER_READ_ONLY, released, &gone, &in, &err), "import");
+	tap_ok(!npu_buffer_import_host(dev, x, sizeof(x), NPU_BUFFER_READ_ONLY, released, &gone,
+				       &in, &err),
+	       "import");
 	tap_ok(!npu_buffer_create(dev, 4096, 0, &out, &err), "create");
 	tap_ok(!npu_run_set_shape(run, "x", 2, dims, &err), "set shape");
 	tap_ok(!npu_run_tensor_size(run, "y", &bytes, &err) && bytes == 80, "y has 80 bytes");
-	tap_ok(!npu_run_bind(run, "x", in, 0, &err) && !npu_run_bind(run, "y", out, 128, &err), "bind");
+	tap_ok(!npu_run_bind(run, "x", in, 0, &err) && !npu_run_bind(run, "y", out, 128, &err),
+	       "bind");
 	npu_buffer_put(in);
-	tap_ok(!npu_run_buffer(run, "y", &where, &offset, &err) && where == out && offset == 128, "y lies where it was bound");
+	tap_ok(!npu_run_buffer(run, "y", &where, &offset, &err) && where == out && offset == 128,
+	       "y lies where it was bound");
 	tap_ok(!npu_queue_submit(queue, run, NULL, &fence, &err), "submit");
 	npu_run_destroy(run);
-	tap_ok(!npu_fence_wait(fence, npu_deadline_after(5000000000u), &err), "runs on though the run is destroyed");
+	tap_ok(!npu_fence_wait(fence, npu_deadline_after(5000000000u), &err),
+	       "runs on though the run is destroyed");
 	npu_fence_put(fence);
 	tap_ok(!npu_buffer_read(out, 128, y, 80, &err) && right(x, y, 5), "right, at its offset");
 	tap_ok(gone == 1, "the imported memory is released once");

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Lengths in two dims and their product, several programs in one job, strided tensors, state between submits. */
+/*
+ * Lengths in two dims and their product, several programs in one job, strided tensors, state
+ * between submits.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,20 +24,32 @@ static unsigned int op_word(unsigned int slot, size_t field)
 }
 
 /*
- * Program 0: x [1, 2, H, W] to y [1, H, W, 2], H = 4 s0 in 8 .. 32, W = 2 s1 in 2 .. 64, s2 = s0 s1. The plane's stride, 4 H W
- * bytes, is 32 s2.
+ * Program 0: x [1, 2, H, W] to y [1, H, W, 2], H = 4 s0 in 8 .. 32, W = 2 s1 in 2 .. 64, s2 = s0
+ * s1. The plane's stride, 4 H W bytes, is 32 s2.
  */
 static void transpose_make(struct fixture *f)
 {
 	struct npu_operand ops[NPU_COPY_NUM_SLOTS] = {
-		[NPU_COPY_OUT] = { .region = 2, .dtype = NPU_F32, .rank = 3, .dim = { 0, 0, 2 }, .stride = { 0, 8, 4 } },
-		[NPU_COPY_IN] = { .region = 1, .dtype = NPU_F32, .rank = 3, .dim = { 0, 0, 2 }, .stride = { 0, 4, 0 } },
+		[NPU_COPY_OUT] = { .region = 2,
+				   .dtype = NPU_F32,
+				   .rank = 3,
+				   .dim = { 0, 0, 2 },
+				   .stride = { 0, 8, 4 } },
+		[NPU_COPY_IN] = { .region = 1,
+				  .dtype = NPU_F32,
+				  .rank = 3,
+				  .dim = { 0, 0, 2 },
+				  .stride = { 0, 4, 0 } },
 	};
-	const size_t dim = offsetof(struct npu_operand, dim), stride = offsetof(struct npu_operand, stride);
+	const size_t dim = offsetof(struct npu_operand, dim),
+		     stride = offsetof(struct npu_operand, stride);
 	struct npu_term terms[] = {
-		{ op_word(NPU_COPY_OUT, dim), 0, 0, 4 }, { op_word(NPU_COPY_OUT, dim + 4), 1, 0, 2 },
-		{ op_word(NPU_COPY_OUT, stride), 1, 1, 16 }, { op_word(NPU_COPY_IN, dim), 0, 0, 4 },
-		{ op_word(NPU_COPY_IN, dim + 4), 1, 0, 2 }, { op_word(NPU_COPY_IN, stride), 1, 1, 8 },
+		{ op_word(NPU_COPY_OUT, dim), 0, 0, 4 },
+		{ op_word(NPU_COPY_OUT, dim + 4), 1, 0, 2 },
+		{ op_word(NPU_COPY_OUT, stride), 1, 1, 16 },
+		{ op_word(NPU_COPY_IN, dim), 0, 0, 4 },
+		{ op_word(NPU_COPY_IN, dim + 4), 1, 0, 2 },
+		{ op_word(NPU_COPY_IN, stride), 1, 1, 8 },
 		{ op_word(NPU_COPY_IN, stride + 16), 2, 1, 32 },
 	};
 	static const npu_u32 bounds[3][2] = { { 2, 8 }, { 1, 32 }, { 2, 256 } };
@@ -49,8 +64,16 @@ static void transpose_make(struct fixture *f)
 static void fixed_make(struct asm_stream *s)
 {
 	struct npu_operand ops[NPU_COPY_NUM_SLOTS] = {
-		[NPU_COPY_OUT] = { .region = 2, .dtype = NPU_F32, .rank = 2, .dim = { 15, 5 }, .stride = { 32, 4 } },
-		[NPU_COPY_IN] = { .region = 1, .dtype = NPU_F32, .rank = 2, .dim = { 15, 5 }, .stride = { 20, 4 } },
+		[NPU_COPY_OUT] = { .region = 2,
+				   .dtype = NPU_F32,
+				   .rank = 2,
+				   .dim = { 15, 5 },
+				   .stride = { 32, 4 } },
+		[NPU_COPY_IN] = { .region = 1,
+				  .dtype = NPU_F32,
+				  .rank = 2,
+				  .dim = { 15, 5 },
+				  .stride = { 20, 4 } },
 	};
 
 	asm_begin(s);
@@ -61,7 +84,8 @@ static void fixed_make(struct asm_stream *s)
 static struct npu_job *two_programs(struct npu_device *dev)
 {
 	static const struct npu_jobfile_symbol symbols[3] = {
-		{ .name = "height", .min = 8, .max = 32, .step = 4 }, { .name = "width", .min = 2, .max = 64, .step = 2 },
+		{ .name = "height", .min = 8, .max = 32, .step = 4 },
+		{ .name = "width", .min = 2, .max = 64, .step = 2 },
 		{ .name = "plane", .kind = NPU_SYMBOL_PRODUCT, .a = 0, .b = 1 },
 	};
 	struct npu_jobfile_region r0[3] = {
@@ -71,16 +95,36 @@ static struct npu_job *two_programs(struct npu_device *dev)
 	};
 	struct npu_jobfile_region r1[3] = { r0[0], r0[1], r0[2] };
 	struct npu_jobfile_tensor t0[2] = {
-		{ .name = "x", .role = NPU_TENSOR_INPUT, .dtype = NPU_F32, .rank = 4, .region = 1, .flags = NPU_JOBFILE_DENSE,
+		{ .name = "x",
+		  .role = NPU_TENSOR_INPUT,
+		  .dtype = NPU_F32,
+		  .rank = 4,
+		  .region = 1,
+		  .flags = NPU_JOBFILE_DENSE,
 		  .dim = { C(1), C(2), lin(0, 4, 0), lin(0, 2, 1) } },
-		{ .name = "y", .role = NPU_TENSOR_OUTPUT, .dtype = NPU_F32, .rank = 4, .region = 2, .flags = NPU_JOBFILE_DENSE,
+		{ .name = "y",
+		  .role = NPU_TENSOR_OUTPUT,
+		  .dtype = NPU_F32,
+		  .rank = 4,
+		  .region = 2,
+		  .flags = NPU_JOBFILE_DENSE,
 		  .dim = { C(1), lin(0, 4, 0), lin(0, 2, 1), C(2) } },
 	};
 	struct npu_jobfile_tensor t1[2] = {
-		{ .name = "x", .role = NPU_TENSOR_INPUT, .dtype = NPU_F32, .rank = 4, .region = 1, .flags = NPU_JOBFILE_DENSE,
+		{ .name = "x",
+		  .role = NPU_TENSOR_INPUT,
+		  .dtype = NPU_F32,
+		  .rank = 4,
+		  .region = 1,
+		  .flags = NPU_JOBFILE_DENSE,
 		  .dim = { C(1), C(3), C(5), C(5) } },
-		{ .name = "y", .role = NPU_TENSOR_OUTPUT, .dtype = NPU_F32, .rank = 4, .region = 2,
-		  .dim = { C(1), C(3), C(5), C(5) }, .stride = { C(480), C(160), C(32), C(4) } },
+		{ .name = "y",
+		  .role = NPU_TENSOR_OUTPUT,
+		  .dtype = NPU_F32,
+		  .rank = 4,
+		  .region = 2,
+		  .dim = { C(1), C(3), C(5), C(5) },
+		  .stride = { C(480), C(160), C(32), C(4) } },
 	};
 	struct npu_jobfile_program programs[2];
 	struct asm_stream fixed;
@@ -91,9 +135,12 @@ static struct npu_job *two_programs(struct npu_device *dev)
 	fixed_make(&fixed);
 	r1[1].size = C(300);
 	r1[2].size = C(480);
-	programs[0] = (struct npu_jobfile_program){ "planes", symbols, r0, t0, NULL, 3, 3, 2, 0, f.stream.words,
-						    asm_size(&f.stream) };
-	programs[1] = (struct npu_jobfile_program){ "fixed", NULL, r1, t1, NULL, 0, 3, 2, 0, fixed.words, asm_size(&fixed) };
+	programs[0] = (struct npu_jobfile_program){
+		"planes", symbols, r0, t0, NULL, 3, 3, 2, 0, f.stream.words, asm_size(&f.stream)
+	};
+	programs[1] = (struct npu_jobfile_program){
+		"fixed", NULL, r1, t1, NULL, 0, 3, 2, 0, fixed.words, asm_size(&fixed)
+	};
 	f.job = (struct npu_jobfile){ .compiler = "test", .programs = programs, .num_programs = 2 };
 	job = fixture_load(dev, &f, "two.npu");
 	asm_free(&fixed);
@@ -112,10 +159,12 @@ static int run_planes(struct npu_queue *queue, struct npu_run *run, unsigned int
 
 	for (i = 0; i < n; i++)
 		x[i] = i;
-	ret = npu_run_set_shape(run, "x", 4, dims, &err) || npu_run_program(run, &p, NULL, &err) || p ||
-	      npu_run_write(run, "x", x, n * 4, &err) || npu_queue_submit(queue, run, NULL, &fence, &err) ||
-	      npu_fence_wait(fence, NPU_FOREVER, &err) || npu_run_get_shape(run, "y", &rank, dims, &err) || rank != 4 ||
-	      dims[1] != h || dims[2] != w || dims[3] != 2 || npu_run_read(run, "y", y, n * 4, &err);
+	ret = npu_run_set_shape(run, "x", 4, dims, &err) || npu_run_program(run, &p, NULL, &err) ||
+	      p || npu_run_write(run, "x", x, n * 4, &err) ||
+	      npu_queue_submit(queue, run, NULL, &fence, &err) ||
+	      npu_fence_wait(fence, NPU_FOREVER, &err) ||
+	      npu_run_get_shape(run, "y", &rank, dims, &err) || rank != 4 || dims[1] != h ||
+	      dims[2] != w || dims[3] != 2 || npu_run_read(run, "y", y, n * 4, &err);
 	for (c = 0; c < 2 && !ret; c++)
 		for (i = 0; i < (size_t)h * w; i++)
 			bad += y[2 * i + c] != (float)(c * h * w + i);
@@ -137,31 +186,42 @@ static void test_programs(struct npu_device *dev, struct npu_queue *queue)
 	uint64_t bytes = 0;
 	int i, ret;
 
-	tap_ok(!npu_job_symbol(job, 0, 2, &sym) && sym.derived && sym.min == 2 && sym.max == 256, "bounds of the product: %u..%u",
-	       sym.min, sym.max);
+	tap_ok(!npu_job_symbol(job, 0, 2, &sym) && sym.derived && sym.min == 2 && sym.max == 256,
+	       "bounds of the product: %u..%u", sym.min, sym.max);
 	npu_run_create(job, &run, &err);
 	for (h = 8; h <= 32; h += 4)
 		for (w = 2; w <= 64; w += 6, all++)
 			good += run_planes(queue, run, h, w);
 	good += run_planes(queue, run, 32, 64);
 	tap_ok(good == all + 1, "%u of %u heights and widths are right", good, all + 1);
-	tap_ok(!npu_run_program(run, &p, scalar, &err) && p == 0 && scalar[0] == 8 && scalar[1] == 32 && scalar[2] == 256,
+	tap_ok(!npu_run_program(run, &p, scalar, &err) && p == 0 && scalar[0] == 8 &&
+		       scalar[1] == 32 && scalar[2] == 256,
 	       "scalars 8, 32 and 256");
 
 	tap_ok(npu_run_set_shape(run, "x", 4, (int64_t[]){ 1, 2, 9, 8 }, &err) == -EINVAL &&
-	       strstr(err.text, "none of its 2 programs") && strstr(err.text, "(8..32 in steps of 4)"), "%s", err.text);
-	tap_ok(npu_run_set_shape(run, "x", 4, (int64_t[]){ 1, 2, 36, 8 }, &err) == -EINVAL, "beyond the bound: refused");
-	tap_ok(npu_run_set_shape(run, "x", 4, (int64_t[]){ 1, 2, 8, -2 }, &err) == -EINVAL, "negative: refused");
-	tap_ok(npu_run_set_shape(run, "x", 4, (int64_t[]){ 1, 2, INT64_MIN, INT64_MAX }, &err) == -EINVAL, "huge: refused");
-	tap_ok(npu_run_program(run, &p, scalar, &err) == 0 && scalar[0] == 8, "a refused shape changes nothing");
+		       strstr(err.text, "none of its 2 programs") &&
+		       strstr(err.text, "(8..32 in steps of 4)"),
+	       "%s", err.text);
+	tap_ok(npu_run_set_shape(run, "x", 4, (int64_t[]){ 1, 2, 36, 8 }, &err) == -EINVAL,
+	       "beyond the bound: refused");
+	tap_ok(npu_run_set_shape(run, "x", 4, (int64_t[]){ 1, 2, 8, -2 }, &err) == -EINVAL,
+	       "negative: refused");
+	tap_ok(npu_run_set_shape(run, "x", 4, (int64_t[]){ 1, 2, INT64_MIN, INT64_MAX }, &err) ==
+		       -EINVAL,
+	       "huge: refused");
+	tap_ok(npu_run_program(run, &p, scalar, &err) == 0 && scalar[0] == 8,
+	       "a refused shape changes nothing");
 
 	for (i = 0; i < 75; i++)
 		x[i] = 1000 + i;
-	ret = npu_run_set_shape(run, "x", 4, (int64_t[]){ 1, 3, 5, 5 }, &err) || npu_run_program(run, &p, NULL, &err) ||
-	      npu_run_write(run, "x", x, sizeof(x), &err) || npu_queue_submit(queue, run, NULL, &fence, &err) ||
-	      npu_fence_wait(fence, NPU_FOREVER, &err) || npu_run_read(run, "y", y, sizeof(y), &err) ||
+	ret = npu_run_set_shape(run, "x", 4, (int64_t[]){ 1, 3, 5, 5 }, &err) ||
+	      npu_run_program(run, &p, NULL, &err) || npu_run_write(run, "x", x, sizeof(x), &err) ||
+	      npu_queue_submit(queue, run, NULL, &fence, &err) ||
+	      npu_fence_wait(fence, NPU_FOREVER, &err) ||
+	      npu_run_read(run, "y", y, sizeof(y), &err) ||
 	      npu_run_tensor_size(run, "y", &bytes, &err);
-	tap_ok(!ret && p == 1 && !memcmp(x, y, sizeof(x)), "another shape chooses program 1; rows with gaps come out dense");
+	tap_ok(!ret && p == 1 && !memcmp(x, y, sizeof(x)),
+	       "another shape chooses program 1; rows with gaps come out dense");
 	tap_ok(bytes == 480, "its memory has the gaps: %llu bytes", (unsigned long long)bytes);
 	tap_ok(run_planes(queue, run, 12, 10), "and back to program 0");
 	npu_fence_put(fence);
@@ -172,7 +232,8 @@ static void test_programs(struct npu_device *dev, struct npu_queue *queue)
 /* s += x; y = s */
 static void test_state(struct npu_device *dev, struct npu_queue *queue)
 {
-	struct npu_operand s = asm_f32(0, 0, 1, 1), x = asm_f32(1, 0, 1, 1), y = asm_f32(2, 0, 1, 1);
+	struct npu_operand s = asm_f32(0, 0, 1, 1), x = asm_f32(1, 0, 1, 1),
+			   y = asm_f32(2, 0, 1, 1);
 	struct npu_operand copy[NPU_COPY_NUM_SLOTS] = { y, s };
 	struct npu_jobfile_region regions[3] = {
 		{ .role = NPU_REGION_STATE, .access = 3, .size = C(4), .align = 4 },
@@ -180,11 +241,25 @@ static void test_state(struct npu_device *dev, struct npu_queue *queue)
 		{ .role = NPU_REGION_OUTPUT, .access = 2, .size = C(4), .align = 4 },
 	};
 	struct npu_jobfile_tensor tensors[3] = {
-		{ .name = "s", .role = NPU_TENSOR_STATE, .dtype = NPU_F32, .region = 0, .flags = NPU_JOBFILE_DENSE },
-		{ .name = "x", .role = NPU_TENSOR_INPUT, .dtype = NPU_F32, .region = 1, .flags = NPU_JOBFILE_DENSE },
-		{ .name = "y", .role = NPU_TENSOR_OUTPUT, .dtype = NPU_F32, .region = 2, .flags = NPU_JOBFILE_DENSE },
+		{ .name = "s",
+		  .role = NPU_TENSOR_STATE,
+		  .dtype = NPU_F32,
+		  .region = 0,
+		  .flags = NPU_JOBFILE_DENSE },
+		{ .name = "x",
+		  .role = NPU_TENSOR_INPUT,
+		  .dtype = NPU_F32,
+		  .region = 1,
+		  .flags = NPU_JOBFILE_DENSE },
+		{ .name = "y",
+		  .role = NPU_TENSOR_OUTPUT,
+		  .dtype = NPU_F32,
+		  .region = 2,
+		  .flags = NPU_JOBFILE_DENSE },
 	};
-	struct npu_jobfile_program program = { .regions = regions, .num_regions = 3, .tensors = tensors, .num_tensors = 3 };
+	struct npu_jobfile_program program = {
+		.regions = regions, .num_regions = 3, .tensors = tensors, .num_tensors = 3
+	};
 	struct npu_run *run, *second;
 	struct npu_job *job;
 	struct fixture f;
@@ -214,7 +289,8 @@ static void test_state(struct npu_device *dev, struct npu_queue *queue)
 	npu_queue_submit(queue, second, NULL, NULL, &err);
 	npu_queue_wait(queue, NPU_FOREVER, &err);
 	tap_ok(!npu_run_read(second, "s", &v, 4, &err) && v == 0, "another run has its own");
-	tap_ok(!npu_run_reset_state(run, &err) && !npu_run_read(run, "s", &v, 4, &err) && v == 0, "reset");
+	tap_ok(!npu_run_reset_state(run, &err) && !npu_run_read(run, "s", &v, 4, &err) && v == 0,
+	       "reset");
 	v = 5;
 	tap_ok(!npu_run_write(run, "s", &v, 4, &err), "state can be written");
 	v = 2;
@@ -233,7 +309,9 @@ int main(void)
 	struct npu_device *dev;
 	struct npu_queue *queue;
 
-	if (!tap_ok(!npu_device_open("sim:threads=2", NULL, &dev, &err) && !npu_queue_create(dev, NULL, &queue, &err), "open"))
+	if (!tap_ok(!npu_device_open("sim:threads=2", NULL, &dev, &err) &&
+			    !npu_queue_create(dev, NULL, &queue, &err),
+		    "open"))
 		return tap_done();
 	test_programs(dev, queue);
 	test_state(dev, queue);

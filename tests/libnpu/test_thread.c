@@ -22,9 +22,12 @@ struct shared {
 /* A matrix product and a scaling: out = (a a) * w in f32, a from a table in the weights. */
 static void mix_make(struct fixture *f)
 {
-	struct npu_operand mm[NPU_MATMUL_NUM_SLOTS] = { asm_f32(1, 0, 16, 16), asm_f32(0, 0, 16, 16), asm_f32(0, 1024, 16, 16) };
+	struct npu_operand mm[NPU_MATMUL_NUM_SLOTS] = { asm_f32(1, 0, 16, 16),
+							asm_f32(0, 0, 16, 16),
+							asm_f32(0, 1024, 16, 16) };
 	npu_u32 params[NPU_MATMUL_NUM_PARAMS] = { [NPU_MATMUL_P_POST_MUL] = asm_float(1) };
-	struct npu_operand y = asm_f32(4, 0, 16, 16), t = asm_f32(1, 0, 16, 16), x = asm_f32(3, 0, 1, 1);
+	struct npu_operand y = asm_f32(4, 0, 16, 16), t = asm_f32(1, 0, 16, 16),
+			   x = asm_f32(3, 0, 1, 1);
 	int i;
 
 	tiny_make(f);
@@ -88,8 +91,10 @@ static int run_tiny(struct shared *s, struct npu_queue *queue, unsigned int rows
 	for (i = 0; i < rows * TINY_COLS; i++)
 		x[i] = (float)((i + 17 * rows) % 23) - 11;
 	npu_run_create(s->tiny, &run, &err);
-	ret = npu_run_set_shape(run, "x", 2, dims, &err) || npu_run_write(run, "x", x, rows * 16, &err) ||
-	      npu_queue_submit(queue, run, NULL, &fence, &err) || npu_fence_wait(fence, NPU_FOREVER, &err) ||
+	ret = npu_run_set_shape(run, "x", 2, dims, &err) ||
+	      npu_run_write(run, "x", x, rows * 16, &err) ||
+	      npu_queue_submit(queue, run, NULL, &fence, &err) ||
+	      npu_fence_wait(fence, NPU_FOREVER, &err) ||
 	      npu_run_read(run, "y", y, rows * 16, &err);
 	for (i = 0; i < rows * TINY_COLS && !ret; i++)
 		bad += y[i] != tiny_ref(x[i], i % TINY_COLS);
@@ -116,7 +121,8 @@ static void *thread_main(void *arg)
 		if (i % 2)
 			ret = run_tiny(s, queue, 1 + i % TINY_ROWS);
 		else
-			ret = run_mix(s, queue, out, &digest) || memcmp(out, s->want, sizeof(out)) || digest != s->digest;
+			ret = run_mix(s, queue, out, &digest) ||
+			      memcmp(out, s->want, sizeof(out)) || digest != s->digest;
 		atomic_fetch_add(ret ? &s->bad : &s->good, 1);
 	}
 	npu_queue_destroy(own);
@@ -133,7 +139,8 @@ static void test_many(struct shared *s)
 		pthread_create(&thread[i], NULL, thread_main, s);
 	for (i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
-	tap_ok(s->good == n && !s->bad, "%u of %u jobs of %d threads on own and shared queues have the bits of a job alone",
+	tap_ok(s->good == n && !s->bad,
+	       "%u of %u jobs of %d threads on own and shared queues have the bits of a job alone",
 	       s->good, n, THREADS);
 }
 
@@ -163,7 +170,10 @@ static void chain_next(void *ctx, struct npu_fence *fence)
 
 static void test_chain(struct shared *s)
 {
-	struct chain c = { .s = s, .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER, .left = 100 };
+	struct chain c = { .s = s,
+			   .lock = PTHREAD_MUTEX_INITIALIZER,
+			   .cond = PTHREAD_COND_INITIALIZER,
+			   .left = 100 };
 	struct npu_submit_options opt = { .size = sizeof(opt), .done = chain_next, .done_ctx = &c };
 	struct npu_error err;
 
@@ -209,7 +219,8 @@ static void test_cancel_race(struct shared *s)
 		pthread_join(thread, NULL);
 		npu_fence_put(fence);
 	}
-	tap_ok(done + cancelled == n, "%u jobs raced with a cancel: %u done, %u cancelled", n, done, cancelled);
+	tap_ok(done + cancelled == n, "%u jobs raced with a cancel: %u done, %u cancelled", n, done,
+	       cancelled);
 	npu_run_destroy(run);
 }
 
@@ -223,7 +234,8 @@ static void *closer(void *arg)
 		struct shared own = { 0 };
 		struct npu_error err;
 
-		if (npu_device_open("sim:threads=2", NULL, &own.dev, &err) || npu_queue_create(own.dev, NULL, &own.queue, &err))
+		if (npu_device_open("sim:threads=2", NULL, &own.dev, &err) ||
+		    npu_queue_create(own.dev, NULL, &own.queue, &err))
 			break;
 		own.tiny = fixture_load(own.dev, &f, "tiny.npu");
 		good += !run_tiny(&own, own.queue, 5);
@@ -246,7 +258,8 @@ static void test_devices(void)
 		pthread_create(&thread[i], NULL, closer, &good[i]);
 	for (i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
-	tap_ok(good[0] == 20 && good[1] == 20, "two threads open, use and close %u + %u devices", good[0], good[1]);
+	tap_ok(good[0] == 20 && good[1] == 20, "two threads open, use and close %u + %u devices",
+	       good[0], good[1]);
 }
 
 int main(void)

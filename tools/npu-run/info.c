@@ -15,8 +15,8 @@ static void print_dims(const struct npu_tensor_info *t, char buf[256])
 		if (t->min_dim[d] == t->max_dim[d])
 			n += snprintf(buf + n, 256 - n, "%s%lld", x, (long long)t->min_dim[d]);
 		else
-			n += snprintf(buf + n, 256 - n, "%s(%lld..%lld)", x, (long long)t->min_dim[d],
-				      (long long)t->max_dim[d]);
+			n += snprintf(buf + n, 256 - n, "%s(%lld..%lld)", x,
+				      (long long)t->min_dim[d], (long long)t->max_dim[d]);
 	}
 	if (!t->rank)
 		snprintf(buf, 256, "scalar");
@@ -30,12 +30,13 @@ static void print_program(struct session *s, unsigned int p, const struct npu_pr
 	char dims[256], a[32], b[32];
 	unsigned int i;
 
-	printf("program %u%s%s: %u instructions, %.1f MMACs, scratch %s, SRAM %s at the largest lengths\n", p,
-	       *prog->name ? " " : "", prog->name, prog->num_insns, prog->macs / 1e6, bytes_text(prog->scratch, a),
-	       bytes_text(prog->sram, b));
+	printf("program %u%s%s: %u instructions, %.1f MMACs, scratch %s, SRAM %s at the largest lengths\n",
+	       p, *prog->name ? " " : "", prog->name, prog->num_insns, prog->macs / 1e6,
+	       bytes_text(prog->scratch, a), bytes_text(prog->sram, b));
 	for (i = 0; i < prog->num_symbols; i++)
 		if (!npu_job_symbol(s->job, p, i, &sym) && !sym.derived)
-			printf("  length   %-24s %u..%u in steps of %u\n", sym.name, sym.min, sym.max, sym.step);
+			printf("  length   %-24s %u..%u in steps of %u\n", sym.name, sym.min,
+			       sym.max, sym.step);
 	for (i = 0; i < prog->num_tensors; i++) {
 		if (npu_job_tensor(s->job, p, i, &t) || t.role == NPU_TENSOR_INTERNAL)
 			continue;
@@ -59,8 +60,9 @@ int info_print(struct session *s)
 	if (npu_job_info(s->job, &job) || npu_device_info(s->dev, &dev, &s->err))
 		return fail("this npu-run and its library do not fit together");
 	printf("%s: %s\n", job.name, bytes_text(job.file_size, buf));
-	printf("format %u.%u, instruction set %u.%u, needs libnpu >= %u.%u\n", job.format_major, job.format_minor,
-	       job.isa_major, job.isa_minor, job.runtime_major, job.runtime_minor);
+	printf("format %u.%u, instruction set %u.%u, needs libnpu >= %u.%u\n", job.format_major,
+	       job.format_minor, job.isa_major, job.isa_minor, job.runtime_major,
+	       job.runtime_minor);
 	printf("made by %s\n", job.compiler);
 	printf("digest %s\n", job.digest);
 	for (i = 0; !npu_job_record(s->job, i, &key, &value); i++)
@@ -75,8 +77,9 @@ int info_print(struct session *s)
 		printf(", state %s", bytes_text(job.state, buf));
 	printf(", SRAM %s", bytes_text(job.sram, buf));
 	printf(", instructions %s\n", bytes_text(job.streams, buf));
-	printf("device: %s (%s), libnpu %s, instruction set %u.%u, %u threads, %s, SRAM %s\n", dev.name, dev.uri,
-	       npu_version(), dev.isa_major, dev.isa_minor, dev.threads, dev.simd, bytes_text(dev.sram_size, buf));
+	printf("device: %s (%s), libnpu %s, instruction set %u.%u, %u threads, %s, SRAM %s\n",
+	       dev.name, dev.uri, npu_version(), dev.isa_major, dev.isa_minor, dev.threads,
+	       dev.simd, bytes_text(dev.sram_size, buf));
 	return 0;
 }
 
@@ -89,7 +92,8 @@ int disasm_print(struct session *s)
 
 	for (p = 0; !npu_job_program(s->job, p, &prog); p++) {
 		printf("program %u %s\n", p, prog.name);
-		for (offset = at = sizeof(struct npu_stream_header); !npu_job_disassemble(s->job, p, &offset, line, sizeof(line)); at = offset)
+		for (offset = at = sizeof(struct npu_stream_header);
+		     !npu_job_disassemble(s->job, p, &offset, line, sizeof(line)); at = offset)
 			printf("%8u  %s\n", at, line);
 	}
 	return 0;

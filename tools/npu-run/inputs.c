@@ -49,7 +49,8 @@ static int set_given_shapes(struct session *s)
 		const struct item *item = &s->opt->shape[i];
 
 		if (parse_dims(item->value, &rank, dims))
-			return fail("--shape %s=%s: want dims like 1x3x64x64", item->name, item->value);
+			return fail("--shape %s=%s: want dims like 1x3x64x64", item->name,
+				    item->value);
 		if (npu_run_set_shape(s->run, item->name, rank, dims, &s->err))
 			return fail("--shape: %s", s->err.text);
 	}
@@ -80,9 +81,11 @@ static int source_read(struct source *src, const struct item *item)
 	if (npu_file_read(item->value, RAW_MAX, &src->raw, &src->raw_size, &why))
 		return fail("--input %s: %s", item->name, why.text);
 	src->kind = kind_of(src->raw, src->raw_size);
-	if (src->kind == KIND_NPY && npu_npy_parse(src->raw, src->raw_size, item->value, &src->npy, &why))
+	if (src->kind == KIND_NPY &&
+	    npu_npy_parse(src->raw, src->raw_size, item->value, &src->npy, &why))
 		return fail("--input %s: %s", item->name, why.text);
-	if (src->kind == KIND_IMAGE && npu_image_decode(src->raw, src->raw_size, item->value, &src->image, &why))
+	if (src->kind == KIND_IMAGE &&
+	    npu_image_decode(src->raw, src->raw_size, item->value, &src->image, &why))
 		return fail("--input %s: %s", item->name, why.text);
 	return 0;
 }
@@ -94,8 +97,12 @@ static void source_free(struct source *src)
 	free(src->raw);
 }
 
-/* The tensor's record in the first program that has it: its bounds are all that is known before the shapes are. */
-static bool find_tensor(struct session *s, const char *name, unsigned int *program, struct npu_tensor_info *t)
+/*
+ * The tensor's record in the first program that has it: its bounds are all that is known before the
+ * shapes are.
+ */
+static bool find_tensor(struct session *s, const char *name, unsigned int *program,
+			struct npu_tensor_info *t)
 {
 	unsigned int i;
 
@@ -116,8 +123,8 @@ static bool find_tensor(struct session *s, const char *name, unsigned int *progr
 }
 
 /* The length that @dim can have and that is nearest to @want. */
-static int64_t nearest(struct session *s, unsigned int program, const struct npu_tensor_info *t, unsigned int dim,
-		       int64_t want)
+static int64_t nearest(struct session *s, unsigned int program, const struct npu_tensor_info *t,
+		       unsigned int dim, int64_t want)
 {
 	struct npu_symbol_info sym = NPU_INIT(sym);
 	int64_t lo = t->min_dim[dim], hi = t->max_dim[dim], steps, step;
@@ -132,7 +139,9 @@ static int64_t nearest(struct session *s, unsigned int program, const struct npu
 	return lo + (want - lo + step / 2) / step * step;
 }
 
-/* Where the channels of a picture are: 1 for NCHW, 3 for NHWC, 0 when the tensor can not take one. */
+/*
+ * Where the channels of a picture are: 1 for NCHW, 3 for NHWC, 0 when the tensor can not take one.
+ */
 static unsigned int channel_axis(const struct npu_tensor_info *t)
 {
 	if (t->rank != 4 || t->min_dim[0] > 1)
@@ -159,18 +168,23 @@ static int set_source_shape(struct session *s, const struct source *src)
 	}
 	if (src->kind == KIND_NPY) {
 		if (src->npy.rank > NPU_TENSOR_MAX_RANK)
-			return fail("--input %s: %s has rank %d", src->item->name, src->item->value, src->npy.rank);
-		if (npu_run_set_shape(s->run, src->item->name, src->npy.rank, src->npy.dims, &s->err))
+			return fail("--input %s: %s has rank %d", src->item->name, src->item->value,
+				    src->npy.rank);
+		if (npu_run_set_shape(s->run, src->item->name, src->npy.rank, src->npy.dims,
+				      &s->err))
 			return fail("--input %s: %s", src->item->name, s->err.text);
 	} else if (src->kind == KIND_IMAGE) {
 		axis = channel_axis(&t);
 		if (!axis)
-			return fail("--input %s: a picture needs a tensor [1, 3, H, W] or [1, H, W, 3] (or 1 channel)",
-				    src->item->name);
+			return fail(
+				"--input %s: a picture needs a tensor [1, 3, H, W] or [1, H, W, 3] (or 1 channel)",
+				src->item->name);
 		dims[0] = 1;
 		dims[axis] = t.min_dim[axis];
-		dims[axis == 1 ? 2 : 1] = nearest(s, program, &t, axis == 1 ? 2 : 1, src->image.height);
-		dims[axis == 1 ? 3 : 2] = nearest(s, program, &t, axis == 1 ? 3 : 2, src->image.width);
+		dims[axis == 1 ? 2 : 1] =
+			nearest(s, program, &t, axis == 1 ? 2 : 1, src->image.height);
+		dims[axis == 1 ? 3 : 2] =
+			nearest(s, program, &t, axis == 1 ? 3 : 2, src->image.width);
 		if (npu_run_set_shape(s->run, src->item->name, 4, dims, &s->err))
 			return fail("--input %s: %s", src->item->name, s->err.text);
 	}
@@ -195,8 +209,8 @@ static void store(unsigned int dtype, void *data, size_t i, float v)
 }
 
 /* The picture as rows x cols pixels. */
-static int fit_image(const struct options *opt, const struct npu_image *src, int rows, int cols, struct npu_image *out,
-		     struct npu_reason *why)
+static int fit_image(const struct options *opt, const struct npu_image *src, int rows, int cols,
+		     struct npu_image *out, struct npu_reason *why)
 {
 	double ratio;
 	struct npu_image small = { 0 };
@@ -211,13 +225,15 @@ static int fit_image(const struct options *opt, const struct npu_image *src, int
 	if (!ret)
 		ret = npu_image_alloc(out, cols, rows, 0, why);
 	for (y = 0; !ret && y < h; y++)
-		memcpy(out->rgb + (size_t)y * cols * 3, small.rgb + (size_t)y * w * 3, (size_t)w * 3);
+		memcpy(out->rgb + (size_t)y * cols * 3, small.rgb + (size_t)y * w * 3,
+		       (size_t)w * 3);
 	npu_image_free(&small);
 	return ret;
 }
 
-static void image_to_tensor(const struct options *opt, const struct npu_image *img, unsigned int dtype, unsigned int axis,
-			    unsigned int channels, void *data)
+static void image_to_tensor(const struct options *opt, const struct npu_image *img,
+			    unsigned int dtype, unsigned int axis, unsigned int channels,
+			    void *data)
 {
 	size_t plane = (size_t)img->width * img->height, i;
 	unsigned int c;
@@ -226,7 +242,8 @@ static void image_to_tensor(const struct options *opt, const struct npu_image *i
 		const uint8_t *p = img->rgb + 3 * i;
 
 		for (c = 0; c < channels; c++) {
-			float v = channels == 1 ? 0.299f * p[0] + 0.587f * p[1] + 0.114f * p[2] : p[opt->bgr ? 2 - c : c];
+			float v = channels == 1 ? 0.299f * p[0] + 0.587f * p[1] + 0.114f * p[2]
+						: p[opt->bgr ? 2 - c : c];
 
 			/* Bytes go in as they are. */
 			if (dtype != NPU_U8)
@@ -236,7 +253,8 @@ static void image_to_tensor(const struct options *opt, const struct npu_image *i
 	}
 }
 
-static int image_fill(struct session *s, const struct source *src, const struct npu_tensor_info *t, void *data)
+static int image_fill(struct session *s, const struct source *src, const struct npu_tensor_info *t,
+		      void *data)
 {
 	const struct options *opt = s->opt;
 	unsigned int axis = channel_axis(t);
@@ -245,21 +263,27 @@ static int image_fill(struct session *s, const struct source *src, const struct 
 	struct npu_reason why;
 
 	if (!axis || (t->dtype != NPU_F32 && t->dtype != NPU_F16 && t->dtype != NPU_U8))
-		return fail("--input %s: a picture needs an f32, f16 or u8 tensor [1, 3, H, W] or [1, H, W, 3]", t->name);
+		return fail(
+			"--input %s: a picture needs an f32, f16 or u8 tensor [1, 3, H, W] or [1, H, W, 3]",
+			t->name);
 	rows = t->min_dim[axis == 1 ? 2 : 1];
 	cols = t->min_dim[axis == 1 ? 3 : 2];
 	if (fit_image(opt, &src->image, rows, cols, &fitted, &why))
 		return fail("--input %s: %s", t->name, why.text);
 	image_to_tensor(opt, &fitted, t->dtype, axis, t->min_dim[axis], data);
 	npu_image_free(&fitted);
-	fprintf(stderr, "input %s: %s, %dx%d pixels %s to %dx%d, %s", t->name, src->item->value, src->image.width,
-		src->image.height, opt->fit == FIT_PAD ? "fitted and padded" : "stretched", cols, rows,
-		t->min_dim[axis] == 1 ? "grey" : opt->bgr ? "BGR" : "RGB");
+	fprintf(stderr, "input %s: %s, %dx%d pixels %s to %dx%d, %s", t->name, src->item->value,
+		src->image.width, src->image.height,
+		opt->fit == FIT_PAD ? "fitted and padded" : "stretched", cols, rows,
+		t->min_dim[axis] == 1 ? "grey"
+		: opt->bgr	      ? "BGR"
+				      : "RGB");
 	if (t->dtype == NPU_U8)
 		fprintf(stderr, ", bytes as they are\n");
 	else
-		fprintf(stderr, ", (pixel * %.9g - [%g %g %g]) / [%g %g %g]\n", opt->scale, opt->mean[0], opt->mean[1],
-			opt->mean[2], opt->std[0], opt->std[1], opt->std[2]);
+		fprintf(stderr, ", (pixel * %.9g - [%g %g %g]) / [%g %g %g]\n", opt->scale,
+			opt->mean[0], opt->mean[1], opt->mean[2], opt->std[0], opt->std[1],
+			opt->std[2]);
 	return 0;
 }
 
@@ -277,7 +301,8 @@ static void make_up(const struct npu_tensor_info *t, size_t count, enum kind kin
 		if (t->dtype == NPU_F32)
 			((float *)data)[i] = (int32_t)(state >> 32) / 2147483648.0f;
 		else if (t->dtype == NPU_F16)
-			((uint16_t *)data)[i] = half_from_float((int32_t)(state >> 32) / 2147483648.0f);
+			((uint16_t *)data)[i] =
+				half_from_float((int32_t)(state >> 32) / 2147483648.0f);
 		else if (t->dtype == NPU_I8 || t->dtype == NPU_U8)
 			((uint8_t *)data)[i] = state >> 32;
 		else if (t->dtype == NPU_BOOL)
@@ -285,7 +310,8 @@ static void make_up(const struct npu_tensor_info *t, size_t count, enum kind kin
 	}
 }
 
-static int npy_fill(const struct source *src, const struct npu_tensor_info *t, size_t bytes, void *data)
+static int npy_fill(const struct source *src, const struct npu_tensor_info *t, size_t bytes,
+		    void *data)
 {
 	size_t have = src->npy.count * npu_npy_type_size(src->npy.type);
 
@@ -293,8 +319,8 @@ static int npy_fill(const struct source *src, const struct npu_tensor_info *t, s
 		return fail("--input %s: %s holds %s, the tensor is %s", t->name, src->item->value,
 			    npy_dtype(src->npy.type), dtype_name(t->dtype));
 	if (have != bytes)
-		return fail("--input %s: %s has %zu elements, the shape has %zu", t->name, src->item->value,
-			    src->npy.count, bytes / dtype_size(t->dtype));
+		return fail("--input %s: %s has %zu elements, the shape has %zu", t->name,
+			    src->item->value, src->npy.count, bytes / dtype_size(t->dtype));
 	memcpy(data, src->npy.data, bytes);
 	return 0;
 }
@@ -321,8 +347,9 @@ static int fill_one(struct session *s, const struct source *src, const struct np
 	else if (src->raw_size == count * dtype_size(t->dtype))
 		memcpy(data, src->raw, src->raw_size);
 	else
-		ret = fail("--input %s: %s has %zu bytes, %s %s needs %zu", t->name, src->item->value, src->raw_size,
-			   dtype_name(t->dtype), dims_text(t->rank, t->min_dim, dims), count * dtype_size(t->dtype));
+		ret = fail("--input %s: %s has %zu bytes, %s %s needs %zu", t->name,
+			   src->item->value, src->raw_size, dtype_name(t->dtype),
+			   dims_text(t->rank, t->min_dim, dims), count * dtype_size(t->dtype));
 	if (!ret && npu_run_write(s->run, t->name, data, count * dtype_size(t->dtype), &s->err))
 		ret = fail("%s", s->err.text);
 	free(data);
@@ -346,11 +373,13 @@ static int fill_all(struct session *s, const struct source *src, unsigned int n)
 		if (k == n && t.role == NPU_TENSOR_STATE)
 			continue;	/* begins as zeros */
 		if (k == n && !may_make_up)
-			return fail("input '%s' (%s %s) has no data: --input %s=FILE, or =zeros, =random", t.name,
-				    dtype_name(t.dtype), dims_text(t.rank, t.min_dim, dims), t.name);
+			return fail(
+				"input '%s' (%s %s) has no data: --input %s=FILE, or =zeros, =random",
+				t.name, dtype_name(t.dtype), dims_text(t.rank, t.min_dim, dims),
+				t.name);
 		if (k == n)
-			fprintf(stderr, "input %s: %s %s, made up (random)\n", t.name, dtype_name(t.dtype),
-				dims_text(t.rank, t.min_dim, dims));
+			fprintf(stderr, "input %s: %s %s, made up (random)\n", t.name,
+				dtype_name(t.dtype), dims_text(t.rank, t.min_dim, dims));
 		if (fill_one(s, k < n ? &src[k] : NULL, &t))
 			return 1;
 	}

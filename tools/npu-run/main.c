@@ -47,7 +47,8 @@ bool session_tensor(struct session *s, unsigned int index, struct npu_tensor_inf
 	unsigned int program, rank;
 
 	*info = (struct npu_tensor_info)NPU_INIT(*info);
-	if (npu_run_program(s->run, &program, NULL, &s->err) || npu_job_tensor(s->job, program, index, info))
+	if (npu_run_program(s->run, &program, NULL, &s->err) ||
+	    npu_job_tensor(s->job, program, index, info))
 		return false;
 	if (info->role != NPU_TENSOR_INTERNAL)
 		npu_run_get_shape(s->run, info->name, &rank, info->min_dim, &s->err);
@@ -65,7 +66,8 @@ static int session_open(struct session *s)
 	if (npu_job_load(s->dev, s->opt->model, 0, &s->job, &s->err))
 		return fail("%s", s->err.text);
 	s->load_ms = now_ms() - start;
-	if (npu_queue_create(s->dev, NULL, &s->queue, &s->err) || npu_run_create(s->job, &s->run, &s->err))
+	if (npu_queue_create(s->dev, NULL, &s->queue, &s->err) ||
+	    npu_run_create(s->job, &s->run, &s->err))
 		return fail("%s", s->err.text);
 	return 0;
 }
@@ -90,8 +92,8 @@ static int work(struct session *s)
 		puts(info.report);
 	if (!ret && opt->disasm)
 		ret = disasm_print(s);
-	if (ret || ((opt->info || opt->report || opt->disasm) && !opt->bench && !opt->profile && !opt->digest &&
-		    !opt->num_input && !opt->num_output && !opt->top))
+	if (ret || ((opt->info || opt->report || opt->disasm) && !opt->bench && !opt->profile &&
+		    !opt->digest && !opt->num_input && !opt->num_output && !opt->top))
 		return ret;
 	ret = inputs_fill(s);
 	if (!ret && opt->digest)

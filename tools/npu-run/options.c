@@ -36,23 +36,47 @@ static const char usage[] =
 "  -h, --help               this text\n"
 "  -V, --version            version of the library\n";
 
-enum { OPT_SCALE = 256, OPT_MEAN, OPT_STD, OPT_BGR, OPT_FIT, OPT_INFO, OPT_REPORT, OPT_PROFILE, OPT_SORT, OPT_JSON,
-       OPT_BENCH, OPT_DIGEST, OPT_DISASM, OPT_THREADS, OPT_DEVICES };
-
-static const struct option longs[] = {
-	{ "input", required_argument, NULL, 'i' }, { "shape", required_argument, NULL, 's' },
-	{ "output", required_argument, NULL, 'o' }, { "top", required_argument, NULL, 't' },
-	{ "device", required_argument, NULL, 'd' }, { "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' }, { "scale", required_argument, NULL, OPT_SCALE },
-	{ "mean", required_argument, NULL, OPT_MEAN }, { "std", required_argument, NULL, OPT_STD },
-	{ "bgr", no_argument, NULL, OPT_BGR }, { "fit", required_argument, NULL, OPT_FIT },
-	{ "info", no_argument, NULL, OPT_INFO }, { "report", no_argument, NULL, OPT_REPORT },
-	{ "profile", no_argument, NULL, OPT_PROFILE }, { "sort", required_argument, NULL, OPT_SORT },
-	{ "json", no_argument, NULL, OPT_JSON }, { "bench", optional_argument, NULL, OPT_BENCH },
-	{ "digest", no_argument, NULL, OPT_DIGEST }, { "disasm", no_argument, NULL, OPT_DISASM },
-	{ "threads", required_argument, NULL, OPT_THREADS }, { "devices", no_argument, NULL, OPT_DEVICES },
-	{ NULL, 0, NULL, 0 }
+enum {
+	OPT_SCALE = 256,
+	OPT_MEAN,
+	OPT_STD,
+	OPT_BGR,
+	OPT_FIT,
+	OPT_INFO,
+	OPT_REPORT,
+	OPT_PROFILE,
+	OPT_SORT,
+	OPT_JSON,
+	OPT_BENCH,
+	OPT_DIGEST,
+	OPT_DISASM,
+	OPT_THREADS,
+	OPT_DEVICES
 };
+
+static const struct option longs[] = { { "input", required_argument, NULL, 'i' },
+				       { "shape", required_argument, NULL, 's' },
+				       { "output", required_argument, NULL, 'o' },
+				       { "top", required_argument, NULL, 't' },
+				       { "device", required_argument, NULL, 'd' },
+				       { "help", no_argument, NULL, 'h' },
+				       { "version", no_argument, NULL, 'V' },
+				       { "scale", required_argument, NULL, OPT_SCALE },
+				       { "mean", required_argument, NULL, OPT_MEAN },
+				       { "std", required_argument, NULL, OPT_STD },
+				       { "bgr", no_argument, NULL, OPT_BGR },
+				       { "fit", required_argument, NULL, OPT_FIT },
+				       { "info", no_argument, NULL, OPT_INFO },
+				       { "report", no_argument, NULL, OPT_REPORT },
+				       { "profile", no_argument, NULL, OPT_PROFILE },
+				       { "sort", required_argument, NULL, OPT_SORT },
+				       { "json", no_argument, NULL, OPT_JSON },
+				       { "bench", optional_argument, NULL, OPT_BENCH },
+				       { "digest", no_argument, NULL, OPT_DIGEST },
+				       { "disasm", no_argument, NULL, OPT_DISASM },
+				       { "threads", required_argument, NULL, OPT_THREADS },
+				       { "devices", no_argument, NULL, OPT_DEVICES },
+				       { NULL, 0, NULL, 0 } };
 
 static int usage_error(const char *what, const char *value)
 {

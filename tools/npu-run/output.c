@@ -7,9 +7,11 @@
 #include "run.h"
 #include "tools/common/file.h"
 
-static const struct { unsigned int dtype; enum npu_npy_type npy; } npy_types[] = {
-	{ NPU_F32, NPU_NPY_F32 }, { NPU_F16, NPU_NPY_F16 }, { NPU_I8, NPU_NPY_I8 }, { NPU_U8, NPU_NPY_U8 },
-	{ NPU_I32, NPU_NPY_I32 }, { NPU_I64, NPU_NPY_I64 }, { NPU_BOOL, NPU_NPY_BOOL },
+static const struct { unsigned int dtype; enum npu_npy_type npy;
+} npy_types[] = {
+	{ NPU_F32, NPU_NPY_F32 },   { NPU_F16, NPU_NPY_F16 }, { NPU_I8, NPU_NPY_I8 },
+	{ NPU_U8, NPU_NPY_U8 },	    { NPU_I32, NPU_NPY_I32 }, { NPU_I64, NPU_NPY_I64 },
+	{ NPU_BOOL, NPU_NPY_BOOL },
 };
 
 static int write_npy(const char *path, const struct npu_tensor_info *t, void *data)
@@ -21,7 +23,8 @@ static int write_npy(const char *path, const struct npu_tensor_info *t, void *da
 	for (i = 0; i < n && npy_types[i].dtype != t->dtype; i++)
 		;
 	if (i == n)
-		return fail("%s: .npy has no type for %s of '%s'; write it raw", path, dtype_name(t->dtype), t->name);
+		return fail("%s: .npy has no type for %s of '%s'; write it raw", path,
+			    dtype_name(t->dtype), t->name);
 	arr.type = npy_types[i].npy;
 	for (i = 0; i < t->rank; i++)
 		arr.dims[i] = t->min_dim[i];
@@ -39,7 +42,8 @@ static int write_one(const char *path, const struct npu_tensor_info *t, void *da
 }
 
 /* The largest first; of equal ones the one with the lower index. */
-static void print_top(const struct npu_tensor_info *t, const void *data, size_t count, unsigned int top)
+static void print_top(const struct npu_tensor_info *t, const void *data, size_t count,
+		      unsigned int top)
 {
 	size_t *best = calloc(top, sizeof(*best)), n = 0, i, k;
 
@@ -77,8 +81,8 @@ static void print_summary(const struct npu_tensor_info *t, const void *data, siz
 		max = v > max ? v : max;
 		sum += v;
 	}
-	printf("%s %s %s: min %.6g max %.6g mean %.6g", t->name, dtype_name(t->dtype), dims_text(t->rank, t->min_dim, dims),
-	       min, max, sum / (count - nans));
+	printf("%s %s %s: min %.6g max %.6g mean %.6g", t->name, dtype_name(t->dtype),
+	       dims_text(t->rank, t->min_dim, dims), min, max, sum / (count - nans));
 	if (nans)
 		printf(", %zu NaN", nans);
 	printf(", first");
@@ -136,7 +140,8 @@ int outputs_write(struct session *s)
 	if (used == opt->num_output)
 		return 0;
 	for (k = 0; k < opt->num_output; k++)
-		if (npu_run_get_shape(s->run, opt->output[k].name, &i, (int64_t[NPU_TENSOR_MAX_RANK]){ 0 }, &s->err))
+		if (npu_run_get_shape(s->run, opt->output[k].name, &i,
+				      (int64_t[NPU_TENSOR_MAX_RANK]){ 0 }, &s->err))
 			return fail("--output: %s", s->err.text);
 	return fail("--output: an input can not be written");
 }

@@ -63,7 +63,10 @@ int bench_run(struct session *s);
 /* Submit once and wait; @flags NPU_SUBMIT_*. *@fence (may be NULL) is the caller's. */
 int session_submit(struct session *s, uint32_t flags, struct npu_fence **fence);
 
-/* Tensor @index of the program that the shapes chose; its dims at these lengths in min_dim. Returns false past the end. */
+/*
+ * Tensor @index of the program that the shapes chose; its dims at these lengths in min_dim. Returns
+ * false past the end.
+ */
 bool session_tensor(struct session *s, unsigned int index, struct npu_tensor_info *info);
 
 size_t dtype_size(unsigned int dtype);
