@@ -73,11 +73,11 @@ static void store_tile(const struct pool *w, const float *acc, npu_u64 n, npu_s6
  * not matter to a maximum. The strip is in scratch.
  */
 static void max_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n, npu_s64 oh, npu_s64 ow, npu_u64 c,
-		     npu_u32 pixels, npu_u32 cols, float *strip, float *v)
+		     npu_u32 pixels, npu_u32 cols, float *strip)
 {
 	const npu_s64 *is = w->in->stride;
 	npu_s64 first = ow * w->stride[1] - w->pad[1], last = (ow + pixels - 1) * w->stride[1] - w->pad[1] + (w->kernel[1] - 1) * w->dil[1] + 1;
-	float *acc = v + w->strip;
+	float *acc = strip + w->strip;
 	npu_s64 kh, kw, ih;
 	size_t i, len;
 
@@ -92,10 +92,9 @@ static void max_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n, 
 		ih = oh * w->stride[0] - w->pad[0] + kh * w->dil[0];
 		if (ih < 0 || ih >= w->in->dim[1])
 			continue;
-		w->vec->load(v, &w->ie, &(struct npu_patch){
+		w->vec->load_fold(strip, &w->ie, &(struct npu_patch){
 			.p = (char *)w->ip + (npu_s64)n * is[0] + ih * is[1] + first * is[2] + (npu_s64)c * is[3],
-			.row = is[2], .col = is[3], .rows = (npu_u32)(last - first), .cols = cols });
-		w->vec->fold(strip, v, len, NPU_FOLD_MAX);
+			.row = is[2], .col = is[3], .rows = (npu_u32)(last - first), .cols = cols }, NPU_FOLD_MAX);
 	}
 	for (kw = 0; len && kw < w->kernel[1]; kw++) {
 		const float *from;
@@ -119,7 +118,7 @@ static void pool_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n,
 		      npu_u32 pixels, npu_u32 cols)
 {
 	const npu_s64 *is = w->in->stride;
-	float acc[NPU_BLOCK], v[NPU_BLOCK], start = w->avg ? 0.0f : -__builtin_inff();
+	float acc[NPU_BLOCK], start = w->avg ? 0.0f : -__builtin_inff();
 	enum npu_fold_kind kind = w->avg ? NPU_FOLD_SUM : NPU_FOLD_MAX;
 	npu_s64 kh, kw, ih;
 	size_t i;
@@ -145,8 +144,7 @@ static void pool_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n,
 				.p = (char *)w->ip + (npu_s64)n * is[0] + ih * is[1] + iw * is[2] + (npu_s64)c * is[3],
 				.row = is[2] * w->stride[1], .col = is[3], .rows = b - a, .cols = cols,
 			};
-			w->vec->load(v, &w->ie, &p);
-			w->vec->fold(acc + (size_t)a * cols, v, (size_t)(b - a) * cols, kind);
+			w->vec->load_fold(acc + (size_t)a * cols, &w->ie, &p, kind);
 		}
 	}
 	if (w->avg)
@@ -168,7 +166,7 @@ static void pool_chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u
 		float *strip = w->strip ? npu_exec_scratch(x, worker) : NULL;
 
 		if (strip)
-			max_tile(x, w, n, oh, (npu_s64)ow, c, pixels, cols, strip, strip + w->strip);
+			max_tile(x, w, n, oh, (npu_s64)ow, c, pixels, cols, strip);
 		else
 			pool_tile(x, w, n, oh, (npu_s64)ow, c, pixels, cols);
 	}
@@ -210,7 +208,7 @@ int npu_op_pool(struct npu_exec *x)
 	w.pixels = NPU_BLOCK / w.cols < w.out->dim[2] ? NPU_BLOCK / w.cols : w.out->dim[2];
 	if (choose_strip(&w)) {
 		taps = (double)(w.kernel[0] + w.kernel[1]);
-		if (npu_exec_reserve(x, (2 * w.strip + TILE_MAX) * sizeof(float)))
+		if (npu_exec_reserve(x, (w.strip + TILE_MAX) * sizeof(float)))
 			return -ENOMEM;
 	}
 	w.col_tiles = (w.out->dim[3] + w.cols - 1) / w.cols;

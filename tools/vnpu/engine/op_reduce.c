@@ -93,25 +93,28 @@ static void run_along(struct npu_exec *x, void *arg, unsigned int worker, npu_u6
 }
 
 /*
- * Fold rows [0, rows) of @v, which are elements i, i + 1, ... of each of @cols outputs, into acc[16][cols].
- * Rows up to the next multiple of 16 are one stretch of accumulators.
+ * Fold rows of @p, which are elements i, i + 1, ... of each of cols outputs, into acc[16][cols]. Rows up to the next
+ * multiple of 16 are one stretch of accumulators.
  */
-static void fold_rows(const struct reduce *w, float *acc, const float *v, npu_u64 i, npu_u32 rows, npu_u32 cols)
+static void fold_rows(const struct reduce *w, float *acc, struct npu_patch p, npu_u64 i)
 {
-	while (rows) {
-		npu_u32 lane = (npu_u32)(i % 16), n = 16 - lane < rows ? 16 - lane : rows;
+	npu_u32 rows = p.rows;
 
-		w->vec->fold(acc + (size_t)lane * cols, v, (size_t)n * cols, w->kind);
-		v += (size_t)n * cols;
-		i += n;
-		rows -= n;
+	while (rows) {
+		npu_u32 lane = (npu_u32)(i % 16);
+
+		p.rows = 16 - lane < rows ? 16 - lane : rows;
+		w->vec->load_fold(acc + (size_t)lane * p.cols, &w->ie, &p, w->kind);
+		p.p += (npu_s64)p.rows * p.row;
+		i += p.rows;
+		rows -= p.rows;
 	}
 }
 
 static void run_across(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
 {
 	const struct reduce *w = arg;
-	float acc[16 * ACROSS], v[16 * ACROSS];
+	float acc[16 * ACROSS];
 	npu_u64 inner = w->reduced.rank ? w->reduced.dim[w->reduced.rank - 1] : 1;
 	npu_s64 step = w->reduced.rank ? w->reduced.stride[w->reduced.rank - 1] : 0;
 
@@ -125,10 +128,9 @@ static void run_across(struct npu_exec *x, void *arg, unsigned int worker, npu_u
 			acc[j] = npu_fold_start(w->kind);
 		for (i = 0; i < w->reduced.count && !npu_exec_stopped(x); i += n) {
 			n = inner - i % inner < 16 ? inner - i % inner : 16;
-			w->vec->load(v, &w->ie, &(struct npu_patch){
+			fold_rows(w, acc, (struct npu_patch){
 				.p = (char *)base + npu_axes_offset(&w->reduced, i, NULL), .row = step,
-				.col = w->width_in, .rows = (npu_u32)n, .cols = cols });
-			fold_rows(w, acc, v, i, (npu_u32)n, cols);
+				.col = w->width_in, .rows = (npu_u32)n, .cols = cols }, i);
 		}
 		for (half = 8; half; half >>= 1)
 			w->vec->fold(acc, acc + (size_t)half * cols, (size_t)half * cols,

@@ -52,6 +52,8 @@ struct npu_vec {
 
 	/* acc[i] = fold(acc[i], x[i]) */
 	void (*fold)(float *acc, const float *x, size_t n, enum npu_fold_kind kind);
+	/* load, then fold: acc[i] = fold(acc[i], element i of the patch) */
+	void (*load_fold)(float *acc, const struct npu_elem *e, const struct npu_patch *src, enum npu_fold_kind kind);
 	/* lane[i % 16] = fold(lane[i % 16], x[i]) in rising i */
 	void (*fold16)(float lane[16], const float *x, size_t n, enum npu_fold_kind kind);
 

@@ -230,6 +230,65 @@ static void vec_fold(float *restrict acc, const float *restrict v, size_t n, enu
 	}
 }
 
+#if defined(__AVX512F__)
+#define HALF_LOOP(op)										\
+	for (i = 0; i + 16 <= n; i += 16)							\
+		_mm512_storeu_ps(acc + i, op(_mm512_loadu_ps(acc + i),				\
+			_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(src + 2 * i)))));	\
+	if (i < n) {										\
+		__mmask16 m = (__mmask16)((1u << (n - i)) - 1u);				\
+		__m512 x = _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(m, src + 2 * i));		\
+												\
+		_mm512_mask_storeu_ps(acc + i, m, op(_mm512_maskz_loadu_ps(m, acc + i), x));	\
+	}
+
+/* A line of dense f16 in one pass: a maximum or a sum. */
+static inline void fold_half_line(float *acc, const char *src, size_t n, enum npu_fold_kind kind)
+{
+	size_t i;
+
+	if (kind == NPU_FOLD_MAX) {
+		HALF_LOOP(max_v)
+	} else {
+		HALF_LOOP(_mm512_add_ps)
+	}
+}
+#define HAVE_HALF_LINE	1
+#else
+static inline void fold_half_line(float *acc, const char *src, size_t n, enum npu_fold_kind kind)
+{
+}
+#define HAVE_HALF_LINE	0
+#endif
+
+static void vec_load_fold(float *acc, const struct npu_elem *e, const struct npu_patch *s, enum npu_fold_kind kind)
+{
+	float v[2 * NPU_BLOCK];
+	struct npu_patch p = *s;
+	npu_u32 r, c, step;
+
+	if (s->row == s->col * (npu_s64)s->cols)
+		p = (struct npu_patch){ .p = s->p, .col = s->col, .rows = 1, .cols = s->rows * s->cols };
+	if (e->dtype == NPU_F16 && s->col == 2 && (kind == NPU_FOLD_MAX || kind == NPU_FOLD_SUM) && HAVE_HALF_LINE) {
+		for (r = 0; r < p.rows; r++, acc += p.cols)
+			fold_half_line(acc, p.p + (npu_s64)r * p.row, p.cols, kind);
+		return;
+	}
+	/* some rows, or parts of one, at a time */
+	step = p.cols <= 2 * NPU_BLOCK ? 2 * NPU_BLOCK / p.cols : 1;
+	for (r = 0; r < p.rows; r += step) {
+		for (c = 0; c < p.cols; c += 2 * NPU_BLOCK) {
+			struct npu_patch q = p;
+
+			q.p = p.p + (npu_s64)r * p.row + (npu_s64)c * p.col;
+			q.rows = p.rows - r < step ? p.rows - r : step;
+			q.cols = p.cols - c < 2 * NPU_BLOCK ? p.cols - c : 2 * NPU_BLOCK;
+			vec_load(v, e, &q);
+			vec_fold(acc + (size_t)r * p.cols + c, v, (size_t)q.rows * q.cols, kind);
+		}
+	}
+}
+
 /* The largest and the smallest do not depend on the order: 64 lanes at a time, so that none waits for the one before. */
 static void extreme16(float *lane, const float *v, size_t n, void (*fold)(float *acc, const float *v, size_t n))
 {
@@ -471,6 +530,7 @@ const struct npu_vec VEC_TABLE = {
 	.act = vec_act,
 	.muladd = vec_muladd,
 	.fold = vec_fold,
+	.load_fold = vec_load_fold,
 	.fold16 = vec_fold16,
 	.add = vec_add,
 	.scale = vec_scale,
