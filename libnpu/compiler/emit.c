@@ -374,6 +374,37 @@ void npu_emit_traffic(const struct npu_lower *l, const struct npu_linsn *insn, u
 	}
 }
 
+/* Multiply-accumulates at the bound. The last dimensions of a weight, or the last of a, are what is summed over. */
+static uint64_t insn_macs(const struct npu_lower *l, const struct npu_linsn *insn)
+{
+	const struct npu_lview *k;
+	int64_t macs = 1;
+	int from;
+
+	switch (insn->desc->code) {
+	case NPU_OP_CONV:
+	case NPU_OP_CONV_TRANSPOSE:
+		k = insn->operand[NPU_CONV_WEIGHT];
+		from = 1;
+		break;
+	case NPU_OP_MATMUL:
+		k = insn->operand[NPU_MATMUL_A];
+		from = k->rank - 1;
+		break;
+	default:
+		return 0;
+	}
+	/* Of a transposed convolution all taps are applied at every input. */
+	for (int i = 0; i < insn->operand[0]->rank; i++) {
+		bool input = insn->desc->code == NPU_OP_CONV_TRANSPOSE && i < 3;
+
+		macs *= npu_dim_high(l->g, insn->operand[input ? NPU_CONV_TRANSPOSE_IN : 0]->dim[i]);
+	}
+	for (int i = from; i < k->rank; i++)
+		macs *= npu_dim_high(l->g, k->dim[i]);
+	return (uint64_t)macs;
+}
+
 static const char *join_sources(struct npu_lower *l, const struct npu_gnode *n)
 {
 	const char *s = n->num_sources ? n->sources[0] : n->name;
@@ -386,18 +417,13 @@ static const char *join_sources(struct npu_lower *l, const struct npu_gnode *n)
 static int describe_debug(struct npu_lower *l, struct npu_jobfile_program *p)
 {
 	struct npu_jobfile_debug *d = npu_arena_array(l->arena, l->num_insns + 1, sizeof(*d));
-	int64_t high[NPU_GRAPH_MAX_SYMS] = { 0 };
 
 	if (!d)
 		return -ENOMEM;
-	for (unsigned int i = 0; i < l->g->num_syms; i++)
-		high[i] = l->g->syms[i].smax;
 	for (unsigned int i = 0; i < l->num_insns; i++) {
 		const struct npu_linsn *insn = l->insns[i];
 		const struct npu_gnode *n = insn->node;
 		uint64_t read, written;
-		bool product = insn->desc->code == NPU_OP_CONV || insn->desc->code == NPU_OP_CONV_TRANSPOSE ||
-			       insn->desc->code == NPU_OP_MATMUL;
 
 		npu_emit_traffic(l, insn, &read, &written);
 		d[i].tag = insn->tag;
@@ -405,7 +431,7 @@ static int describe_debug(struct npu_lower *l, struct npu_jobfile_program *p)
 		d[i].node = n ? join_sources(l, n) : "";
 		d[i].op = n ? npu_gnode_info(n)->name : "";
 		d[i].tensor = n && n->outputs[0] ? n->outputs[0]->name : "";
-		d[i].macs = n && product ? (npu_u64)npu_gnode_macs(n, high) : 0;
+		d[i].macs = insn_macs(l, insn);
 		d[i].bytes = read + written;
 		if (!d[i].node)
 			return -ENOMEM;
