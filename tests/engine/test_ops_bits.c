@@ -159,7 +159,9 @@ static void make_ewise2(struct test_case *c)
 	c->param[NPU_EWISE2_P_FUNC] = func;
 	operand(c, NPU_EWISE2_OUT, pick(c, 2) ? any_type(c) : data_type(c), rank, dim, !ints);
 	broadcast(c, in, dim, rank);
-	operand(c, NPU_EWISE2_A, ints ? int_type(c) : data_type(c), rank, in, !ints);
+	c->in_place = npu_dtype_is_float(c->slot[0].op.dtype) && pick(c, 3) == 0 && !ints;
+	if (!c->in_place)
+		operand(c, NPU_EWISE2_A, ints ? int_type(c) : data_type(c), rank, in, !ints);
 	broadcast(c, in, dim, rank);
 	operand(c, NPU_EWISE2_B, ints ? int_type(c) : data_type(c), rank, in, !ints);
 	if (ints)
@@ -652,6 +654,37 @@ static void check_op(unsigned int opcode, void (*make)(struct test_case *c), uns
 	       refused);
 }
 
+/* Every function and activation over bit patterns spread over all of f32. */
+static void check_functions(unsigned int num)
+{
+	unsigned int f, bad = 0;
+	uint32_t i;
+
+	for (f = 0; f < NPU_NUM_UNARIES + NPU_NUM_ACTS; f++) {
+		struct test_case c = { .rng = { f + 1 } };
+		bool act = f >= NPU_NUM_UNARIES;
+
+		if (f == NPU_UNARY_BITNOT || f == NPU_NUM_UNARIES + NPU_ACT_PRELU)
+			continue;
+		operand(&c, NPU_EWISE1_OUT, NPU_F32, 1, &num, false);
+		operand(&c, NPU_EWISE1_IN, NPU_F32, 1, &num, false);
+		for (i = 0; i < num; i++) {
+			uint32_t bits = (uint32_t)(((uint64_t)i << 32) / num) + f * 977 + i % 251;
+
+			memcpy(test_element(&c.slot[NPU_EWISE1_IN], &i), &bits, sizeof(bits));
+		}
+		c.param[NPU_EWISE1_P_FUNC] = act ? NPU_UNARY_COPY : f;
+		c.param[NPU_EWISE1_P_ACT] = act ? f - NPU_NUM_UNARIES : NPU_ACT_NONE;
+		c.param[NPU_EWISE1_P_ACT_ALPHA] = test_f32(0.2f);
+		c.param[NPU_EWISE1_P_ACT_BETA] = test_f32(0.5f);
+		c.param[NPU_EWISE1_P_POST_MUL] = test_f32(1);
+		bad += check_case(NPU_OP_EWISE1, &c) != 0;
+		test_tensor_free(&c.slot[NPU_EWISE1_OUT]);
+		test_tensor_free(&c.slot[NPU_EWISE1_IN]);
+	}
+	tap_ok(!bad, "functions and activations of %u bit patterns", num);
+}
+
 int main(void)
 {
 	unsigned int i, count = tap_long() ? 5000 : 300;
@@ -663,6 +696,7 @@ int main(void)
 		printf("Bail out! no engine\n");
 		return 1;
 	}
+	check_functions(tap_long() ? 4000000 : 40000);
 	check_op(NPU_OP_EWISE1, make_ewise1, count * 2);
 	check_op(NPU_OP_EWISE2, make_ewise2, count * 2);
 	check_op(NPU_OP_COPY, make_copy, count);
