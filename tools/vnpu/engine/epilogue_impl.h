@@ -307,12 +307,92 @@ static void fast_epilogue(const struct npu_epi *e, float *acc, size_t ld, unsign
 	fast_run(e, &f, acc, ld, rows, o, n, place);
 }
 
-static bool is_fast(const struct npu_epi *e, unsigned int n)
+#define COLUMN_MAX	64
+
+static void column_store(const struct npu_epi *e, char *out, ptrdiff_t step, const float *restrict v, unsigned int n)
+{
+	npu_u16 h[COLUMN_MAX];
+	float f[COLUMN_MAX];
+	unsigned int i;
+
+	if (e->out->dtype == NPU_F16) {
+		for (i = 0; i < n; i++)
+			h[i] = npu_f32_to_f16(v[i]);
+		if (step == sizeof(*h))
+			memcpy(out, h, n * sizeof(*h));
+		else
+			for (i = 0; i < n; i++, out += step)
+				memcpy(out, &h[i], sizeof(*h));
+		return;
+	}
+	for (i = 0; i < n; i++)
+		f[i] = npu_canon_f32(v[i]);
+	if (step == sizeof(*f))
+		memcpy(out, f, n * sizeof(*f));
+	else
+		for (i = 0; i < n; i++, out += step)
+			memcpy(out, &f[i], sizeof(*f));
+}
+
+/* One channel of @n pixels. */
+static void column(const struct npu_epi *e, const float *acc, size_t ld, unsigned int n, npu_u32 o, char *out, ptrdiff_t out_step,
+		   const char *res, ptrdiff_t res_step)
+{
+	float v[COLUMN_MAX], s[COLUMN_MAX] = { 0 };
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		v[i] = acc[i * ld];
+	if (e->bias)
+		for (i = 0; i < n; i++)
+			v[i] += e->bias[o];
+	if (e->slope)
+		for (i = 0; i < n; i++)
+			s[i] = e->slope[o];
+	npu_act_block(v, n, e->act, e->alpha, e->beta, s);
+	if (e->post)
+		for (i = 0; i < n; i++)
+			v[i] = npu_fma_f32(v[i], e->post_mul, e->post_add);
+	if (e->res) {
+		for (i = 0; i < n; i++, res += res_step)
+			s[i] = npu_elem_load(e->res, res);
+		if (e->join == NPU_JOIN_ADD)
+			for (i = 0; i < n; i++)
+				v[i] += s[i];
+		else
+			for (i = 0; i < n; i++)
+				v[i] *= s[i];
+	}
+	npu_act_block(v, n, e->act2, e->alpha2, e->beta2, NULL);
+	column_store(e, out, out_step, v, n);
+}
+
+/* Few channels, or channels far apart (planar output): vectors lie along the pixels. */
+static void column_epilogue(const struct npu_epi *e, const float *acc, size_t ld, unsigned int rows, npu_u32 o, unsigned int n,
+			    const struct npu_epi_place *place)
+{
+	unsigned int r, w, j;
+
+	for (r = 0; r < rows; r += w) {
+		w = rows - r < COLUMN_MAX ? rows - r : COLUMN_MAX;
+		for (j = 0; j < n; j++)
+			column(e, acc + r * ld + j, ld, w, o + j,
+			       place->out + (ptrdiff_t)(o + j) * e->out_chan + (ptrdiff_t)r * place->out_step, place->out_step,
+			       place->res ? place->res + (ptrdiff_t)(o + j) * e->res_chan + (ptrdiff_t)r * place->res_step : NULL,
+			       place->res_step);
+	}
+}
+
+static bool is_float_out(const struct npu_epi *e)
+{
+	return (e->out->dtype == NPU_F16 || e->out->dtype == NPU_F32) && !e->scale && !e->raw;
+}
+
+static bool is_fast(const struct npu_epi *e)
 {
 	npu_s64 size = e->out->dtype == NPU_F16 ? 2 : 4;
 
-	if ((e->out->dtype != NPU_F16 && e->out->dtype != NPU_F32) || e->scale || e->raw ||
-	    (e->out_chan != size && n > 1))
+	if (e->out_chan != size)
 		return false;
 	if (!e->res || e->res_chan == 0)
 		return true;
@@ -326,9 +406,13 @@ void EPI_FN(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows, n
 	char *out = place->out + (ptrdiff_t)o * e->out_chan;
 	unsigned int r, i, w;
 
-	if (is_fast(e, n)) {
-		fast_epilogue(e, acc, ld, rows, o, n, place);
-		return;
+	if (is_float_out(e)) {
+		if (n <= 4 && rows > 4)
+			return column_epilogue(e, acc, ld, rows, o, n, place);
+		if (is_fast(e))
+			return fast_epilogue(e, acc, ld, rows, o, n, place);
+		if (rows > 1)
+			return column_epilogue(e, acc, ld, rows, o, n, place);
 	}
 	for (r = 0; r < rows; r++) {
 		for (i = 0; i < n; i += w) {
