@@ -235,7 +235,7 @@ static int lower_variant(struct compile *c, struct variant *v)
 	int err;
 
 	*l = (struct npu_lower){ .g = v->graph, .arena = &v->arena, .diag = &c->result->diag, .weights = &c->weights,
-				 .precision = c->opt.precision, .output_name = v->output_name };
+				 .precision = c->opt.precision, .all_f16 = c->opt.all_f16, .output_name = v->output_name };
 	v->lowered = true;
 	err = npu_lower_graph(l);
 	if (wants_dump(c, "layout") && l->value)
@@ -295,7 +295,7 @@ static int write_job(struct compile *c, const struct npu_jobfile_program *progra
 		{ "source", "onnx" },
 		{ "model", c->variant[0].graph->name ? c->variant[0].graph->name : "" },
 		{ "producer", c->variant[0].graph->producer ? c->variant[0].graph->producer : "" },
-		{ "precision", c->opt.precision == NPU_PRECISION_F16 ? "f16" : "f32" },
+		{ "precision", c->opt.precision == NPU_PRECISION_F32 ? "f32" : c->opt.all_f16 ? "f16 throughout" : "f16" },
 	};
 	struct npu_jobfile job = {
 		.compiler = "npu-compile " NPU_VERSION,

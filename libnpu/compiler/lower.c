@@ -17,7 +17,7 @@ enum npu_dtype npu_lower_dtype(const struct npu_lower *l, const struct npu_gtens
 {
 	switch (t->type) {
 	case NPU_GT_F32:
-		return l->precision == NPU_PRECISION_F16 ? NPU_F16 : NPU_F32;
+		return l->precision == NPU_PRECISION_F32 || (t->id < l->num_tensors && l->keep_f32[t->id]) ? NPU_F32 : NPU_F16;
 	case NPU_GT_F16:
 		return NPU_F16;
 	case NPU_GT_BF16:
@@ -432,7 +432,7 @@ static int lower_setup(struct npu_lower *l)
 	l->nodes = npu_arena_array(l->arena, g->num_nodes + 1, sizeof(*l->nodes));
 	l->input_buf = npu_arena_array(l->arena, g->num_inputs + 1, sizeof(*l->input_buf));
 	l->output_buf = npu_arena_array(l->arena, g->num_outputs + 1, sizeof(*l->output_buf));
-	if (!l->value || !l->nodes || !l->input_buf || !l->output_buf)
+	if (!l->value || !l->nodes || !l->input_buf || !l->output_buf || npu_precision_choose(l))
 		return -ENOMEM;
 	l->weight_buf = npu_lower_buf(l, NPU_LBUF_WEIGHT, 0, "weights");
 	if (!l->weight_buf)

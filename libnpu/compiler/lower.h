@@ -87,6 +87,8 @@ struct npu_lower {
 	struct npu_diag *diag;
 	struct npu_weights *weights;	/* shared by the programs of a job */
 	enum npu_precision precision;
+	bool all_f16;			/* f16 even where the result is steep */
+	bool *keep_f32;			/* by tensor id: stays f32 in an f16 job (precision.c) */
 	const char *const *output_name;	/* the model's; passes may put another tensor in an output's place */
 
 	struct npu_lvalue *value;	/* by tensor id */
@@ -155,6 +157,9 @@ struct npu_lbuf *npu_lower_buf(struct npu_lower *l, enum npu_lbuf_kind kind, uin
 int npu_lower_in(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *out);
 /* A constant with elements of type @dtype. */
 int npu_lower_const(struct npu_lower *l, const struct npu_gtensor *t, enum npu_dtype dtype, struct npu_lview *out);
+/* Fill in keep_f32. */
+int npu_precision_choose(struct npu_lower *l);
+
 /* An f32 vector [count] of the weight section. */
 int npu_lower_vector(struct npu_lower *l, const float *data, size_t count, struct npu_lview *out);
 /* Where the node's output @t must be written: placed by a consumer, or a new buffer in its memory order. */

@@ -56,6 +56,9 @@ static void write_totals(FILE *f, const struct npu_compile_summary *s)
 	fprintf(f, "memory: weights %.1f KiB, activations %.1f KiB (no plan can do with less than %.1f), on-chip %.1f KiB\n",
 		(double)s->weight_bytes / 1024, (double)s->scratch_bytes / 1024, (double)s->scratch_lower / 1024,
 		(double)s->sram_bytes / 1024);
+	if (s->f32_steep)
+		fprintf(f, "%u activation%s f32: an output comes out of an exponential (--all-f16 overrides)\n", s->f32_steep,
+			s->f32_steep == 1 ? " stays" : "s stay");
 	if (s->f32_weights)
 		fprintf(f, "%u weight%s f32: f16 would overflow or lose too much\n", s->f32_weights,
 			s->f32_weights == 1 ? " stays" : "s stay");
@@ -152,8 +155,8 @@ static void write_json(FILE *f, const struct npu_report *r)
 	fprintf(f, "  \"programs\": %u, \"instructions\": %u, \"copies\": %u, \"copy_bytes\": %" PRIu64 ",\n",
 		s->programs, s->insns, s->copies, s->copy_bytes);
 	fprintf(f, "  \"weight_bytes\": %" PRIu64 ", \"scratch_bytes\": %" PRIu64 ", \"scratch_lower_bytes\": %" PRIu64
-		", \"sram_bytes\": %" PRIu64 ", \"f32_weights\": %u,\n", s->weight_bytes, s->scratch_bytes,
-		s->scratch_lower, s->sram_bytes, s->f32_weights);
+		", \"sram_bytes\": %" PRIu64 ", \"f32_weights\": %u, \"f32_steep\": %u,\n", s->weight_bytes, s->scratch_bytes,
+		s->scratch_lower, s->sram_bytes, s->f32_weights, s->f32_steep);
 	fputs("  \"placement\": [\n", f);
 	for (unsigned int i = 0; i < r->num_model; i++) {
 		json_node(f, &r->placement[i]);

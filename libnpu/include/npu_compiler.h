@@ -21,7 +21,12 @@
 extern "C" {
 #endif
 
-/* How activations and weights lie in memory. Products are accumulated in f32 either way. */
+/*
+ * How activations and weights lie in memory. Products are accumulated in f32 either way.
+ *
+ * F16: all that an output which comes out of an exponential (sigmoid, softmax, exp, tanh) depends on stays f32, because
+ * eleven bits in front of one cost hundredths at every edge of the result; the rest is f16. all_f16 overrides that.
+ */
 enum npu_precision {
 	NPU_PRECISION_F16,
 	NPU_PRECISION_F32,
@@ -45,6 +50,7 @@ enum npu_precision {
  *	the compilation, which then ends with -ECANCELED. May be NULL.
  * @progress_arg: handed to @progress
  * @no_sram: keep every activation in the scratch region (debugging)
+ * @all_f16: f16 also for what a steep result is made of (see enum npu_precision)
  */
 struct npu_compile_options {
 	size_t size;
@@ -57,6 +63,7 @@ struct npu_compile_options {
 	int (*progress)(void *arg, const char *stage, double fraction);
 	void *progress_arg;
 	bool no_sram;
+	bool all_f16;
 };
 
 NPU_API void npu_compile_options_init(struct npu_compile_options *options);
@@ -111,6 +118,7 @@ struct npu_placement {
  *	is alive at any one instruction, below which no plan can go
  * @sram_bytes: on-chip memory used
  * @f32_weights: weights that an f16 job keeps in f32 because f16 would lose too much
+ * @f32_steep: activations that an f16 job keeps in f32 because a steep result is made of them
  */
 struct npu_compile_summary {
 	unsigned int nodes;
@@ -123,6 +131,7 @@ struct npu_compile_summary {
 	uint64_t scratch_bytes, scratch_lower;
 	uint64_t sram_bytes;
 	unsigned int f32_weights;
+	unsigned int f32_steep;
 };
 
 struct npu_compile_result;

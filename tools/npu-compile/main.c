@@ -31,6 +31,8 @@ static void usage(FILE *f)
 	      "                         'x=1x3x{H=32..1280:32}x{W=32..1280:32}' ({symbol=min..max:step}). Once per input;\n"
 	      "                         an input named again starts another program over the same weights\n"
 	      "  -p, --precision TYPE   f16 (default) or f32: type of activations and weights\n"
+	      "                         (in f16, what a sigmoid's or softmax's result is made of stays f32)\n"
+	      "      --all-f16          f16 for that, too\n"
 	      "      --report[=FILE]    print where every operator went and why; FILE: write it there as JSON\n"
 	      "  -q, --quiet            nothing but errors\n"
 	      "      --dump-pass NAME   print the graph or plan after this pass ('all': after each)\n"
@@ -56,7 +58,7 @@ static void list_ops(void)
 		printf("%-24s %-9s %-32s %s\n", s.op, s.supported ? "yes" : "refused", s.insns, s.limits);
 }
 
-enum { OPT_REPORT = 256, OPT_DUMP, OPT_SKIP, OPT_NO_SRAM, OPT_PASSES, OPT_OPS, OPT_VERSION };
+enum { OPT_REPORT = 256, OPT_DUMP, OPT_SKIP, OPT_NO_SRAM, OPT_ALL_F16, OPT_PASSES, OPT_OPS, OPT_VERSION };
 
 static const struct option long_options[] = {
 	{ "output", required_argument, NULL, 'o' },
@@ -67,6 +69,7 @@ static const struct option long_options[] = {
 	{ "dump-pass", required_argument, NULL, OPT_DUMP },
 	{ "skip-pass", required_argument, NULL, OPT_SKIP },
 	{ "no-sram", no_argument, NULL, OPT_NO_SRAM },
+	{ "all-f16", no_argument, NULL, OPT_ALL_F16 },
 	{ "list-passes", no_argument, NULL, OPT_PASSES },
 	{ "list-ops", no_argument, NULL, OPT_OPS },
 	{ "version", no_argument, NULL, OPT_VERSION },
@@ -120,6 +123,9 @@ static int take_option(struct options *o, int c)
 		return 0;
 	case OPT_NO_SRAM:
 		o->compile.no_sram = true;
+		return 0;
+	case OPT_ALL_F16:
+		o->compile.all_f16 = true;
 		return 0;
 	case OPT_PASSES:
 		list_passes();
