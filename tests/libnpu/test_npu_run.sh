@@ -35,6 +35,16 @@ many=$("$run" "$mnist.npu" --digest --device sim:threads=3 2>/dev/null)
 tap_is "$(wc -l <<<"$one")" 5 "--digest has a line per layer"
 tap_is "$one" "$many" "the same on one thread in portable C and on three"
 
+picture=$NPU_MODELS/imageTextN.png
+if [ -e "$picture" ]; then
+	out=$("$run" "$mnist.npu" -i "Input3=$picture" --mean 0.5 --std 0.25 2>&1)
+	tap_like "$out" 'stretched to 28x28, grey, \(pixel \* 0\.0039215[0-9]* - \[0\.5 0\.5 0\.5\]\) / \[0\.25' \
+		"a picture: what is done to it is said"
+	tap_like "$("$run" "$mnist.npu" -i "Input3=$picture" --fit pad 2>&1)" 'fitted and padded to 28x28' "--fit pad"
+else
+	tap_skip "a picture as input" "there is no $picture"
+fi
+
 # refuse STATUS PATTERN ARGUMENT...
 refuse()
 {
