@@ -100,8 +100,7 @@ struct npu_backend_ops {
 	 * map is the host's address. NPU_BUFFER_READ_ONLY memory (a job's weights) never changes, so
 	 * a backend whose device can not reach it may copy it once into memory of its own.
 	 */
-	int (*buffer_import_host)(struct npu_buffer *buf,
-				  struct npu_error *err); /* map is the host's address */
+	int (*buffer_import_host)(struct npu_buffer *buf, struct npu_error *err);
 	int (*buffer_import_dmabuf)(struct npu_buffer *buf, int fd,
 				    struct npu_error *err); /* fill in size, too */
 	int (*buffer_export_dmabuf)(struct npu_buffer *buf, int *fd, struct npu_error *err);
