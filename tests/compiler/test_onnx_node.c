@@ -71,10 +71,10 @@ static int read_tensor(const char *path, struct npu_npy *arr)
 		dims[i] = t->dims[i];
 	if (!err)
 		err = array_alloc(arr, (enum npu_npy_type)type, (int)rank, dims);
-	if (!err && t->raw_data.len == arr->count * npu_npy_type_size(arr->type))
-		memcpy(arr->data, t->raw_data.data, t->raw_data.len);
-	else if (!err)
+	if (!err && t->raw_data.len != arr->count * npu_npy_type_size(arr->type))
 		err = -ENOTSUP;
+	if (!err && arr->count)
+		memcpy(arr->data, t->raw_data.data, t->raw_data.len);
 	onnx__tensor_proto__free_unpacked(t, NULL);
 	return err;
 }
@@ -196,7 +196,8 @@ static uint8_t *with_constants(Onnx__ModelProto *m, const struct named_array *in
 
 	if (num_in < 2 || n > MAX_IO)
 		return NULL;
-	memcpy(list, old, n * sizeof(*list));
+	for (size_t i = 0; i < n; i++)
+		list[i] = old[i];
 	for (int i = 0; i < num_in; i++) {
 		if (i == keep)
 			continue;
