@@ -177,7 +177,7 @@ NPU_MATH float npu_exp2_f32(float x)
 NPU_MATH float npu_exp_f32(float x)
 {
 	float c = x > 90.0f ? 90.0f : x < -105.0f ? -105.0f : x;
-	float t = npu_fma_f32(c, 0x1.715476p0f, NPU_ROUND_F32), k = t - NPU_ROUND_F32, r, p;
+	float t = npu_fma_f32(c, 0x1.715476p0f, NPU_ROUND_F32), k = t - NPU_ROUND_F32, r, p, one;
 	uint32_t n = npu_bits_f32(t) - npu_bits_f32(NPU_ROUND_F32);
 
 	r = npu_fma_f32(k, -0x1.62e43p-1f, c);
@@ -186,8 +186,10 @@ NPU_MATH float npu_exp_f32(float x)
 	p = npu_fma_f32(p, r, 0x1.5558a8p-5f);
 	p = npu_fma_f32(p, r, 0x1.555492p-3f);
 	p = npu_fma_f32(p, r, 0x1.fffffcp-2f);
-	p = npu_fma_f32(p * r, r, r);
-	return npu_ldexp_f32(p + 1.0f, n);
+	/* 1 + r and what that rounds away, so that the last addition is nearly the only error */
+	one = 1.0f + r;
+	p = npu_fma_f32(p * r, r, r - (one - 1.0f));
+	return npu_ldexp_f32(one + p, n);
 }
 
 /* 1 / (1 + e^-x), from e^-|x| so that neither end loses bits */
