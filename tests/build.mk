@@ -42,9 +42,9 @@ RUN_SCRIPTS	= $(filter %.sh,$(pick))
 
 # Two more builds, for memory errors and undefined behaviour, and for data races. Each runs the programs
 # that its list picks; `make check` runs those of CHECK_LEGS at its end.
-# What computes for minutes without looking at memory in a new way (e2e, most of oracle) is not among them.
-ASAN_TESTS	?= $(or $(TESTS),engine isa libnpu compiler mutate ocr oracle/test_copy oracle/test_conv)
-TSAN_TESTS	?= $(or $(TESTS),libnpu/test_run libnpu/test_fence libnpu/test_thread)
+# There oracle and e2e try a part of their cases (NPU_TEST_SHORT); ocr's pages, minutes of the same loops, are left out.
+ASAN_TESTS	?= $(or $(TESTS),engine isa libnpu compiler mutate oracle e2e $(addprefix ocr/test_,ctc dbpost image layout npy warp))
+TSAN_TESTS	?= $(or $(TESTS),libnpu/test_run libnpu/test_fence libnpu/test_thread engine/test_run oracle/test_conv oracle/test_matmul)
 CHECK_LEGS	?= asan tsan
 leg-asan	= BUILD=$(BUILD)/asan SAN=address,undefined TESTS='$(ASAN_TESTS)'
 leg-tsan	= BUILD=$(BUILD)/tsan SAN=thread TESTS='$(TSAN_TESTS)'

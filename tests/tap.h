@@ -60,6 +60,22 @@ static inline int tap_long(void)
 	return s && *s && strcmp(s, "0");
 }
 
+/* True under a sanitizer, where tests/run.pl asks for less of what takes long and is tried elsewhere in full. */
+static inline int tap_short(void)
+{
+	const char *s = getenv("NPU_TEST_SHORT");
+
+	return s && *s && strcmp(s, "0") && !tap_long();
+}
+
+/* How many random cases to try where a normal run tries @n. */
+static inline unsigned int tap_cases(unsigned int n)
+{
+	if (tap_long())
+		return 10 * n;
+	return tap_short() ? (n + 9) / 10 : n;
+}
+
 static inline int tap_done(void)
 {
 	printf("1..%d\n", tap_count);

@@ -249,6 +249,8 @@ int main(void)
 	check_model("mnist-8", NULL, 0, NPU_PRECISION_F16);
 	check_model("blazeface_front", NULL, 0, NPU_PRECISION_F16);
 	check_model("cls", "x=1x3x48x192", 0, NPU_PRECISION_F16);
+	if (tap_short())
+		return tap_done();
 	check_model("cls", "x=1x3x48x192", 0, NPU_PRECISION_F32);
 	check_model("rec", "x=1x3x48x{W=16..320:8}", 4, NPU_PRECISION_F16);
 	check_model("det", "x=1x3x{H=32..640:32}x{W=32..640:32}", 2, NPU_PRECISION_F16);

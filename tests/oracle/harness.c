@@ -725,8 +725,7 @@ void harness_many(const char *name, unsigned int n, void (*make)(struct tcase *c
 	unsigned int good = 0, bad = 0;
 	struct tcase c;
 
-	if (tap_long())
-		n *= 10;
+	n = tap_cases(n);
 	for (unsigned int i = 0; i < n && bad < 3; i++) {
 		make(&c);
 		if (case_run(&c))

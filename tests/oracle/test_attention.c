@@ -133,10 +133,10 @@ static void make_color(struct tcase *c)
 int main(void)
 {
 	rng_seed(27);
-	harness_many("attention", 800, make_attention);
-	harness_many("rope", 800, make_rope);
-	harness_many("dyn_quant", 800, make_dyn_quant);
-	harness_many("color", 600, make_color);
+	harness_many("attention", 1000, make_attention);
+	harness_many("rope", 1000, make_rope);
+	harness_many("dyn_quant", 1000, make_dyn_quant);
+	harness_many("color", 1000, make_color);
 	harness_report();
 	return tap_done();
 }

@@ -172,12 +172,12 @@ static void make_typical(struct tcase *c)
 int main(void)
 {
 	rng_seed(20);
-	harness_many("conv, float", 1500, make_dense);
-	harness_many("conv, float, depthwise", 1000, make_depthwise);
-	harness_many("conv, typical layers", 400, make_typical);
-	harness_many("conv, integer", 1500, make_int);
-	harness_many("conv_transpose, float", 1000, make_transposed);
-	harness_many("conv_transpose, integer", 600, make_int_transposed);
+	harness_many("conv, float", 700, make_dense);
+	harness_many("conv, float, depthwise", 400, make_depthwise);
+	harness_many("conv, typical layers", 200, make_typical);
+	harness_many("conv, integer", 600, make_int);
+	harness_many("conv_transpose, float", 700, make_transposed);
+	harness_many("conv_transpose, integer", 400, make_int_transposed);
 	harness_report();
 	return tap_done();
 }

@@ -103,7 +103,7 @@ int main(void)
 	harness_many("pool", 2000, make_pool);
 	harness_many("resize", 1500, make_resize);
 	harness_many("resize, whole factors", 400, make_upsample);
-	harness_many("crop_resize", 600, make_crop);
+	harness_many("crop_resize", 1000, make_crop);
 	harness_report();
 	return tap_done();
 }

@@ -153,7 +153,7 @@ int main(void)
 	harness_many("reduce, integer", 1000, make_reduce_int);
 	harness_many("reduce, global pooling", 500, make_global_pool);
 	harness_many("arg_reduce", 1000, make_arg);
-	harness_many("topk", 600, make_topk);
+	harness_many("topk", 1000, make_topk);
 	harness_many("cumsum", 1000, make_cumsum);
 	harness_many("softmax", 1000, make_softmax);
 	harness_many("norm", 1000, make_norm);
