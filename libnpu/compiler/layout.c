@@ -4,10 +4,10 @@
  *
  *  1. tensors of image operators (convolution, pooling, resize) and what is computed element by element between them
  *     lie channels-last, everything else in its logical order;
- *  2. a Reshape whose input would have to be copied because it is channels-last makes its producer write in logical
- *     order instead, when nobody else reads it;
- *  3. model outputs and the parts of a Concat are written in place by their producers, also through Reshape and
- *     Transpose, which are undone on the way back.
+ *  2. model outputs and the parts of a Concat are written in place by their producers, also through Reshape and
+ *     Transpose, which are undone on the way back;
+ *  3. the same for a Reshape that would copy because of its input's memory order: the producer writes in the order of the
+ *     result, when nobody else reads it. (Heads of attention, joined again; the last feature map before a classifier.)
  */
 #include <errno.h>
 #include <string.h>
@@ -94,22 +94,6 @@ static int preview(const struct npu_lower *l, const struct npu_gtensor *t, bool 
 	v->rank = t->rank;
 	memcpy(v->dim, t->dim, sizeof(v->dim));
 	return npu_lview_dense(l, v, !channels_last ? NULL : t->rank == 4 ? cl4 : cl3, true);
-}
-
-static void relax_reshapes(struct npu_lower *l)
-{
-	for (unsigned int i = 0; i < l->g->num_nodes; i++) {
-		const struct npu_gnode *n = l->g->nodes[i];
-		struct npu_gtensor *in = n->op == NPU_GOP_Reshape ? n->inputs[0] : NULL;
-		struct npu_lview v, r;
-
-		if (!in || !is_image(l, in) || in->num_consumers != 1 || !rule_of(in->producer) ||
-		    rule_of(in->producer)->layout == NPU_OL_VIEW)
-			continue;
-		if (preview(l, in, true, &v) ||
-		    npu_lview_reshape(l, &v, n->outputs[0]->dim, n->outputs[0]->rank, &r))
-			l->value[in->id].channels_last = false;
-	}
 }
 
 static bool place(struct npu_lower *l, struct npu_gtensor *t, const struct npu_lview *v);
@@ -258,16 +242,69 @@ static int place_parts(struct npu_lower *l, struct npu_gnode *n)
 	return 0;
 }
 
+/*
+ * What lowering will see as the input of Reshape @n, as far as it is known now: behind Transposes, the buffer of whoever computes it.
+ * False when that is another view.
+ */
+static bool reshape_input(const struct npu_lower *l, const struct npu_gnode *n, struct npu_lview *v)
+{
+	const struct npu_gnode *transpose[4];
+	const struct npu_gtensor *t = n->inputs[0];
+	int count = 0;
+
+	while (t->producer && t->producer->op == NPU_GOP_Transpose && count < 4) {
+		transpose[count++] = t->producer;
+		t = t->producer->inputs[0];
+	}
+	if (l->value[t->id].placed || l->value[t->id].ready)
+		*v = l->value[t->id].view;
+	else if (!rule_of(t->producer) || rule_of(t->producer)->layout == NPU_OL_VIEW ||
+		 preview(l, t, is_image(l, t), v))
+		return false;
+	while (count-- > 0) {
+		size_t rank = 0;
+		const int64_t *perm = npu_gnode_ints(transpose[count], "perm", &rank);
+		int order[NPU_GRAPH_MAX_RANK];
+
+		if (!perm || rank != (size_t)v->rank)
+			return false;
+		for (int i = 0; i < v->rank; i++)
+			order[i] = (int)perm[i];
+		npu_lview_permute(v, order, v);
+	}
+	return true;
+}
+
+/* A Reshape that would copy: let the data be written so that it does not have to. */
+static int place_reshape(struct npu_lower *l, struct npu_gnode *n)
+{
+	struct npu_gtensor *out = n->outputs[0];
+	struct npu_lvalue *val = &l->value[out->id];
+	struct npu_lview v, r;
+	int err;
+
+	if (val->placed || npu_lower_dtype(l, out) == NPU_NONE || !reshape_input(l, n, &v) ||
+	    !npu_lview_reshape(l, &v, out->dim, out->rank, &r))
+		return 0;
+	err = npu_lower_out(l, out, &v);
+	val->ready = false;
+	if (!err && place_through(l, n, &v))
+		val->placed = true;
+	return err;
+}
+
 int npu_layout_choose(struct npu_lower *l)
 {
 	struct npu_graph *g = l->g;
 	int err;
 
 	choose_orders(l);
-	relax_reshapes(l);
 	err = place_outputs(l);
 	for (unsigned int i = g->num_nodes; i-- > 0 && !err;)
 		if (g->nodes[i]->op == NPU_GOP_Concat || g->nodes[i]->op == NPU_GOP_Pad)
 			err = place_parts(l, g->nodes[i]);
+	for (unsigned int i = g->num_nodes; i-- > 0 && !err;)
+		if (g->nodes[i]->op == NPU_GOP_Reshape)
+			err = place_reshape(l, g->nodes[i]);
 	return err;
 }

@@ -275,21 +275,18 @@ static bool merge_at(struct npu_lview **view, unsigned int count, int i)
 	return true;
 }
 
-/* Insertion sort by falling stride, stable; dimension @channel stays behind all others that move. */
+/* Insertion sort by falling stride, stable; sizes of 1 first, dimension @channel last. */
 static void order_dims(const struct npu_lower *l, const struct npu_lview *v, int channel, int *perm)
 {
-	for (int i = 0; i < v->rank; i++)
-		perm[i] = i;
-	for (int i = 1; i < v->rank; i++) {
-		int d = perm[i], k = i;
-		int64_t s = d == channel ? -1 : npu_poly_high(l->g, &v->stride[d]);
+	int64_t key[NPU_GRAPH_MAX_RANK];
 
-		while (k > 0 && !is_one(v->dim[d]) && perm[k - 1] != channel &&
-		       (is_one(v->dim[perm[k - 1]]) || npu_poly_high(l->g, &v->stride[perm[k - 1]]) < s)) {
+	for (int i = 0; i < v->rank; i++) {
+		int k = i;
+
+		key[i] = i == channel ? -1 : is_one(v->dim[i]) ? INT64_MAX : npu_poly_high(l->g, &v->stride[i]);
+		for (; k > 0 && key[perm[k - 1]] < key[i]; k--)
 			perm[k] = perm[k - 1];
-			k--;
-		}
-		perm[k] = d;
+		perm[k] = i;
 	}
 }
 
@@ -300,17 +297,9 @@ void npu_lview_order(const struct npu_lower *l, const struct npu_lview *v, int *
 
 void npu_lview_canonical(const struct npu_lower *l, struct npu_lview **view, unsigned int count, int channel)
 {
-	int perm[NPU_GRAPH_MAX_RANK], rank = view[0]->rank, last;
+	int perm[NPU_GRAPH_MAX_RANK], last;
 
 	order_dims(l, view[0], channel, perm);
-	if (channel >= 0) {
-		int k = 0;
-
-		while (perm[k] != channel)
-			k++;
-		memmove(&perm[k], &perm[k + 1], (size_t)(rank - 1 - k) * sizeof(perm[0]));
-		perm[rank - 1] = channel;
-	}
 	for (unsigned int k = 0; k < count; k++)
 		npu_lview_permute(view[k], perm, view[k]);
 	last = channel >= 0 ? 1 : 0;
