@@ -10,7 +10,7 @@
 # a few milliseconds.
 set -u
 
-# levels : Debian package : probe : what it is needed for. Probes: cmd=program, hdr=header, file=path.
+# levels : Debian package : probe : what it is needed for. Probes: cmd=program, hdr=header, file=path (a pattern).
 # Alternatives are separated by '|'. CC replaces gcc when it is set.
 table()
 {
@@ -33,6 +33,7 @@ table()
 	check:perl:cmd=prove:running the tests
 	check:pkg-config:cmd=pkg-config:testing that a program can link to libnpu
 	fuzz:clang:cmd=clang:the libFuzzer targets
+	fuzz:libclang-rt-dev:file=/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a|/usr/lib*/clang/*/lib/*/libclang_rt.fuzzer*.a:libFuzzer itself
 	tidy:clang-tidy:cmd=clang-tidy:static analysis
 	EOF
 }
@@ -64,7 +65,7 @@ probe()
 		cmd)	[ "$alt" = CC ] && alt=${CC:-gcc} && alt=${alt%% *}
 			command -v "$alt" >/dev/null && return 0 ;;
 		hdr)	have_header "$alt" && return 0 ;;
-		file)	[ -e "$alt" ] && return 0 ;;
+		file)	compgen -G "$alt" >/dev/null && return 0 ;;
 		esac
 	done
 	return 1

@@ -43,6 +43,8 @@ PREFIX		?= /usr/local
 LIBDIR		?= $(PREFIX)/lib
 INCLUDEDIR	?= $(PREFIX)/include
 BINDIR		?= $(PREFIX)/bin
+# Debug information is more than half of every file; INSTALL_STRIP= keeps it.
+INSTALL_STRIP	?= -s
 # What the public headers include of uapi/ goes with them.
 PUBLIC_HEADERS	= $(wildcard libnpu/include/*.h) $(filter-out %_priv.h,$(wildcard uapi/npu_*.h))
 
@@ -51,9 +53,10 @@ PUBLIC_HEADERS	= $(wildcard libnpu/include/*.h) $(filter-out %_priv.h,$(wildcard
 install: lib tools
 	install -d $(addprefix $(DESTDIR),$(LIBDIR)/pkgconfig $(INCLUDEDIR)/npu $(BINDIR))
 	install -m 644 $(BUILD)/libnpu.a $(DESTDIR)$(LIBDIR)
-	install -m 755 $(BUILD)/libnpu.so.0 $(DESTDIR)$(LIBDIR)
+	$(if $(INSTALL_STRIP),strip --strip-debug $(DESTDIR)$(LIBDIR)/libnpu.a)
+	install -m 755 $(INSTALL_STRIP) $(BUILD)/libnpu.so.0 $(DESTDIR)$(LIBDIR)
 	ln -sf libnpu.so.0 $(DESTDIR)$(LIBDIR)/libnpu.so
 	sed -e 's|@PREFIX@|$(PREFIX)|;s|@LIBDIR@|$(LIBDIR)|;s|@INCLUDEDIR@|$(INCLUDEDIR)|;s|@VERSION@|$(VERSION)|;s|@LIBS@|$(LIBNPU_LIBS)|' \
 		scripts/libnpu.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/libnpu.pc
 	install -m 644 $(PUBLIC_HEADERS) $(DESTDIR)$(INCLUDEDIR)/npu
-	$(if $(TOOLS),install -m 755 $(addprefix $(BUILD)/,$(TOOLS)) $(DESTDIR)$(BINDIR))
+	$(if $(TOOLS),install -m 755 $(INSTALL_STRIP) $(addprefix $(BUILD)/,$(TOOLS)) $(DESTDIR)$(BINDIR))

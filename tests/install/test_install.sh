@@ -50,5 +50,7 @@ tap_is "$("$tap_tmp/use-static" 2>&1)" "open: 0" "and does the same"
 names=$(nm -D --defined-only "$root/opt/npu/lib/libnpu.so" | awk '$2 != "A" { print $3 }')
 tap_like "$names" 'npu_' "the shared library exports names"
 tap_is "$(grep -v '^npu_' <<<"$names")" "" "all of them in its name space"
+tap_is "$(readelf -S "$root"/opt/npu/bin/npu-run "$root/opt/npu/lib/"libnpu.{so.0,a} | grep -c '\.debug_')" 0 \
+	"no debug information is installed"
 tap_like "$(readelf -d "$root/opt/npu/lib/libnpu.so" | grep SONAME)" '\[libnpu\.so\.0\]' "its soname is libnpu.so.0"
 tap_done
