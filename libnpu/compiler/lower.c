@@ -301,11 +301,11 @@ static enum npu_dtype const_dtype(const struct npu_lower *l, const struct npu_gt
 
 int npu_lower_in(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *out)
 {
-	struct npu_lvalue *val = &l->value[t->id];
 	enum npu_dtype dtype;
 
-	if (val->ready) {
-		*out = val->view;
+	/* Constants made while lowering have no entry in the table of values. */
+	if (!npu_gtensor_is_const(t) && l->value[t->id].ready) {
+		*out = l->value[t->id].view;
 		return 0;
 	}
 	if (!npu_gtensor_is_const(t))
@@ -381,7 +381,7 @@ int npu_lower_copy(struct npu_lower *l, const struct npu_lview *out, const struc
 static uint64_t elem_bits(enum npu_dtype dtype, double value)
 {
 	uint64_t bits = 0;
-	int64_t n = value >= 9.2e18 ? INT64_MAX : value <= -9.2e18 ? INT64_MIN : (int64_t)value;
+	int64_t n = isnan(value) ? 0 : value >= 9.2e18 ? INT64_MAX : value <= -9.2e18 ? INT64_MIN : (int64_t)value;
 	float f = (float)value;
 
 	switch (dtype) {
@@ -398,6 +398,18 @@ static uint64_t elem_bits(enum npu_dtype dtype, double value)
 		memcpy(&bits, &n, npu_dtype_bits(dtype) / 8);
 		return bits;
 	}
+}
+
+int npu_lower_scalar(struct npu_lower *l, enum npu_dtype dtype, double value, struct npu_lview *out)
+{
+	uint64_t bits = elem_bits(dtype, value), offset;
+	int err = npu_weights_add(l->weights, &bits, npu_dtype_bits(dtype) / 8, &offset);
+
+	memset(out, 0, sizeof(*out));
+	out->dtype = dtype;
+	out->buf = l->weight_buf;
+	out->offset = npu_poly_const((int64_t)offset);
+	return err;
 }
 
 void npu_linsn_bits(struct npu_linsn *insn, unsigned int lo, enum npu_dtype dtype, double value)

@@ -162,6 +162,8 @@ int npu_precision_choose(struct npu_lower *l);
 
 /* An f32 vector [count] of the weight section. */
 int npu_lower_vector(struct npu_lower *l, const float *data, size_t count, struct npu_lview *out);
+/* One element, rank 0. */
+int npu_lower_scalar(struct npu_lower *l, enum npu_dtype dtype, double value, struct npu_lview *out);
 /* Where the node's output @t must be written: placed by a consumer, or a new buffer in its memory order. */
 int npu_lower_out(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *out);
 /*
@@ -279,6 +281,9 @@ int npu_lower_depth_space(struct npu_lower *l, struct npu_gnode *n);
 int npu_lower_gather(struct npu_lower *l, struct npu_gnode *n);
 int npu_lower_gather_elements(struct npu_lower *l, struct npu_gnode *n);
 int npu_lower_scatter_elements(struct npu_lower *l, struct npu_gnode *n);
+int npu_lower_trilu(struct npu_lower *l, struct npu_gnode *n);
+int npu_lower_one_hot(struct npu_lower *l, struct npu_gnode *n);
+int npu_lower_hardmax(struct npu_lower *l, struct npu_gnode *n);
 int npu_lower_constant_of_shape(struct npu_lower *l, struct npu_gnode *n);
 int npu_lower_range(struct npu_lower *l, struct npu_gnode *n);
 

@@ -267,12 +267,10 @@ static int threshold(struct npu_lower *l, const struct npu_gact *a, const struct
 	if (!err)
 		err = npu_lower_ewise2(l, &cond, in, &limit, NPU_BINARY_GT, NULL);
 	if (!err)
-		err = const_like(l, in->rank, NPU_F32, 0, &zero);
+		err = npu_lower_scalar(l, in->dtype, 0, &zero);
 	if (err)
 		return err;
-	if (in->dtype != NPU_F32) {	/* +0 has the same bytes in every type */
-		zero.dtype = in->dtype;
-	}
+	npu_lview_extend(&zero, in->rank, &zero);
 	insn = npu_lower_insn(l, NPU_OP_SELECT);
 	if (!insn)
 		return -ENOMEM;

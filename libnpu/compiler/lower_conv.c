@@ -115,7 +115,9 @@ static int conv_common(struct npu_lower *l, struct npu_gnode *n, enum npu_opcode
 	struct npu_window win;
 	int err, rank = n->outputs[0]->rank;
 
-	if (npu_lower_dtype(l, n->inputs[0]) == NPU_I32 || !npu_dtype_is_float(npu_lower_dtype(l, n->inputs[0])))
+	if (groups < 1 || w->rank != rank || (npu_gtensor_is_const(w) && w->dim[0].base % groups))
+		return npu_lower_refuse(l, "group", "%lld groups of a weight of rank %d", (long long)groups, w->rank);
+	if (!npu_dtype_is_float(npu_lower_dtype(l, n->inputs[0])))
 		return npu_lower_refuse(l, "X", "type %s; floats are supported", npu_gtype_name(n->inputs[0]->type));
 	err = read_window(l, n, rank, &win);
 	if (!err)

@@ -91,14 +91,19 @@ static int unary_func(enum npu_gop op)
 
 int npu_lower_unary(struct npu_lower *l, struct npu_gnode *n)
 {
-	struct npu_lview in, out;
+	bool negative = npu_gnode_int(n, "detect_negative", 1), positive = npu_gnode_int(n, "detect_positive", 1);
+	struct npu_lview in, out, limit;
 	struct npu_lact act;
 	int func = unary_func(n->op), err;
 
-	if (n->op == NPU_GOP_IsInf &&
-	    (!npu_gnode_int(n, "detect_negative", 1) || !npu_gnode_int(n, "detect_positive", 1)))
-		return npu_lower_refuse(l, "detect_negative, detect_positive", "both must be 1");
 	err = npu_lower_in(l, n->inputs[0], &in);
+	if (!err && n->op == NPU_GOP_IsInf && !(negative && positive)) {
+		/* One sign, or none: then nothing equals a NaN. */
+		err = npu_lower_scalar(l, NPU_F32, negative ? -INFINITY : positive ? INFINITY : NAN, &limit);
+		if (!err)
+			err = npu_lower_out(l, n->outputs[0], &out);
+		return err ? err : npu_lower_ewise2(l, &out, &in, &limit, NPU_BINARY_EQ, NULL);
+	}
 	if (!err && n->op == NPU_GOP_Identity)
 		return npu_lower_alias(l, n->outputs[0], &in);
 	if (!err)

@@ -51,6 +51,42 @@ static int norm_vector(struct npu_lower *l, struct npu_gtensor *t, struct npu_di
 	return err ? err : reshaped(l, v, &d, 1);
 }
 
+/* The second and third output: mean, and 1 / sqrt(variance + epsilon). */
+static int norm_statistics(struct npu_lower *l, struct npu_gnode *n, const struct npu_lview *in, int axis)
+{
+	const struct npu_lact eps = { .mul = 1, .add = npu_gnode_float(n, "epsilon", 1e-5f) };
+	uint32_t axes = (1u << in->rank) - (1u << axis);
+	struct npu_gtensor *stat[2] = { n->num_outputs > 1 ? n->outputs[1] : NULL,
+					n->num_outputs > 2 ? n->outputs[2] : NULL };
+	struct npu_dim dim[NPU_GRAPH_MAX_RANK];
+	struct npu_lview mean, off, var, out;
+	int err;
+
+	if (!stat[0] && !stat[1])
+		return 0;
+	for (int i = 0; i < in->rank; i++)
+		dim[i] = i < axis ? in->dim[i] : npu_dim_const(1);
+	err = stat[0] ? npu_lower_out(l, stat[0], &mean) : npu_lower_temp(l, dim, in->rank, NPU_F32, &mean);
+	if (!err)
+		err = npu_lower_reduce_view(l, &mean, in, NPU_REDUCE_MEAN, axes);
+	if (err || !stat[1])
+		return err;
+	err = npu_lower_temp(l, in->dim, in->rank, NPU_F32, &off);
+	if (!err)
+		err = npu_lower_temp(l, dim, in->rank, NPU_F32, &var);
+	if (!err)
+		err = npu_lower_out(l, stat[1], &out);
+	if (!err)
+		err = npu_lower_ewise2(l, &off, in, &mean, NPU_BINARY_SUB, NULL);
+	if (!err)
+		err = npu_lower_ewise1(l, &off, &off, NPU_UNARY_SQUARE, NULL);
+	if (!err)
+		err = npu_lower_reduce_view(l, &var, &off, NPU_REDUCE_MEAN, axes);
+	if (!err)
+		err = npu_lower_ewise1(l, &var, &var, NPU_UNARY_COPY, &eps);
+	return err ? err : npu_lower_ewise1(l, &out, &var, NPU_UNARY_RSQRT, NULL);
+}
+
 int npu_lower_norm(struct npu_lower *l, struct npu_gnode *n)
 {
 	const bool rms = n->op == NPU_GOP_RMSNormalization;
@@ -60,9 +96,6 @@ int npu_lower_norm(struct npu_lower *l, struct npu_gnode *n)
 	struct npu_lview in, out, place, gamma, beta;
 	struct npu_lact act;
 
-	for (unsigned int i = 1; i < n->num_outputs; i++)
-		if (n->outputs[i])
-			return npu_lower_refuse(l, i == 1 ? "Mean" : "InvStdDev", "this output is not supported");
 	if (axis < 0)
 		axis += x->rank;
 	if (axis < 0 || axis >= x->rank || npu_dims_product(x->dim + axis, x->rank - axis, &d))
@@ -74,6 +107,8 @@ int npu_lower_norm(struct npu_lower *l, struct npu_gnode *n)
 		return err;
 	out = place;
 	err = npu_lower_in(l, x, &in);
+	if (!err)
+		err = norm_statistics(l, n, &in, axis);
 	if (!err)
 		err = npu_lower_node_act(l, n, &act);
 	if (!err)
