@@ -339,7 +339,7 @@ static int open_view(struct npu_run *run, const char *tensor, const void *data, 
 		     npu_u32 *name, const struct npu_jobfile_tensor **t, struct view *v,
 		     struct npu_error *err)
 {
-	npu_u64 offset, extent;
+	npu_u64 offset, extent, room;
 	npu_u32 d;
 	int ret;
 
@@ -352,8 +352,11 @@ static int open_view(struct npu_run *run, const char *tensor, const void *data, 
 		return ret;
 	v->rank = (*t)->rank;
 	v->elem = v->bytes = npu_dtype_bits((*t)->dtype) / 8;
-	if (npu_jobfile_layout(*t, run->scalar, v->dim, v->stride, &offset, &extent))
-		return npu_error_set(err, -EINVAL, "%s: '%s' has no valid shape at these lengths",
+	/* Verified at the smallest and the largest lengths; several symbols leave more between them. */
+	if (npu_jobfile_layout(*t, run->scalar, v->dim, v->stride, &offset, &extent) ||
+	    region_size(run, (*t)->region, &room, NULL) || extent > room || offset > room - extent)
+		return npu_error_set(err, -EINVAL,
+				     "%s: '%s' has no valid shape and place at these lengths",
 				     run->job->path, tensor);
 	for (d = v->rank; d-- > 0; v->bytes *= v->dim[d])
 		v->dense[d] = v->bytes;

@@ -92,6 +92,18 @@ static bool learn(struct solve *s, const struct npu_jobfile_expr *dim, int64_t g
 	return true;
 }
 
+/* Symbols that are products of known ones; factors come before their product. */
+static void derive(struct solve *s)
+{
+	const struct npu_jobfile_symbol *sym = s->prog->symbols;
+	npu_u32 i;
+
+	npu_jobfile_derive(s->prog, s->scalar);
+	for (i = 0; i < s->prog->num_symbols; i++)
+		if (sym[i].kind == NPU_SYMBOL_PRODUCT)
+			s->known[i] = s->known[sym[i].a] && s->known[sym[i].b];
+}
+
 static bool dims_known(const struct solve *s, const struct npu_jobfile_expr *dim)
 {
 	int i;
@@ -149,7 +161,7 @@ static enum match match_shapes(const struct npu_run *run, unsigned int program, 
 			}
 		}
 		if (!pass)
-			npu_jobfile_derive(s->prog, s->scalar);
+			derive(s);
 	}
 	return MATCH_FULL;
 }

@@ -69,7 +69,7 @@ static int parse_option(char *item, struct npu_engine_config *config, struct npu
 		return npu_error_set(err, -EINVAL, "device option '%s' has no value", item);
 	*value++ = 0;
 	if (!strcmp(item, "threads")) {
-		ret = parse_number(item, value, 1, 1024, &n, err);
+		ret = parse_number(item, value, 1, NPU_ENGINE_MAX_THREADS, &n, err);
 		if (!ret)
 			config->threads = n;
 		return ret;
@@ -106,7 +106,7 @@ static void fill_info(struct sim *sim, const struct npu_engine_config *config)
 
 	snprintf(info->name, sizeof(info->name), SIM_NAME);
 	snprintf(info->simd, sizeof(info->simd), "%s", npu_engine_simd_name(sim->engine));
-	info->threads = config->threads;
+	info->threads = npu_engine_threads(sim->engine);
 	info->isa_major = NPU_ISA_MAJOR;
 	info->isa_minor = NPU_ISA_MINOR;
 	for (op = 1; op < NPU_NUM_DTYPES; op++)
@@ -130,13 +130,12 @@ static int sim_open(struct npu_device *dev, const char *uri,
 		.parallel_ctx = options->parallel_ctx,
 	};
 	struct sim *sim;
-	long cpus;
 	int ret;
 
-	if (config.threads > 1024)
+	if (config.threads > NPU_ENGINE_MAX_THREADS)
 		return npu_error_set(err, -EINVAL,
-				     "npu_device_options: threads is %u, the limit is 1024",
-				     config.threads);
+				     "npu_device_options: threads is %u, the limit is %u",
+				     config.threads, NPU_ENGINE_MAX_THREADS);
 	if (config.sram_size && (config.sram_size < 4096 || config.sram_size > 1u << 30))
 		return npu_error_set(err, -EINVAL,
 				     "npu_device_options: sram_size is %llu, want 4096 .. 2^30",
@@ -144,9 +143,6 @@ static int sim_open(struct npu_device *dev, const char *uri,
 	ret = parse_uri(uri, &config, err);
 	if (ret)
 		return ret;
-	cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	if (!config.threads)
-		config.threads = cpus > 0 ? cpus : 1;
 	if (!config.sram_size)
 		config.sram_size = 2u << 20;
 	sim = calloc(1, sizeof(*sim));

@@ -304,6 +304,76 @@ static void test_state(struct npu_device *dev, struct npu_queue *queue)
 	fixture_free(&f);
 }
 
+/*
+ * x [a], z [b] and p [a b] with a, b = 1 .. 10. The region of x has 2 a + 2 b bytes: right at the
+ * smallest and the largest lengths, which is where files are verified, and too small for a > b.
+ */
+static struct npu_job *mixed_make(struct npu_device *dev)
+{
+	static const struct npu_jobfile_symbol symbols[3] = {
+		{ .name = "a", .min = 1, .max = 10, .step = 1 },
+		{ .name = "b", .min = 1, .max = 10, .step = 1 },
+		{ .name = "c", .kind = NPU_SYMBOL_PRODUCT, .a = 0, .b = 1 },
+	};
+	static const npu_u32 bounds[3][2] = { { 1, 10 }, { 1, 10 }, { 1, 100 } };
+	static const char *const names[3] = { "x", "z", "p" };
+	struct npu_jobfile_region regions[3];
+	struct npu_jobfile_tensor tensors[3];
+	struct npu_jobfile_program program = { .symbols = symbols, .regions = regions,
+					       .tensors = tensors, .num_symbols = 3,
+					       .num_regions = 3, .num_tensors = 3 };
+	struct npu_job *job;
+	struct fixture f;
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		regions[i] = (struct npu_jobfile_region){ .role = NPU_REGION_INPUT, .access = 1,
+							  .size = lin(0, 4, i), .align = 4 };
+		tensors[i] = (struct npu_jobfile_tensor){ .name = names[i], .dtype = NPU_F32,
+							  .role = NPU_TENSOR_INPUT, .rank = 1,
+							  .region = i, .flags = NPU_JOBFILE_DENSE,
+							  .dim = { lin(0, 1, i) } };
+	}
+	regions[0].size = (struct npu_jobfile_expr){ .factor = { 2, 2 }, .sym = { 0, 1 } };
+	memset(&f, 0, sizeof(f));
+	asm_begin(&f.stream);
+	asm_end(&f.stream, 3, 3, bounds);
+	program.stream = f.stream.words;
+	program.stream_size = asm_size(&f.stream);
+	f.job = (struct npu_jobfile){ .programs = &program, .num_programs = 1 };
+	job = fixture_load(dev, &f, "mixed.npu");
+	fixture_free(&f);
+	return job;
+}
+
+static int set_length(struct npu_run *run, const char *tensor, int64_t n)
+{
+	return npu_run_set_shape(run, tensor, 1, &n, &err);
+}
+
+static void test_mixed(struct npu_device *dev)
+{
+	struct npu_job *job = mixed_make(dev);
+	struct npu_run *run;
+	float x[10] = { 0 };
+
+	npu_run_create(job, &run, &err);
+	tap_ok(!set_length(run, "x", 3) && !set_length(run, "z", 5), "two free lengths");
+	tap_ok(set_length(run, "p", 12) == -EINVAL && strstr(err.text, "'p' can not be 12"), "%s",
+	       err.text);
+	tap_ok(!set_length(run, "p", 15), "the product of the lengths is taken");
+	tap_ok(set_length(run, "x", 4) == -EINVAL, "no length that contradicts it: %s", err.text);
+	tap_ok(!npu_run_write(run, "x", x, 12, &err), "a tensor within its region");
+	npu_run_destroy(run);
+
+	npu_run_create(job, &run, &err);
+	tap_ok(!set_length(run, "x", 10) && !set_length(run, "z", 1) &&
+		       npu_run_write(run, "x", x, sizeof(x), &err) == -EINVAL,
+	       "a tensor that leaves its region between the bounds is refused: %s", err.text);
+	npu_run_destroy(run);
+	npu_job_unload(job);
+}
+
 int main(void)
 {
 	struct npu_device *dev;
@@ -315,6 +385,7 @@ int main(void)
 		return tap_done();
 	test_programs(dev, queue);
 	test_state(dev, queue);
+	test_mixed(dev);
 	npu_queue_destroy(queue);
 	npu_device_close(dev);
 	return tap_done();

@@ -107,7 +107,7 @@ static int arg_option(struct args *a, int opt)
 	case OPT_PRECISION:
 		return arg_precision(optarg, &a->rt.f32);
 	case OPT_THREADS:
-		return arg_int("threads", optarg, 1, 1024, &a->rt.threads);
+		return arg_int("threads", optarg, 1, 256, &a->rt.threads);
 	case OPT_DET_LIMIT:
 		return arg_int("det-limit", optarg, 32, 1280, &a->opt.det_limit);
 	case OPT_CLS:

@@ -196,7 +196,7 @@ static int parse_one(struct options *opt, int c, char *arg)
 		return arg ? parse_count(arg, 1000000, &opt->bench) : 0;
 	case OPT_DIGEST: opt->digest = true; return 0;
 	case OPT_DISASM: opt->disasm = true; return 0;
-	case OPT_THREADS: return parse_count(arg, 1024, &opt->threads);
+	case OPT_THREADS: return parse_count(arg, 256, &opt->threads);
 	case OPT_DEVICES: return print_devices();
 	case 'V':
 		printf("npu-run %s, libnpu %s\n", NPU_VERSION, npu_version());

@@ -23,7 +23,9 @@ static unsigned int cpu_count(void)
 	if (sched_getaffinity(0, sizeof(set), &set))
 		return 1;
 	n = CPU_COUNT(&set);
-	return n < 1 ? 1 : n > (int)NPU_MAX_THREADS ? NPU_MAX_THREADS : (unsigned int)n;
+	if (n > (int)NPU_ENGINE_MAX_THREADS)
+		return NPU_ENGINE_MAX_THREADS;
+	return n < 1 ? 1 : (unsigned int)n;
 }
 
 int npu_engine_create(const struct npu_engine_config *config, struct npu_engine **out)
@@ -32,7 +34,7 @@ int npu_engine_create(const struct npu_engine_config *config, struct npu_engine 
 	int ret = -ENOMEM;
 
 	*out = NULL;
-	if (config->threads > NPU_MAX_THREADS || config->sram_size > (1ull << 40))
+	if (config->threads > NPU_ENGINE_MAX_THREADS || config->sram_size > (1ull << 40))
 		return -EINVAL;
 	if (config->simd != NPU_SIMD_AUTO && !npu_simd_available(config->simd))
 		return -ENOTSUP;
@@ -103,6 +105,11 @@ bool npu_engine_supports(const struct npu_engine *engine, unsigned int opcode)
 	default:
 		return npu_op_lookup(opcode);
 	}
+}
+
+unsigned int npu_engine_threads(const struct npu_engine *engine)
+{
+	return engine->num_workers;
 }
 
 const char *npu_engine_simd_name(const struct npu_engine *engine)

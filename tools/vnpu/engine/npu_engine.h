@@ -96,8 +96,15 @@ void npu_engine_state_fini(struct npu_engine_state *state);
 enum npu_run_result npu_engine_run(struct npu_engine *engine, struct npu_engine_state *state, npu_u64 budget_ns,
 				   const atomic_bool *stop, atomic_ullong *progress);
 
-/* Whether the engine implements @opcode; name of the SIMD set in use; a snapshot of counters; names of paths (NULL past the end). */
+/* The most threads that an engine takes. */
+#define NPU_ENGINE_MAX_THREADS	256u
+
+/*
+ * Whether the engine implements @opcode; threads in use, the caller's among them; name of the SIMD
+ * set in use; a snapshot of counters; names of paths (NULL past the end).
+ */
 bool npu_engine_supports(const struct npu_engine *engine, unsigned int opcode);
+unsigned int npu_engine_threads(const struct npu_engine *engine);
 const char *npu_engine_simd_name(const struct npu_engine *engine);
 void npu_engine_counters(const struct npu_engine *engine, struct npu_engine_counters *out);
 const char *npu_engine_path_name(unsigned int path);

@@ -9,7 +9,6 @@
 #include "pool.h"
 
 #define NPU_DEFAULT_SRAM	(2u << 20)
-#define NPU_MAX_THREADS		256u
 
 struct npu_arena {
 	void *mem;
