@@ -5,52 +5,13 @@
 #include <string.h>
 
 #include "compiler/fold.h"
+#include "npu_half.h"
 
 #define FOLD_MAX	(64u << 20)	/* largest result, bytes, unless it is no larger than the input */
 
 bool npu_fold_is_float(enum npu_gtype type)
 {
 	return type == NPU_GT_F32 || type == NPU_GT_F64 || type == NPU_GT_F16 || type == NPU_GT_BF16;
-}
-
-uint16_t npu_float_to_bf16(float f)
-{
-	uint32_t u;
-
-	memcpy(&u, &f, sizeof(u));
-	if ((u & 0x7fffffff) > 0x7f800000)
-		return (uint16_t)(u >> 16 | 0x40);	/* keep a NaN a NaN */
-	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
-}
-
-uint16_t npu_float_to_half(float f)
-{
-	uint32_t u, sign, man;
-	int exp;
-
-	memcpy(&u, &f, sizeof(u));
-	sign = u >> 16 & 0x8000;
-	u &= 0x7fffffff;
-	if (u > 0x7f800000)
-		return (uint16_t)(sign | 0x7e00);
-	if (u >= 0x477ff000)	/* rounds to 65536 or more */
-		return (uint16_t)(sign | 0x7c00);
-	if (u < 0x33000001)	/* at most half of the smallest subnormal */
-		return (uint16_t)sign;
-	exp = (int)(u >> 23) - 127;
-	man = (u & 0x7fffff) | 0x800000;
-	if (exp < -14) {
-		int shift = -exp - 1;	/* 14..24: puts the subnormal's unit at bit 0 */
-		uint32_t half = 1u << (shift - 1), rest = man & ((1u << shift) - 1);
-
-		man >>= shift;
-		man += rest > half || (rest == half && (man & 1));
-		return (uint16_t)(sign | man);
-	}
-	u = (uint32_t)(exp + 15) << 10 | (man >> 13 & 0x3ff);
-	man &= 0x1fff;
-	u += man > 0x1000 || (man == 0x1000 && (u & 1));
-	return (uint16_t)(sign | u);
 }
 
 void npu_fold_put_int(struct npu_gtensor *t, size_t i, int64_t v)
@@ -81,7 +42,7 @@ void npu_fold_put(struct npu_gtensor *t, size_t i, double v)
 		memcpy(p, &v, sizeof(v));
 		return;
 	case NPU_GT_F16: case NPU_GT_BF16:
-		h = t->type == NPU_GT_F16 ? npu_float_to_half(f) : npu_float_to_bf16(f);
+		h = t->type == NPU_GT_F16 ? npu_half_narrow(f) : npu_bfloat_narrow(f);
 		memcpy(p, &h, sizeof(h));
 		return;
 	case NPU_GT_BOOL:

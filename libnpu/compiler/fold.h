@@ -22,9 +22,6 @@ bool npu_fold_is_float(enum npu_gtype type);
 void npu_fold_put(struct npu_gtensor *t, size_t i, double v);
 void npu_fold_put_int(struct npu_gtensor *t, size_t i, int64_t v);
 
-uint16_t npu_float_to_half(float f);
-uint16_t npu_float_to_bf16(float f);
-
 /*
  * Walks the elements of a static shape in row-major order and keeps the element index of up to four operands, each
  * with its own strides (0 on broadcast dimensions).

@@ -9,6 +9,7 @@
 #include "compiler/half.h"
 #include "compiler/lower.h"
 #include "compiler/weights.h"
+#include "npu_half.h"
 
 /* Constants up to this many elements stay f32 in an f16 job: they cost nothing and lose nothing. */
 #define SMALL_CONST	16384
@@ -235,7 +236,7 @@ static void store_elem(uint8_t *p, enum npu_dtype dtype, const struct npu_gtenso
 	case NPU_F16:
 	case NPU_BF16:
 		f = (float)npu_gtensor_elem(t, i);
-		h = dtype == NPU_F16 ? npu_half_from_float(f) : npu_bf16_from_float(f);
+		h = dtype == NPU_F16 ? npu_half_narrow(f) : npu_bfloat_narrow(f);
 		memcpy(p, &h, 2);
 		break;
 	default:
@@ -389,9 +390,9 @@ static uint64_t elem_bits(enum npu_dtype dtype, double value)
 		memcpy(&bits, &f, sizeof(f));
 		return bits;
 	case NPU_F16:
-		return npu_half_from_float(f);
+		return npu_half_narrow(f);
 	case NPU_BF16:
-		return npu_bf16_from_float(f);
+		return npu_bfloat_narrow(f);
 	case NPU_BOOL:
 		return value != 0;
 	default:

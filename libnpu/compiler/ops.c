@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compiler/graph.h"
+#include "npu_half.h"
 
 static const struct npu_gop_info op_table[NPU_GOP_COUNT] = {
 	[NPU_GOP_NONE] = { "None", "npu", 1, 0, 0, 0, 0, NPU_GF_OTHER, "" },
@@ -81,29 +82,17 @@ const char *npu_gtype_name(enum npu_gtype type)
 	return type < NPU_GT_COUNT ? type_table[type].name : "?";
 }
 
-static float half_to_float(uint16_t h)
-{
-	int exp = h >> 10 & 31, man = h & 1023;
-	float v;
-
-	if (exp == 31)
-		v = man ? NAN : INFINITY;
-	else
-		v = exp ? ldexpf((float)(man | 1024), exp - 25) : ldexpf((float)man, -24);
-	return h & 0x8000 ? -v : v;
-}
-
 double npu_gtensor_elem(const struct npu_gtensor *t, size_t i)
 {
 	const unsigned char *p = (const unsigned char *)t->data + i * npu_gtype_size(t->type);
-	union { float f; double d; uint32_t u32; uint64_t u64; uint16_t u16; } v = { 0 };
+	union { float f; double d; uint64_t u64; uint16_t u16; } v = { 0 };
 
 	memcpy(&v, p, npu_gtype_size(t->type));
 	switch (t->type) {
 	case NPU_GT_F32: return v.f;
 	case NPU_GT_F64: return v.d;
-	case NPU_GT_F16: return half_to_float(v.u16);
-	case NPU_GT_BF16: v.u32 = (uint32_t)v.u16 << 16; return v.f;
+	case NPU_GT_F16: return npu_half_widen(v.u16);
+	case NPU_GT_BF16: return npu_bfloat_widen(v.u16);
 	case NPU_GT_U64: return (double)v.u64;
 	default: return (double)npu_gtensor_elem_int(t, i);
 	}

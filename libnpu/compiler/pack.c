@@ -6,6 +6,7 @@
 #include "compiler/half.h"
 #include "compiler/pack.h"
 #include "compiler/weights.h"
+#include "npu_half.h"
 
 static void put(uint8_t *dst, size_t i, enum npu_dtype dtype, float v)
 {
@@ -15,7 +16,7 @@ static void put(uint8_t *dst, size_t i, enum npu_dtype dtype, float v)
 		memcpy(dst + i * 4, &v, 4);
 		return;
 	}
-	h = dtype == NPU_F16 ? npu_half_from_float(v) : npu_bf16_from_float(v);
+	h = dtype == NPU_F16 ? npu_half_narrow(v) : npu_bfloat_narrow(v);
 	memcpy(dst + i * 2, &h, 2);
 }
 

@@ -114,26 +114,10 @@ static void test_weights(void)
 	npu_weights_fini(&w);
 }
 
-static void test_half(void)
+static void test_half_fit(void)
 {
-	unsigned int bad = 0;
 	struct npu_half_fit fit = { 0 };
 
-	for (unsigned int h = 0; h < 65536; h++) {
-		float f = npu_half_to_float((uint16_t)h), up = npu_half_to_float((uint16_t)(h + 1));
-
-		if ((h & 0x7fff) > 0x7c00)
-			continue;	/* NaN */
-		bad += npu_half_from_float(f) != h;
-		if ((h & 0x7fff) < 0x7bff) {
-			float mid = (f + up) / 2;
-
-			bad += npu_half_from_float(mid) != (h & 1 ? h + 1 : h);
-		}
-	}
-	tap_ok(!bad, "f32 to f16: every value, and every half-way value rounds to even");
-	tap_ok(npu_half_from_float(65519) == 0x7bff && npu_half_from_float(65520) == 0x7c00 &&
-	       npu_half_from_float(-1e-8f) == 0x8000, "overflow and underflow");
 	npu_half_fit_add(&fit, 1000);
 	npu_half_fit_add(&fit, 1e-6f);
 	tap_ok(npu_half_fit_ok(&fit), "a tiny weight beside a large one may be lost");
@@ -260,7 +244,7 @@ int main(void)
 	test_pack();
 	test_select();
 	test_weights();
-	test_half();
+	test_half_fit();
 	test_reshape();
 	test_canonical();
 	return tap_done();

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "npu_half.h"
 #include "run.h"
 #include "tools/common/file.h"
 #include "tools/common/image.h"
@@ -201,7 +202,7 @@ static void store(unsigned int dtype, void *data, size_t i, float v)
 	if (dtype == NPU_F32) {
 		((float *)data)[i] = v;
 	} else if (dtype == NPU_F16) {
-		((uint16_t *)data)[i] = half_from_float(v);
+		((uint16_t *)data)[i] = npu_half_narrow(v);
 	} else {
 		v = roundf(v);
 		((uint8_t *)data)[i] = v < 0 ? 0 : v > 255 ? 255 : v;
@@ -302,7 +303,7 @@ static void make_up(const struct npu_tensor_info *t, size_t count, enum kind kin
 			((float *)data)[i] = (int32_t)(state >> 32) / 2147483648.0f;
 		else if (t->dtype == NPU_F16)
 			((uint16_t *)data)[i] =
-				half_from_float((int32_t)(state >> 32) / 2147483648.0f);
+				npu_half_narrow((int32_t)(state >> 32) / 2147483648.0f);
 		else if (t->dtype == NPU_I8 || t->dtype == NPU_U8)
 			((uint8_t *)data)[i] = state >> 32;
 		else if (t->dtype == NPU_BOOL)

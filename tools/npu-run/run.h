@@ -80,8 +80,4 @@ double now_ms(void);
 /* One element of a tensor as a number. */
 double element(unsigned int dtype, const void *data, size_t index);
 
-/* IEEE binary16. */
-uint16_t half_from_float(float f);
-float half_to_float(uint16_t h);
-
 #endif
