@@ -105,7 +105,7 @@ static void test_good(struct run_stream *r)
 static void test_mutants(struct run_stream *r)
 {
 	npu_u8 buf[2 * sizeof(struct sample)] __attribute__((aligned(8)));
-	unsigned int i, j, n = tap_long() ? 2000 : 100, verdicts[RUN_DISAGREE + 1] = { 0 }, shown = 0;
+	unsigned int i, j, n = tap_cases(100), verdicts[RUN_DISAGREE + 1] = { 0 }, shown = 0;
 
 	for (i = 0; i < sample_num_good * n; i++) {
 		const struct sample_good *good = &sample_good[i % sample_num_good];
