@@ -3,10 +3,14 @@
 #include <errno.h>
 #include <string.h>
 
-#include "compiler/lower_conv.h"
 #include "compiler/pack.h"
 
 static const int nhwc[] = { 0, 2, 3, 1 }, nlc[] = { 0, 2, 1 };
+
+/* Geometry of a convolution or pooling window; index 0 is the height. */
+struct window {
+	int64_t kernel[2], stride[2], dilation[2], pad[2];
+};
 
 /* [N, C, H, W] or [N, C, L] as the instruction's [N, H, W, C]. */
 static int image_view(struct npu_lower *l, struct npu_lview *v)
@@ -39,11 +43,11 @@ static int read_pair(struct npu_lower *l, const struct npu_gnode *n, const char 
 	return 0;
 }
 
-static int read_window(struct npu_lower *l, const struct npu_gnode *n, int rank, struct npu_window *w)
+static int read_window(struct npu_lower *l, const struct npu_gnode *n, int rank, struct window *w)
 {
 	int spatial = rank - 2, err;
 
-	*w = (struct npu_window){ { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0, 0 } };
+	*w = (struct window){ { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0, 0 } };
 	if (spatial != 1 && spatial != 2)
 		return npu_lower_refuse(l, "kernel_shape", "%d spatial dimensions; 1 and 2 are supported", spatial);
 	err = read_pair(l, n, "kernel_shape", spatial, 1, 1 << 20, w->kernel);
@@ -112,7 +116,7 @@ static int conv_common(struct npu_lower *l, struct npu_gnode *n, enum npu_opcode
 	struct npu_gtensor *w = n->inputs[1];
 	struct npu_lview in, out, weight;
 	struct npu_linsn *insn;
-	struct npu_window win;
+	struct window win;
 	int err, rank = n->outputs[0]->rank;
 
 	if (groups < 1 || w->rank != rank || (npu_gtensor_is_const(w) && w->dim[0].base % groups))
@@ -133,8 +137,6 @@ static int conv_common(struct npu_lower *l, struct npu_gnode *n, enum npu_opcode
 		err = image_view(l, &out);
 	if (err)
 		return err;
-	if (transposed && npu_conv_rows_can(n, &win, &out))
-		return npu_lower_conv_rows(l, n, &win, &in, &out);
 	insn = npu_lower_insn(l, op);
 	if (!insn)
 		return -ENOMEM;
@@ -197,7 +199,7 @@ int npu_lower_pool(struct npu_lower *l, struct npu_gnode *n)
 	const int64_t *pads = npu_gnode_ints(n, "pads", &count);
 	int rank = n->inputs[0]->rank, spatial = rank - 2, err;
 	struct npu_linsn *insn;
-	struct npu_window w;
+	struct window w;
 
 	if (n->num_outputs > 1 && n->outputs[1])
 		return npu_lower_refuse(l, "Indices", "this output is not supported");

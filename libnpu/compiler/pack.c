@@ -30,13 +30,6 @@ static float get(const struct npu_pack_source *s, int64_t i)
 	return v;
 }
 
-static int64_t out_offset(const struct npu_pack_source *s, int64_t o)
-{
-	if (!s->outs_inner)
-		return o * s->out_stride;
-	return o % s->outs_inner * s->out_stride + o / s->outs_inner * s->outer_stride;
-}
-
 /* Outputs of one panel innermost; what is past the last output stays zero. */
 static void pack_panels(const struct npu_pack_source *s, uint8_t *dst, enum npu_dtype dtype)
 {
@@ -48,12 +41,12 @@ static void pack_panels(const struct npu_pack_source *s, uint8_t *dst, enum npu_
 			for (int64_t h = 0; h < s->dim[0]; h++)
 				for (int64_t w = 0; w < s->dim[1]; w++)
 					for (int64_t c = 0; c < s->dim[2]; c++, at += NPU_PANEL) {
-						int64_t base = s->base + g * s->group_stride + h * s->stride[0] +
+						int64_t base = g * s->group_stride + h * s->stride[0] +
 							       w * s->stride[1] + c * s->stride[2];
 
 						for (int64_t i = 0; i < NPU_PANEL && p * NPU_PANEL + i < s->outs; i++)
 							put(dst, at + (size_t)i, dtype,
-							    get(s, base + out_offset(s, p * NPU_PANEL + i)));
+							    get(s, base + (p * NPU_PANEL + i) * s->out_stride));
 					}
 }
 

@@ -14,8 +14,6 @@ struct npu_pack_source {
 	int64_t groups, outs;			/* outs: of one group */
 	int64_t dim[3], stride[3];		/* kernel height, kernel width, channels */
 	int64_t out_stride, group_stride;
-	int64_t base;				/* of the first element */
-	int64_t outs_inner, outer_stride;	/* not 0: output o is at o % outs_inner, o / outs_inner times outer_stride */
 };
 
 /*
