@@ -60,6 +60,10 @@ static const struct model_case cases[] = {
 	{ "rec", "x", "x=1x3x48x{W=64..960:8}", { { 1, 3, 48, 832 }, { 1, 3, 48, 64 }, { 1, 3, 48, 584 } }, LINE, false, true },
 	{ "det", "x", "x=1x3x{H=32..640:32}x{W=32..640:32}",
 	  { { 1, 3, 288, 576 }, { 1, 3, 96, 192 }, { 1, 3, 640, 640 } }, PAGE, false, true },
+	/* A batch as well: the second picture and on are noise. */
+	{ "cls", "x", "x={N=1..4}x3x48x192", { { 1, 3, 48, 192 }, { 3, 3, 48, 192 } }, LINE, false, true },
+	{ "rec", "x", "x={N=1..4}x3x48x{W=64..320:8}", { { 2, 3, 48, 200 }, { 4, 3, 48, 64 } }, LINE, false, true },
+	{ "det", "x", "x={N=1..2}x3x{H=32..160:32}x{W=32..160:32}", { { 2, 3, 96, 160 }, { 1, 3, 128, 160 } }, PAGE, false, true },
 };
 
 static char tmp[] = "/tmp/npu-models-XXXXXX";
