@@ -80,7 +80,7 @@ bool npu_fold_reduce(const struct npu_gnode *n, struct npu_gtensor *out)
 	for (i = 0; i < count && ok; i++, npu_fold_walk_next(&w))
 		ok = reduce_step(n->op, npu_gtensor_elem(x, (size_t)i), &acc[w.index[0]]);
 	for (i = 0; i < results && ok; i++)
-		npu_fold_put(out, (size_t)i, reduce_end(n->op, acc[i], (double)(count / results)));
+		npu_fold_put(out, (size_t)i, reduce_end(n->op, acc[i], (double)count / (double)results));
 	free(acc);
 	return ok;
 }
