@@ -4,7 +4,7 @@
 #define TESTS_IMPORT_UTIL_H
 
 #include "interp.h"
-#include "onnx_lines.h"
+#include "common/onnx_lines.h"
 
 /* Finish @b and import it; NULL with @diag filled when it is refused. @path as for npu_onnx_import(). */
 struct npu_graph *import_built(struct ob *b, const char *path, struct npu_diag *diag);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "onnx_lines.h"
+#include "common/onnx_lines.h"
 #include "run_job.h"
 #include "tap.h"
 

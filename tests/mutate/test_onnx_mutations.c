@@ -9,7 +9,7 @@
 #include "../tap.h"
 #include "npu.h"
 #include "npu_compiler.h"
-#include "common/onnx_build.h"
+#include "common/onnx_lines.h"
 
 static struct {
 	unsigned int refused, ran, large, failed_run, silent;
@@ -26,52 +26,35 @@ static uint32_t rng_below(uint32_t n)
 /* A small net with a bit of everything: conv, depthwise, activation patterns, residual, pool, resize, gemm, softmax. */
 static unsigned char *make_model(size_t *size)
 {
-	static const int64_t x[] = { 1, 3, 8, 8 }, w1[] = { 8, 3, 3, 3 }, w2[] = { 8, 1, 3, 3 }, w3[] = { 8, 8, 1, 1 }, c8[] = { 8 };
-	static const int64_t y[] = { 1, 4 }, w4[] = { 4, 8 }, c4[] = { 4 }, ones[] = { 1, 1 }, twos[] = { 2, 2 }, pad1[] = { 1, 1, 1, 1 };
-	static const int64_t shape[] = { 1, -1 }, two[] = { 2 }, four[] = { 4 };
-	static const float scales[] = { 1, 1, 2, 2 };
-	struct onnx_build b;
+	struct ob b;
 
-	onnx_begin(&b, 11);
-	onnx_input(&b, "x", ONNX_FLOAT, 4, x);
-	onnx_weights(&b, "w1", 4, w1, 1);
-	onnx_weights(&b, "b1", 1, c8, 2);
-	onnx_weights(&b, "w2", 4, w2, 3);
-	onnx_weights(&b, "w3", 4, w3, 4);
-	onnx_weights(&b, "w4", 2, w4, 5);
-	onnx_weights(&b, "b4", 1, c4, 6);
-	onnx_tensor(&b, "shape", ONNX_INT64, 1, two, shape, sizeof(shape));
-	onnx_tensor(&b, "scales", ONNX_FLOAT, 1, four, scales, sizeof(scales));
-	onnx_node(&b, "Conv", "conv1", "x w1 b1", "c1");
-	onnx_attr_ints(&b, "kernel_shape", 2, (const int64_t[]){ 3, 3 });
-	onnx_attr_ints(&b, "pads", 4, pad1);
-	onnx_attr_ints(&b, "strides", 2, twos);
-	onnx_node(&b, "Relu", "relu1", "c1", "r1");
-	onnx_node(&b, "Conv", "conv2", "r1 w2", "c2");
-	onnx_attr_int(&b, "group", 8);
-	onnx_attr_ints(&b, "pads", 4, pad1);
-	onnx_node(&b, "Sigmoid", "sigmoid", "c2", "s2");
-	onnx_node(&b, "Mul", "silu", "c2 s2", "m2");
-	onnx_node(&b, "Conv", "conv3", "m2 w3", "c3");
-	onnx_node(&b, "Add", "add", "c3 r1", "a3");
-	onnx_node(&b, "MaxPool", "pool", "a3", "p3");
-	onnx_attr_ints(&b, "kernel_shape", 2, twos);
-	onnx_attr_ints(&b, "strides", 2, ones);
-	onnx_node(&b, "Resize", "resize", "p3 - scales", "z3");
-	onnx_attr_string(&b, "mode", "nearest");
-	onnx_attr_string(&b, "coordinate_transformation_mode", "asymmetric");
-	onnx_attr_string(&b, "nearest_mode", "floor");
-	onnx_node(&b, "Concat", "concat", "z3 z3", "k3");
-	onnx_attr_int(&b, "axis", 2);
-	onnx_node(&b, "GlobalAveragePool", "gap", "k3", "g3");
-	onnx_node(&b, "Reshape", "reshape", "g3 shape", "f3");
-	onnx_node(&b, "Gemm", "gemm", "f3 w4 b4", "h4");
-	onnx_attr_int(&b, "transB", 1);
-	onnx_attr_float(&b, "alpha", 0.5f);
-	onnx_node(&b, "Softmax", "softmax", "h4", "y");
-	onnx_attr_int(&b, "axis", 1);
-	onnx_output(&b, "y", ONNX_FLOAT, 2, y);
-	return onnx_finish(&b, size);
+	ob_init(&b, 11);
+	ob_input(&b, "x", 1, 4, OB_DIMS(1, 3, 8, 8));
+	free(ob_random(&b, "w1", 4, OB_DIMS(8, 3, 3, 3)));
+	free(ob_random(&b, "b1", 1, OB_DIMS(8)));
+	free(ob_random(&b, "w2", 4, OB_DIMS(8, 1, 3, 3)));
+	free(ob_random(&b, "w3", 4, OB_DIMS(8, 8, 1, 1)));
+	free(ob_random(&b, "w4", 2, OB_DIMS(4, 8)));
+	free(ob_random(&b, "b4", 1, OB_DIMS(4)));
+	ob_ints(&b, "shape", 2, OB_DIMS(1, -1));
+	ob_const(&b, "scales", 1, 1, OB_DIMS(4), (const float[]){ 1, 1, 2, 2 }, 4 * sizeof(float));
+	ob_node(&b, "conv1: c1 = Conv(x, w1, b1) kernel_shape=[3,3] pads=[1,1,1,1] strides=[2,2]");
+	ob_node(&b, "relu1: r1 = Relu(c1)");
+	ob_node(&b, "conv2: c2 = Conv(r1, w2) group=8 pads=[1,1,1,1]");
+	ob_node(&b, "sigmoid: s2 = Sigmoid(c2)");
+	ob_node(&b, "silu: m2 = Mul(c2, s2)");
+	ob_node(&b, "conv3: c3 = Conv(m2, w3)");
+	ob_node(&b, "add: a3 = Add(c3, r1)");
+	ob_node(&b, "pool: p3 = MaxPool(a3) kernel_shape=[2,2] strides=[1,1]");
+	ob_node(&b, "resize: z3 = Resize(p3, , scales) mode='nearest' coordinate_transformation_mode='asymmetric' "
+		    "nearest_mode='floor'");
+	ob_node(&b, "concat: k3 = Concat(z3, z3) axis=2");
+	ob_node(&b, "gap: g3 = GlobalAveragePool(k3)");
+	ob_node(&b, "reshape: f3 = Reshape(g3, shape)");
+	ob_node(&b, "gemm: h4 = Gemm(f3, w4, b4) transB=1 alpha=0.5");
+	ob_node(&b, "softmax: y = Softmax(h4) axis=1");
+	ob_output(&b, "y");
+	return ob_finish(&b, size);
 }
 
 /* Zero inputs are enough: what matters is that the engine is content with the job. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Builds small ONNX files in memory, byte by byte, so that tests of the importer do not go through its own parser. */
-#ifndef TESTS_ONNX_LINES_H
-#define TESTS_ONNX_LINES_H
+#ifndef TESTS_COMMON_ONNX_LINES_H
+#define TESTS_COMMON_ONNX_LINES_H
 
 #include <stddef.h>
 #include <stdint.h>
