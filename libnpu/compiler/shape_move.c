@@ -114,7 +114,7 @@ static int slice_clamp(struct npu_shape *s, struct npu_dim v, struct npu_dim lim
 static int slice_axis(struct npu_shape *s, struct npu_dim limit, struct npu_dim start, struct npu_dim end,
 		      int64_t step, struct npu_dim *first, struct npu_dim *length)
 {
-	struct npu_dim last = limit, high = limit;
+	struct npu_dim last = limit, high;
 	int err;
 
 	if (!step || step < -INT32_MAX || step > INT32_MAX)
