@@ -143,6 +143,26 @@ static void check_crop(void)
 	test_tensor_free(&batch);
 }
 
+/* W - 1 has no float of its own: the one it is rounded to is the index of an element behind the last. */
+static void check_crop_wide(void)
+{
+	const uint32_t wide = (1u << 24) + 4, fill = test_f32(-5);
+	struct test_tensor out = make(NPU_F32, 4, DIMS(1, 1, 1, 1)), in = make(NPU_U8, 4, DIMS(1, 1, wide + 12, 1));
+	struct test_tensor boxes = make(NPU_F32, 2, DIMS(1, 4));
+	float got, box[4] = { 0.5f, (float)wide, 0.5f, (float)wide };
+
+	memset(in.mem, 77, in.size);
+	memcpy(boxes.mem, box, sizeof(box));
+	in.op.dim[2] = wide;
+	tap_ok(test_insn_run(engine[0], NPU_OP_CROP_RESIZE, (struct test_tensor *[16]){ &out, &in, &boxes }, &fill, NULL, NULL) ==
+	       NPU_RUN_DONE, "crop_resize: behind a wide image");
+	memcpy(&got, out.mem, sizeof(got));
+	tap_ok(got == -5.0f, "crop_resize: reads nothing from there (%g)", (double)got);
+	test_tensor_free(&out);
+	test_tensor_free(&in);
+	test_tensor_free(&boxes);
+}
+
 int main(void)
 {
 	struct npu_engine_config config = { .threads = 1 };
@@ -160,6 +180,7 @@ int main(void)
 	check_rope();
 	check_attention();
 	check_crop();
+	check_crop_wide();
 	for (i = 0; i < 2; i++)
 		npu_engine_destroy(engine[i]);
 	return tap_done();

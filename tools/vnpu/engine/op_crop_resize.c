@@ -11,7 +11,10 @@ struct crop {
 	char *op;
 	const char *ip;
 	float fill;
+	npu_u64 first, count;		/* boxes of this part */
 };
+
+#define BOXES	4096u	/* that are read at once */
 
 struct box {
 	float y, x, step_y, step_x;
@@ -24,7 +27,8 @@ static void tap(const struct crop *w, const struct box *b, float y, float x, npu
 	const npu_s64 *s = w->in->stride;
 	npu_u32 i;
 
-	if (!(y >= 0.0f && y <= (float)(w->in->dim[1] - 1) && x >= 0.0f && x <= (float)(w->in->dim[2] - 1))) {
+	/* in double: the last index as a float may be rounded up, and out of the image */
+	if (!(y >= 0.0f && y <= (double)(w->in->dim[1] - 1) && x >= 0.0f && x <= (double)(w->in->dim[2] - 1))) {
 		for (i = 0; i < n; i++)
 			v[i] = w->fill;
 		return;
@@ -34,7 +38,7 @@ static void tap(const struct crop *w, const struct box *b, float y, float x, npu
 		.col = s[3], .rows = 1, .cols = n });
 }
 
-static void pixel(const struct crop *w, const struct box *b, npu_u64 oh, npu_u64 ow, char *dst)
+static void pixel(const struct npu_exec *exec, const struct crop *w, const struct box *b, npu_u64 oh, npu_u64 ow, char *dst)
 {
 	float y = __builtin_fmaf((float)oh + 0.5f, b->step_y, b->y) - 0.5f, fy = floorf(y);
 	float x = __builtin_fmaf((float)ow + 0.5f, b->step_x, b->x) - 0.5f, fx = floorf(x);
@@ -44,7 +48,7 @@ static void pixel(const struct crop *w, const struct box *b, npu_u64 oh, npu_u64
 	npu_u32 n;
 	int i;
 
-	for (c = 0; c < channels; c += n) {
+	for (c = 0; c < channels && !npu_exec_stopped(exec); c += n) {
 		n = channels - c < NPU_BLOCK ? (npu_u32)(channels - c) : NPU_BLOCK;
 		for (i = 0; i < 2; i++) {
 			tap(w, b, fy + (float)i, fx, c, n, v[i]);
@@ -67,7 +71,8 @@ static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begi
 	for (; begin < end; begin++) {
 		npu_u64 ow = begin % d[2], oh = begin / d[2] % d[1], r = begin / d[2] / d[1];
 
-		pixel(w, &boxes[r], oh, ow, w->op + (npu_s64)r * s[0] + (npu_s64)oh * s[1] + (npu_s64)ow * s[2]);
+		pixel(x, w, &boxes[r], oh, ow,
+		      w->op + (npu_s64)(w->first + r) * s[0] + (npu_s64)oh * s[1] + (npu_s64)ow * s[2]);
 	}
 }
 
@@ -75,14 +80,15 @@ static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begi
 static int read_boxes(struct npu_exec *x, const struct crop *w, struct box *boxes)
 {
 	const struct npu_operand *op = &x->operand[NPU_CROP_RESIZE_BOXES];
-	npu_u32 r, k;
+	npu_u64 r, end = w->first + w->count;
+	npu_u32 k;
 
-	for (r = 0; r < w->out->dim[0]; r++) {
-		struct box *b = &boxes[r];
+	for (r = w->first; r < end; r++) {
+		struct box *b = &boxes[r - w->first];
 		float v[4];
 
 		for (k = 0; k < 4; k++)
-			memcpy(&v[k], (char *)x->ptr[NPU_CROP_RESIZE_BOXES] + (op->dim[0] == 1 ? 0 : r * op->stride[0]) +
+			memcpy(&v[k], (char *)x->ptr[NPU_CROP_RESIZE_BOXES] + (op->dim[0] == 1 ? 0 : (npu_s64)r * op->stride[0]) +
 			       k * op->stride[1], sizeof(float));
 		*b = (struct box){
 			.y = v[0], .x = v[1], .step_y = (v[2] - v[0]) / (float)w->out->dim[1],
@@ -93,8 +99,8 @@ static int read_boxes(struct npu_exec *x, const struct crop *w, struct box *boxe
 		b->image = npu_index_read(&x->operand[NPU_CROP_RESIZE_BATCH], x->ptr[NPU_CROP_RESIZE_BATCH], r);
 		if (b->image < 0 || b->image >= w->in->dim[0])
 			return npu_exec_fault(x, r, NPU_FAULT_INDEX, NPU_CROP_RESIZE_BATCH, ~0u, b->image,
-					      "crop_resize: box %u is of image %lld, there are %u", r, (long long)b->image,
-					      w->in->dim[0]);
+					      "crop_resize: box %llu is of image %lld, there are %u", (unsigned long long)r,
+					      (long long)b->image, w->in->dim[0]);
 	}
 	return 0;
 }
@@ -107,12 +113,15 @@ int npu_op_crop_resize(struct npu_exec *x)
 		.op = x->ptr[NPU_CROP_RESIZE_OUT], .ip = x->ptr[NPU_CROP_RESIZE_IN],
 		.fill = npu_exec_param_f32(x, NPU_CROP_RESIZE_P_FILL),
 	};
-	int ret;
+	int ret = 0;
 
-	if (npu_exec_reserve_shared(x, out->dim[0] * sizeof(struct box)))
+	if (npu_exec_reserve_shared(x, BOXES * sizeof(struct box)))
 		return -ENOMEM;
-	ret = read_boxes(x, &w, npu_exec_shared(x));
-	if (ret)
-		return ret;
-	return npu_exec_parallel(x, (npu_u64)out->dim[0] * out->dim[1] * out->dim[2], 60 + out->dim[3] * 1.0, run, &w);
+	for (; !ret && w.first < out->dim[0]; w.first += w.count) {
+		w.count = out->dim[0] - w.first < BOXES ? out->dim[0] - w.first : BOXES;
+		ret = read_boxes(x, &w, npu_exec_shared(x));
+		if (!ret)
+			ret = npu_exec_parallel(x, w.count * out->dim[1] * out->dim[2], 60 + out->dim[3] * 1.0, run, &w);
+	}
+	return ret;
 }
