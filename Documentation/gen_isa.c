@@ -9,6 +9,7 @@
 #include <string.h>
 #include "gen_isa.h"
 #include "npu_isa_desc.h"
+#include "npu_isa_limits.h"
 
 /* What the static check asks for beyond types, ranks and the sizes that stand beside the operands. */
 static const struct rule {
@@ -213,10 +214,12 @@ static void print_encoding(FILE *out)
 	fprintf(out, "\n## Limits\n\n| | |\n| --- | --- |\n"
 		"| regions | %u |\n| scalars | %u |\n| rank | %u |\n| terms of an instruction | %u |\n| bytes of a stream | %u |\n"
 		"| multiply-accumulates of an instruction | %llu |\n| bytes read and written by an instruction | %llu |\n"
-		"| a dimension | %u |\n| bytes that an operand spans | %llu |\n",
+		"| a dimension | %u |\n| bytes that an operand spans | %llu |\n"
+		"| output channels of conv and conv_transpose, columns of matmul | %u |\n"
+		"| last dimension of q, k, v and of rope's rows | %u |\n| k of topk | %u |\n",
 		NPU_MAX_REGIONS, NPU_MAX_SCALARS, NPU_MAX_RANK, NPU_MAX_TERMS, NPU_MAX_STREAM_BYTES,
 		(unsigned long long)NPU_MAX_INSN_MACS, (unsigned long long)NPU_MAX_INSN_BYTES, NPU_MAX_DIM,
-		(unsigned long long)NPU_MAX_EXTENT);
+		(unsigned long long)NPU_MAX_EXTENT, NPU_MAX_OUTPUTS, NPU_MAX_HEAD, NPU_MAX_TOPK);
 	fprintf(out, "\n## Types and layouts\n\n| type | code | bits |\n| --- | --- | --- |\n");
 #define TYPE(name, code, bits, text) if (bits) fprintf(out, "| %s | %d | %d |\n", text, code, bits);
 	NPU_DTYPES(TYPE)

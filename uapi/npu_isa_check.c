@@ -121,6 +121,16 @@ int npu_want_one(struct npu_check *c, unsigned int slot)
 	return c->op[slot].rank ? npu_want_dim(c, slot, 0, 1, "one element") : 0;
 }
 
+/* A bound of the scratch memory that an instruction may need. */
+int npu_want_at_most(struct npu_check *c, unsigned int slot, unsigned int dim, npu_u32 most)
+{
+	npu_u32 got = c->op[slot].dim[dim];
+
+	if (got <= most)
+		return 0;
+	return check_fail(c, LIMIT, slot, dim, got, "%s dim %u is %u, at most %u is allowed", slot_name(c, slot), dim, got, most);
+}
+
 int npu_check_timestamp(struct npu_check *c)
 {
 	return npu_want_one(c, NPU_TIMESTAMP_OUT);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Static checks of element-wise functions, reductions, copies and fills. */
+#include "npu_isa_limits.h"
 #include "npu_isa_priv.h"
 
 /* The tail that EWISE1 and EWISE2 share. Both have their parameters in this order. */
@@ -118,7 +119,7 @@ int npu_check_topk(struct npu_check *c)
 	if (k > c->op[NPU_TOPK_IN].dim[axis])
 		return check_fail(c, SHAPE, NPU_TOPK_VALUES, axis, k, "values dim %u is %u, expected at most that of in = %u", axis, k,
 				  c->op[NPU_TOPK_IN].dim[axis]);
-	return 0;
+	return npu_want_at_most(c, NPU_TOPK_VALUES, axis, NPU_MAX_TOPK);
 }
 
 int npu_check_cumsum(struct npu_check *c)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Static checks of the convolutions and of MATMUL. */
+#include "npu_isa_limits.h"
 #include "npu_isa_priv.h"
 
 /* Where the slots and parameters of the epilogue stand, which differs among the opcodes. */
@@ -32,7 +33,8 @@ static int check_epilogue_params(struct npu_check *c, const struct epilogue *e)
 
 static int check_epilogue_sizes(struct npu_check *c, const struct epilogue *e)
 {
-	if (npu_want_vector(c, e->bias, e->outputs, e->outputs_name) ||
+	if (npu_want_at_most(c, e->out, c->op[e->out].rank - 1, NPU_MAX_OUTPUTS) ||
+	    npu_want_vector(c, e->bias, e->outputs, e->outputs_name) ||
 	    npu_want_vector(c, e->act_param, e->outputs, e->outputs_name) ||
 	    npu_want_vector(c, e->table, 256, "every code"))
 		return -EINVAL;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Static checks of what goes by indices: gather and scatter, attention, RoPE; and of dynamic quantization. */
+#include "npu_isa_limits.h"
 #include "npu_isa_priv.h"
 
 _Static_assert((int)NPU_GATHER_P_SUPER == (int)NPU_MATMUL_P_SUPER, "npu_check_groups() names the parameter");
@@ -152,6 +153,8 @@ int npu_check_attention(struct npu_check *c)
 	    npu_want_dim(c, NPU_ATTENTION_K, 3, q->dim[2], "the last dim of q") ||
 	    npu_want_same_but(c, NPU_ATTENTION_V, NPU_ATTENTION_K, 3))
 		return -EINVAL;
+	if (npu_want_at_most(c, NPU_ATTENTION_Q, 2, NPU_MAX_HEAD) || npu_want_at_most(c, NPU_ATTENTION_V, 3, NPU_MAX_HEAD))
+		return -EINVAL;
 	if (q->dim[1] % k->dim[2])
 		return check_fail(c, SHAPE, NPU_ATTENTION_Q, 1, q->dim[1], "q has %u heads, expected a multiple of kv_heads = %u",
 				  q->dim[1], k->dim[2]);
@@ -171,7 +174,8 @@ int npu_check_rope(struct npu_check *c)
 	if (dims % 2 || dims > in->dim[2])
 		return check_fail(c, PARAM, NPU_NO_FIELD, NPU_ROPE_P_DIMS, dims,
 				  "parameter dims is %u, expected an even number up to the last dim of in = %u", dims, in->dim[2]);
-	if (npu_want_same_dims(c, NPU_ROPE_OUT, NPU_ROPE_IN) ||
+	if (npu_want_at_most(c, NPU_ROPE_IN, 2, NPU_MAX_HEAD) ||
+	    npu_want_same_dims(c, NPU_ROPE_OUT, NPU_ROPE_IN) ||
 	    npu_want_vector(c, NPU_ROPE_POSITIONS, in->dim[0], "rows of in") ||
 	    npu_want_vector(c, NPU_ROPE_FACTORS, dims / 2, "dims / 2"))
 		return -EINVAL;

@@ -100,6 +100,7 @@ int npu_want_absent(struct npu_check *c, unsigned int slot, const char *when);
 int npu_want_present(struct npu_check *c, unsigned int slot, const char *when);
 int npu_want_vector(struct npu_check *c, unsigned int slot, npu_u64 want, const char *what);
 int npu_want_one(struct npu_check *c, unsigned int slot);
+int npu_want_at_most(struct npu_check *c, unsigned int slot, unsigned int dim, npu_u32 most);
 
 typedef int (*npu_check_fn)(struct npu_check *c);
 

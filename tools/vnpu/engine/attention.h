@@ -23,15 +23,21 @@ struct attention {
 	bool causal;
 	npu_u32 window;
 	npu_u64 items_per_head;
+	bool paged;			/* with a block table */
 	/* in npu_exec_shared() */
 	struct attention_seq *seq;
-	npu_s32 *table;			/* [batch][max_blocks], or NULL */
 	npu_s32 *position;		/* [T], or NULL */
 };
 
 #define NPU_ATTENTION_ROWS	16u	/* query rows that share a pass over the cache */
 
-/* attention_batch.c: fill in what comes from index operands. 0, -ENOMEM, -EFAULT. */
+/* attention_batch.c: fill in what comes from index operands. 0, -ENOMEM, -EINTR, -EFAULT. */
 int npu_attention_read(struct npu_exec *x, struct attention *a);
+
+/*
+ * Entry @i of sequence @b's block table, read once. A table may be longer than any memory (stride 0), so it is not copied:
+ * all entries in use were checked before, and this checks again what is there now. A bad one is recorded and -1 returned.
+ */
+npu_s64 npu_attention_block(struct npu_exec *x, const struct attention *a, npu_u32 b, npu_u32 i);
 
 #endif

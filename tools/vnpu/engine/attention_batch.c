@@ -43,24 +43,32 @@ static int read_rows(struct npu_exec *x, struct attention *a)
 	return 0;
 }
 
-static int read_table(struct npu_exec *x, struct attention *a)
+npu_s64 npu_attention_block(struct npu_exec *x, const struct attention *a, npu_u32 b, npu_u32 i)
 {
 	const struct npu_operand *t = &a->op[NPU_ATTENTION_BLOCK_TABLE];
+	npu_s32 v;
+
+	memcpy(&v, (char *)x->ptr[NPU_ATTENTION_BLOCK_TABLE] + (t->dim[0] == 1 ? 0 : b * t->stride[0]) +
+	       (t->dim[1] == 1 ? 0 : i * t->stride[1]), sizeof(v));
+	if (v >= 0 && (npu_u32)v < a->op[NPU_ATTENTION_K].dim[0])
+		return v;
+	bad_index(x, NPU_ATTENTION_BLOCK_TABLE, (npu_u64)b * a->max_blocks + i, v, "a block of the cache");
+	return -1;
+}
+
+static int check_table(struct npu_exec *x, const struct attention *a)
+{
 	npu_u32 b, i;
 
-	for (b = 0; a->table && b < a->batch; b++) {
+	for (b = 0; a->paged && b < a->batch; b++) {
 		npu_u64 used = (a->seq[b].kv_len + (npu_u64)a->block - 1) / a->block;
 
 		/* entries behind the sequence's end mean nothing */
 		for (i = 0; i < used; i++) {
-			npu_s32 v;
-
-			memcpy(&v, (char *)x->ptr[NPU_ATTENTION_BLOCK_TABLE] + (t->dim[0] == 1 ? 0 : b * t->stride[0]) +
-			       (t->dim[1] == 1 ? 0 : i * t->stride[1]), sizeof(v));
-			if (v < 0 || (npu_u32)v >= a->op[NPU_ATTENTION_K].dim[0])
-				return bad_index(x, NPU_ATTENTION_BLOCK_TABLE, (npu_u64)b * a->max_blocks + i, v,
-						 "a block of the cache");
-			a->table[(size_t)b * a->max_blocks + i] = v;
+			if (npu_attention_block(x, a, b, i) < 0)
+				return -EFAULT;
+			if (!(i & 0xfff) && npu_exec_stopped(x))
+				return -EINTR;
 		}
 	}
 	return 0;
@@ -82,17 +90,15 @@ static int read_positions(struct npu_exec *x, struct attention *a)
 
 int npu_attention_read(struct npu_exec *x, struct attention *a)
 {
-	bool table = a->op[NPU_ATTENTION_BLOCK_TABLE].dtype != NPU_NONE;
 	bool positions = a->op[NPU_ATTENTION_POSITIONS].dtype != NPU_NONE;
-	size_t seq = a->batch * sizeof(*a->seq), tab = table ? (size_t)a->batch * a->max_blocks * sizeof(npu_s32) : 0;
+	size_t seq = a->batch * sizeof(*a->seq);
 	size_t pos = positions ? a->op[NPU_ATTENTION_Q].dim[0] * sizeof(npu_s32) : 0;
 	char *mem;
 
-	if (npu_exec_reserve_shared(x, seq + tab + pos))
+	if (npu_exec_reserve_shared(x, seq + pos))
 		return -ENOMEM;
 	mem = npu_exec_shared(x);
 	a->seq = (struct attention_seq *)mem;
-	a->table = table ? (npu_s32 *)(mem + seq) : NULL;
-	a->position = positions ? (npu_s32 *)(mem + seq + tab) : NULL;
-	return read_rows(x, a) ?: read_table(x, a) ?: read_positions(x, a);
+	a->position = positions ? (npu_s32 *)(mem + seq) : NULL;
+	return read_rows(x, a) ?: check_table(x, a) ?: read_positions(x, a);
 }

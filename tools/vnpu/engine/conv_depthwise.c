@@ -10,6 +10,7 @@
 #define TILE_PIXELS	48
 #define TAPS_MAX	4096
 #define PERIOD_MAX	4096
+#define PACK_MAX	(4 << 20)	/* weights: they may be one that repeats, longer than any memory */
 
 struct plan {
 	struct npu_slab slab;
@@ -36,7 +37,7 @@ static const float *repeat(float **mem, const float *src, npu_s64 n, npu_s64 per
 	return dst;
 }
 
-static void weights_pack(const struct plan *p)
+static int weights_pack(struct npu_exec *x, const struct plan *p)
 {
 	const struct npu_conv *c = p->c;
 	npu_s64 kh, kw, o, i;
@@ -44,6 +45,8 @@ static void weights_pack(const struct plan *p)
 
 	for (kh = 0; kh < c->kh; kh++) {
 		for (kw = 0; kw < c->kw; kw++, dst += p->period) {
+			if (npu_exec_stopped(x))
+				return -EINTR;
 			memset(dst, 0, (size_t)p->period * sizeof(float));
 			for (o = 0; o < c->o; o++)
 				dst[o] = npu_elem_load(c->weight, npu_conv_weight_at(c, o, kh, kw, 0));
@@ -51,6 +54,7 @@ static void weights_pack(const struct plan *p)
 				memcpy(dst + i * c->o, dst, (size_t)c->o * sizeof(float));
 		}
 	}
+	return 0;
 }
 
 /* Columns [x, x + count) of a row, in units of a period's pixels, as one vector column after the other. */
@@ -141,7 +145,7 @@ bool npu_conv_depthwise_can(const struct npu_conv *c)
 	npu_s64 size = npu_dtype_bits(c->in->dtype) / 8;
 
 	return !c->integer && !c->transposed && c->cg == 1 && c->og == 1 && (c->in->stride[3] == size || c->c == 1) &&
-	       c->kh * c->kw <= TAPS_MAX;
+	       c->kh * c->kw <= TAPS_MAX && c->kh * c->kw * c->o <= PACK_MAX;
 }
 
 int npu_conv_depthwise(struct npu_exec *x, struct npu_conv *c)
@@ -169,7 +173,8 @@ int npu_conv_depthwise(struct npu_exec *x, struct npu_conv *c)
 	p.epi.bias = repeat(&mem, c->epi.bias, c->o, p.period, p.pixels);
 	p.epi.slope = repeat(&mem, c->epi.slope, c->o, p.period, p.pixels);
 	p.w = mem;
-	weights_pack(&p);
+	if (weights_pack(x, &p))
+		return -EINTR;
 	npu_exec_path(x, NPU_PATH_CONV_DEPTHWISE);
 	return npu_exec_parallel(x, (npu_u64)(c->n * p.slab.num_tiles * c->oh),
 				 50.0 + (double)(p.slab.tile_w * c->o) * (double)(taps + 8) * 3 * npu_gemm_ns(x->simd), chunk,

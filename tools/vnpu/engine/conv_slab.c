@@ -7,6 +7,7 @@
 #include "slab.h"
 
 #define SEGS_MAX	(1u << 20)
+#define STRIP_MACS	(16 << 20)	/* between looks at the stop flag */
 
 struct plan {
 	struct npu_slab slab;
@@ -55,10 +56,11 @@ struct run {
 	npu_s64 x0, step, count;
 };
 
-static void run_compute(const struct plan *p, struct worker *w, size_t num_segs, const struct run *r, npu_s64 oh)
+/* Outputs are cut so that the stop flag does not wait for a wide layer. */
+static void run_compute(struct npu_exec *x, const struct plan *p, struct worker *w, size_t num_segs, const struct run *r, npu_s64 oh)
 {
 	const struct npu_conv *c = p->c;
-	npu_s64 panels = (c->og + NPU_PANEL - 1) / NPU_PANEL, g;
+	npu_s64 panels = (c->og + NPU_PANEL - 1) / NPU_PANEL, k = c->kh * c->kw * c->cg, wide, g, o;
 	npu_s64 step_in = c->transposed ? 1 : c->stride_w;
 	bool planar = p->slab.planar;
 	struct npu_gemm_strip strip = {
@@ -69,15 +71,18 @@ static void run_compute(const struct plan *p, struct worker *w, size_t num_segs,
 	npu_conv_place(c, w->ring.n, oh, r->x0, &strip.place);
 	strip.place.out_step *= r->step;
 	strip.place.res_step *= r->step;
-	for (g = 0; g < c->groups; g++) {
+	wide = STRIP_MACS / (k * r->count + 1) / GEMM_MAX_COLS * GEMM_MAX_COLS;
+	wide = wide < GEMM_MAX_COLS ? GEMM_MAX_COLS : wide;
+	for (g = 0; g < c->groups && !npu_exec_stopped(x); g++) {
 		strip.a = w->ring.rows + g * c->cg * (planar ? p->slab.cols : 1);
 		strip.b = c->w_ptr + g * panels * p->b_panel;
 		strip.out0 = g * c->og;
-		npu_gemm_strip(&strip, r->count, 0, c->og, w->tile);
+		for (o = 0; o < c->og && !npu_exec_stopped(x); o += wide)
+			npu_gemm_strip(&strip, r->count, o, c->og - o < wide ? c->og - o : wide, w->tile);
 	}
 }
 
-static void conv_row(const struct plan *p, struct worker *w, npu_s64 oh)
+static void conv_row(struct npu_exec *x, const struct plan *p, struct worker *w, npu_s64 oh)
 {
 	const struct npu_conv *c = p->c;
 	bool merge = !p->slab.planar && c->groups == 1 && c->dil_w == 1;
@@ -94,7 +99,7 @@ static void conv_row(const struct plan *p, struct worker *w, npu_s64 oh)
 		for (kw = 0; kw < c->kw; kw++)
 			segs += tap_segs(p, row, kw * c->dil_w, kh, kw, 1, w->seg + segs);
 	}
-	run_compute(p, w, segs, &run, oh);
+	run_compute(x, p, w, segs, &run, oh);
 }
 
 /* Input position of output @o under tap @k of a transposed convolution; false when there is none. */
@@ -124,11 +129,11 @@ static npu_s64 deconv_count(const struct npu_conv *c, npu_s64 x, npu_s64 x1)
 	return count;
 }
 
-/* From column @x on as far as the taps are the same. Returns the next column of this phase. */
-static npu_s64 deconv_run(const struct plan *p, struct worker *w, npu_s64 oh, npu_s64 x)
+/* From column @x0 on as far as the taps are the same. Returns the next column of this phase. */
+static npu_s64 deconv_run(struct npu_exec *x, const struct plan *p, struct worker *w, npu_s64 oh, npu_s64 x0)
 {
 	const struct npu_conv *c = p->c;
-	struct run run = { x, c->stride_w, deconv_count(c, x, w->ring.x1) };
+	struct run run = { x0, c->stride_w, deconv_count(c, x0, w->ring.x1) };
 	npu_s64 kh, kw, ih, iw, row;
 	size_t segs = 0;
 
@@ -137,11 +142,11 @@ static npu_s64 deconv_run(const struct plan *p, struct worker *w, npu_s64 oh, np
 			continue;
 		row = npu_slab_row(&p->slab, &w->ring, ih);
 		for (kw = 0; kw < c->kw; kw++)
-			if (deconv_tap(x, kw, c->pad_left, c->dil_w, c->stride_w, c->w, &iw))
+			if (deconv_tap(x0, kw, c->pad_left, c->dil_w, c->stride_w, c->w, &iw))
 				segs += tap_segs(p, row, iw - w->ring.col0, kh, kw, 1, w->seg + segs);
 	}
-	run_compute(p, w, segs, &run, oh);
-	return x + run.count * c->stride_w;
+	run_compute(x, p, w, segs, &run, oh);
+	return x0 + run.count * c->stride_w;
 }
 
 /* Items are (batch, tile of columns, output row). */
@@ -159,12 +164,12 @@ static void chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 be
 		npu_slab_move(&p->slab, &w.ring, i / c->oh / p->slab.num_tiles, i / c->oh % p->slab.num_tiles);
 		oh = i % c->oh;
 		if (!c->transposed) {
-			conv_row(p, &w, oh);
+			conv_row(x, p, &w, oh);
 			continue;
 		}
-		for (phase = 0; phase < c->stride_w; phase++)
-			for (col = w.ring.x0 + phase; col < w.ring.x1; )
-				col = deconv_run(p, &w, oh, col);
+		for (phase = 0; phase < c->stride_w && w.ring.x0 + phase < w.ring.x1; phase++)
+			for (col = w.ring.x0 + phase; col < w.ring.x1 && !npu_exec_stopped(x); )
+				col = deconv_run(x, p, &w, oh, col);
 	}
 }
 

@@ -15,18 +15,20 @@ npu_s64 npu_index_read(const struct npu_operand *op, const char *base, npu_u64 i
 	return narrow;
 }
 
-int npu_index_copy(struct npu_exec *x, unsigned int slot, npu_u64 rows, bool skip)
+int npu_index_copy(struct npu_exec *x, unsigned int slot, npu_u64 first, npu_u64 rows, bool skip)
 {
 	const struct npu_operand *op = &x->operand[slot];
-	npu_u64 i, n = op->dim[0];
+	npu_u64 i, end = op->dim[0] - first < NPU_INDEX_PART ? op->dim[0] : first + NPU_INDEX_PART;
 	npu_s64 *copy;
 
-	if (npu_exec_reserve_shared(x, n * sizeof(*copy)))
+	if (npu_exec_reserve_shared(x, (end - first) * sizeof(*copy)))
 		return -ENOMEM;
 	copy = npu_exec_shared(x);
-	for (i = 0; i < n; i++) {
+	for (i = first; i < end; i++) {
 		npu_s64 v = npu_index_read(op, x->ptr[slot], i), at = v;
 
+		if (!(i & 0xfff) && npu_exec_stopped(x))
+			return -EINTR;
 		if (!(skip && v == -1))
 			at = v < 0 ? v + (npu_s64)rows : v;
 		if (at >= (npu_s64)rows || (at < 0 && !(skip && v == -1)))
@@ -34,7 +36,7 @@ int npu_index_copy(struct npu_exec *x, unsigned int slot, npu_u64 rows, bool ski
 					      "%s: index %lld at position %llu is outside of %llu rows",
 					      x->insn.desc->mnemonic, (long long)v, (unsigned long long)i,
 					      (unsigned long long)rows);
-		copy[i] = at;
+		copy[i - first] = at;
 	}
 	return 0;
 }

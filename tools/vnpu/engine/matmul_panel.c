@@ -3,19 +3,14 @@
 #include "gemm_rows.h"
 #include "matmul.h"
 
+#define PACK_MAX	(128u << 20)	/* bytes; b may repeat one element, and be longer than any memory */
+
 struct pack {
 	const struct npu_matmul *m;
 	const struct npu_gemm *gemm;
 	float *panels;
 	npu_s64 num_panels;
 };
-
-bool npu_matmul_panel_can(const struct npu_matmul *m)
-{
-	if (m->integer || m->b->layout == NPU_LAYOUT_GROUPED16)
-		return false;
-	return m->b->layout == NPU_LAYOUT_STRIDED || npu_gemm_b_type(m->b->dtype) >= 0;
-}
 
 /* Matrices of b. */
 static npu_s64 b_count(const struct npu_matmul *m)
@@ -36,6 +31,15 @@ static size_t panels_bytes(const struct npu_matmul *m)
 				   &bytes))
 		return SIZE_MAX / 2;
 	return bytes;
+}
+
+bool npu_matmul_panel_can(const struct npu_matmul *m)
+{
+	if (m->integer || m->b->layout == NPU_LAYOUT_GROUPED16)
+		return false;
+	if (m->b->layout == NPU_LAYOUT_STRIDED)
+		return panels_bytes(m) <= PACK_MAX;
+	return npu_gemm_b_type(m->b->dtype) >= 0;
 }
 
 /* Where matrix @index of b begins. */

@@ -35,21 +35,22 @@ static size_t scratch_floats(const struct attention *a)
 }
 
 /* Positions [j, j + n) of the item's cache as n rows of f32. */
-static void load_cache(const struct attention *a, const struct item *it, unsigned int slot, unsigned int scale_slot,
-		       const struct npu_elem *elem, npu_u32 j, npu_u32 n, float *dst)
+static void load_cache(struct npu_exec *x, const struct attention *a, const struct item *it, unsigned int slot,
+		       unsigned int scale_slot, const struct npu_elem *elem, npu_u32 j, npu_u32 n, float *dst)
 {
 	const struct npu_operand *op = &a->op[slot], *so = &a->op[scale_slot];
 	npu_u32 depth = op->dim[3], run;
 
 	for (; n; j += run, n -= run, dst += (size_t)run * depth) {
-		npu_s64 block = a->table ? a->table[(size_t)it->b * a->max_blocks + j / a->block] : (npu_s64)it->b, in = j % a->block;
+		npu_s64 block = a->paged ? npu_attention_block(x, a, it->b, j / a->block) : (npu_s64)it->b, in = j % a->block;
 		struct npu_elem e = *elem, se;
 		struct npu_patch p = {
-			.p = (char *)a->ptr[slot] + block * op->stride[0] + in * op->stride[1] +
-			     (npu_s64)it->kv_head * op->stride[2],
 			.row = op->stride[1], .col = op->stride[3], .cols = depth,
 		};
 
+		if (block < 0)
+			return;
+		p.p = (char *)a->ptr[slot] + block * op->stride[0] + in * op->stride[1] + (npu_s64)it->kv_head * op->stride[2];
 		run = a->block - (npu_u32)in < n ? a->block - (npu_u32)in : n;
 		if (so->dtype != NPU_NONE) {
 			run = 1;
@@ -116,13 +117,13 @@ static bool row_span(const struct row *row, npu_u32 start, npu_u32 *lo, npu_u32 
 }
 
 /* score[r][j] = dot16(q, k) for the chunk's keys [lo, hi). */
-static void scores(const struct attention *a, struct item *it, npu_u32 start, npu_u32 lo, npu_u32 hi)
+static void scores(struct npu_exec *x, const struct attention *a, struct item *it, npu_u32 start, npu_u32 lo, npu_u32 hi)
 {
 	npu_u32 j, n, r, a0, b0;
 
-	for (j = lo / PIECE * PIECE; j < hi; j += PIECE) {
+	for (j = lo / PIECE * PIECE; j < hi && !npu_exec_stopped(x); j += PIECE) {
 		n = it->seq->kv_len - (start + j) < PIECE ? it->seq->kv_len - (start + j) : PIECE;
-		load_cache(a, it, NPU_ATTENTION_K, NPU_ATTENTION_K_SCALE, &a->ke, start + j, n, it->piece);
+		load_cache(x, a, it, NPU_ATTENTION_K, NPU_ATTENTION_K_SCALE, &a->ke, start + j, n, it->piece);
 		if (n < PIECE)
 			memset(it->piece + (size_t)n * a->depth, 0, (size_t)(PIECE - n) * a->depth * sizeof(float));
 		a->vec->transpose((char *)it->turned, PIECE * 4, (char *)it->piece, (npu_s64)a->depth * 4, PIECE, a->depth, 4);
@@ -190,7 +191,7 @@ static bool weights(const struct attention *a, struct item *it, npu_u32 r, npu_u
 	return true;
 }
 
-static void chunk(const struct attention *a, struct item *it, npu_u32 start)
+static void chunk(struct npu_exec *x, const struct attention *a, struct item *it, npu_u32 start)
 {
 	npu_u32 lo[ROWS], hi[ROWS], min = CHUNK, max = 0, r, j, n;
 	bool live[ROWS];
@@ -204,13 +205,13 @@ static void chunk(const struct attention *a, struct item *it, npu_u32 start)
 	}
 	if (min >= max)
 		return;
-	scores(a, it, start, min, max);
+	scores(x, a, it, start, min, max);
 	for (r = 0; r < it->num_rows; r++)
 		live[r] = live[r] && weights(a, it, r, start, lo[r], hi[r]);
 	memset(it->part, 0, (size_t)it->num_rows * a->v_depth * sizeof(float));
-	for (j = min; j < max; j += n) {
+	for (j = min; j < max && !npu_exec_stopped(x); j += n) {
 		n = max - j < PIECE ? max - j : PIECE;
-		load_cache(a, it, NPU_ATTENTION_V, NPU_ATTENTION_V_SCALE, &a->ve, start + j, n, it->piece);
+		load_cache(x, a, it, NPU_ATTENTION_V, NPU_ATTENTION_V_SCALE, &a->ve, start + j, n, it->piece);
 		for (r = 0; r < it->num_rows; r++) {
 			npu_u32 from = lo[r] > j ? lo[r] : j, to = hi[r] < j + n ? hi[r] : j + n;
 
@@ -272,7 +273,7 @@ static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begi
 		for (start = lo / CHUNK * CHUNK; start < hi; start += CHUNK) {
 			if (npu_exec_stopped(x))
 				return;
-			chunk(a, &it, start);
+			chunk(x, a, &it, start);
 		}
 		rows_end(a, &it);
 	}
@@ -293,7 +294,8 @@ int npu_op_attention(struct npu_exec *x)
 	int ret;
 
 	a.group = a.heads / a.kv_heads;
-	if (npu_exec_present(x, NPU_ATTENTION_BLOCK_TABLE)) {
+	a.paged = npu_exec_present(x, NPU_ATTENTION_BLOCK_TABLE);
+	if (a.paged) {
 		a.max_blocks = op[NPU_ATTENTION_BLOCK_TABLE].dim[1];
 		a.len = a.block * a.max_blocks;
 	}

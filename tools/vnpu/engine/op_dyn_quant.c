@@ -99,7 +99,7 @@ static npu_s64 row_offset(const struct npu_operand *op, npu_u64 row)
 	return off;
 }
 
-static void one_group(const struct groups *w, npu_u64 row, npu_u64 g)
+static void one_group(const struct npu_exec *x, const struct groups *w, npu_u64 row, npu_u64 g)
 {
 	const struct npu_operand *in = &w->op[NPU_DYN_QUANT_IN], *out = &w->op[NPU_DYN_QUANT_OUT];
 	const struct npu_operand *sc = &w->op[NPU_DYN_QUANT_SCALE];
@@ -110,7 +110,7 @@ static void one_group(const struct groups *w, npu_u64 row, npu_u64 g)
 	unsigned int pass;
 
 	for (pass = 0; pass < 2; pass++) {
-		for (i = first; i < end; i += n) {
+		for (i = first; i < end && !npu_exec_stopped(x); i += n) {
 			n = end - i < NPU_BLOCK ? end - i : NPU_BLOCK;
 			w->vec->load(v, &w->ie, &(struct npu_patch){
 				.p = (char *)w->in + row_offset(in, row) + (npu_s64)i * is, .col = is, .rows = 1,
@@ -140,7 +140,7 @@ static void run_groups(struct npu_exec *x, void *arg, unsigned int worker, npu_u
 	const struct groups *w = arg;
 
 	for (; begin < end; begin++)
-		one_group(w, begin / w->per_row, begin % w->per_row);
+		one_group(x, w, begin / w->per_row, begin % w->per_row);
 }
 
 int npu_op_dyn_quant(struct npu_exec *x)

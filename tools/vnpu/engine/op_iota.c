@@ -14,13 +14,13 @@ struct iota {
 	bool as_int;
 };
 
-static void line(const struct iota *w, char *p)
+static void line(const struct npu_exec *x, const struct iota *w, char *p)
 {
 	npu_s64 v[NPU_BLOCK];
 	float f[NPU_BLOCK];
 	npu_u64 i, k, n;
 
-	for (i = 0; i < w->len; i += n) {
+	for (i = 0; i < w->len && !npu_exec_stopped(x); i += n) {
 		struct npu_patch d = { .p = p + (npu_s64)i * w->step_bytes, .col = w->step_bytes, .rows = 1 };
 
 		n = w->len - i < NPU_BLOCK ? w->len - i : NPU_BLOCK;
@@ -41,7 +41,7 @@ static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begi
 	const struct iota *w = arg;
 
 	for (; begin < end; begin++)
-		line(w, w->out + npu_axes_offset(&w->lines, begin, NULL));
+		line(x, w, w->out + npu_axes_offset(&w->lines, begin, NULL));
 }
 
 int npu_op_iota(struct npu_exec *x)

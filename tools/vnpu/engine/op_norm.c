@@ -88,7 +88,7 @@ static void finish_block(const struct norm *w, float *v, npu_u64 row, npu_u64 i,
 }
 
 /* One row; @buf holds all of it when @len <= ROW, else a block of it at a time. */
-static void norm_row(const struct norm *w, npu_u64 row, float *buf)
+static void norm_row(const struct npu_exec *x, const struct norm *w, npu_u64 row, float *buf)
 {
 	bool whole = w->len <= ROW;
 	float lane[16] = { 0 }, t[NPU_BLOCK], mean = 0, var, mul, *v;
@@ -96,7 +96,7 @@ static void norm_row(const struct norm *w, npu_u64 row, float *buf)
 
 #define EACH_BLOCK										\
 	for (i = 0; n = w->len - i < NPU_BLOCK ? w->len - i : NPU_BLOCK, v = whole ? buf + i : buf,	\
-	     i < w->len; i += n)
+	     i < w->len && (whole || !npu_exec_stopped(x)); i += n)
 	EACH_BLOCK {
 		load_x(w, v, t, row, i, n);
 		if (!w->rms)
@@ -132,7 +132,7 @@ static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begi
 	float buf[ROW];
 
 	for (; begin < end; begin++)
-		norm_row(arg, begin, buf);
+		norm_row(x, arg, begin, buf);
 }
 
 int npu_op_norm(struct npu_exec *x)

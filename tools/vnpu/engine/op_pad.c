@@ -7,11 +7,14 @@ struct pad {
 	unsigned int rank, mode;
 	npu_s64 dim[NPU_MAX_RANK], in_dim[NPU_MAX_RANK], before[NPU_MAX_RANK];
 	npu_s64 stride[NPU_MAX_RANK], in_stride[NPU_MAX_RANK];
+	npu_u64 pieces;			/* of a row: one may be the whole tensor */
 	npu_u32 size;
 	npu_u64 bits;
 	char *out;
 	const char *in;
 };
+
+#define PIECE	32768
 
 /* Index into [0, n) for position @i of the padded axis, or -1 for the constant. */
 static npu_s64 map_index(unsigned int mode, npu_s64 i, npu_s64 n)
@@ -54,10 +57,11 @@ static void edge(const struct pad *w, char *dst, const char *src, npu_s64 from, 
 	}
 }
 
-static void row(const struct pad *w, npu_u64 index)
+/* Elements [lo, hi) of row @index. */
+static void row(const struct pad *w, npu_u64 index, npu_s64 lo, npu_s64 hi)
 {
 	unsigned int l = w->rank - 1, d;
-	npu_s64 n = w->dim[l], a = w->before[l], b = a + w->in_dim[l], at;
+	npu_s64 a = w->before[l], b = a + w->in_dim[l], at;
 	const char *src = w->in;
 	char *dst = w->out;
 	bool outside = false;
@@ -71,22 +75,27 @@ static void row(const struct pad *w, npu_u64 index)
 		outside |= at < 0;
 	}
 	if (outside) {
-		npu_raw_fill(dst, w->stride[l], w->bits, (size_t)n, w->size);
+		npu_raw_fill(dst + lo * w->stride[l], w->stride[l], w->bits, (size_t)(hi - lo), w->size);
 		return;
 	}
-	a = a < 0 ? 0 : a > n ? n : a;
-	b = b < a ? a : b > n ? n : b;
-	edge(w, dst, src, 0, a);
+	a = a < lo ? lo : a > hi ? hi : a;
+	b = b < a ? a : b > hi ? hi : b;
+	edge(w, dst, src, lo, a);
 	if (a < b)
 		npu_raw_line(dst + a * w->stride[l], w->stride[l], src + (a - w->before[l]) * w->in_stride[l],
 			     w->in_stride[l], (size_t)(b - a), w->size);
-	edge(w, dst, src, b, n);
+	edge(w, dst, src, b, hi);
 }
 
 static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
 {
-	for (; begin < end; begin++)
-		row(arg, begin);
+	const struct pad *w = arg;
+	npu_s64 n = w->dim[w->rank - 1], lo;
+
+	for (; begin < end; begin++) {
+		lo = (npu_s64)(begin % w->pieces) * PIECE;
+		row(w, begin / w->pieces, lo, n - lo < PIECE ? n : lo + PIECE);
+	}
 }
 
 /* Padding with a constant in whole rows: an unpadded dense inner dimension joins the one before it. */
@@ -128,5 +137,7 @@ int npu_op_pad(struct npu_exec *x)
 	merge_inner(&w);
 	for (d = 0; d + 1 < w.rank; d++)
 		rows *= (npu_u64)w.dim[d];
-	return npu_exec_parallel(x, rows, 15 + (double)w.dim[w.rank - 1] * 0.3, run, &w);
+	d = w.rank - 1;
+	w.pieces = (npu_u64)(w.dim[d] + PIECE - 1) / PIECE;
+	return npu_exec_parallel(x, rows * w.pieces, 15 + (double)(w.dim[d] < PIECE ? w.dim[d] : PIECE) * 0.3, run, &w);
 }

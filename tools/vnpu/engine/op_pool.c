@@ -31,6 +31,16 @@ static void taps_inside(const struct pool *w, int axis, npu_s64 k, npu_s64 o, np
 		*end = *first;
 }
 
+/* The taps of output coordinate @o that lie inside of [0, size). */
+static void taps_range(const struct pool *w, int axis, npu_s64 o, npu_s64 size, npu_s64 *first, npu_s64 *end)
+{
+	npu_s64 at = o * w->stride[axis] - w->pad[axis], d = w->dil[axis];
+
+	*first = at < 0 ? (-at + d - 1) / d : 0;
+	*end = size > at ? (size - at + d - 1) / d : 0;
+	*end = *end < w->kernel[axis] ? *end : w->kernel[axis];
+}
+
 /* Taps of output coordinate @o that count for the average. */
 static npu_s64 taps_counted(const struct pool *w, int axis, npu_s64 o, npu_s64 size)
 {
@@ -120,29 +130,28 @@ static void pool_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n,
 	const npu_s64 *is = w->in->stride;
 	float acc[NPU_BLOCK], start = w->avg ? 0.0f : -__builtin_inff();
 	enum npu_fold_kind kind = w->avg ? NPU_FOLD_SUM : NPU_FOLD_MAX;
-	npu_s64 kh, kw, ih;
+	npu_s64 kh, kh_end, kw, ih;
 	size_t i;
 
 	for (i = 0; i < (size_t)pixels * cols; i++)
 		acc[i] = start;
-	for (kh = 0; kh < w->kernel[0]; kh++) {
+	taps_range(w, 0, oh, w->in->dim[1], &kh, &kh_end);
+	for (; kh < kh_end; kh++) {
 		ih = oh * w->stride[0] - w->pad[0] + kh * w->dil[0];
-		if (ih < 0 || ih >= w->in->dim[1])
-			continue;
-		if (npu_exec_stopped(x))	/* a global window may be long */
-			return;
 		for (kw = 0; kw < w->kernel[1]; kw++) {
 			npu_u32 a, b;
 			struct npu_patch p;
 			npu_s64 iw;
 
+			if (!(kw & 0x3f) && npu_exec_stopped(x))	/* a global window may be long */
+				return;
 			taps_inside(w, 1, kw, ow, pixels, w->in->dim[2], &a, &b);
 			if (a == b)
 				continue;
 			iw = (ow + a) * w->stride[1] - w->pad[1] + kw * w->dil[1];
 			p = (struct npu_patch){
 				.p = (char *)w->ip + (npu_s64)n * is[0] + ih * is[1] + iw * is[2] + (npu_s64)c * is[3],
-				.row = is[2] * w->stride[1], .col = is[3], .rows = b - a, .cols = cols,
+				.row = b - a > 1 ? is[2] * w->stride[1] : 0, .col = is[3], .rows = b - a, .cols = cols,
 			};
 			w->vec->load_fold(acc + (size_t)a * cols, &w->ie, &p, kind);
 		}

@@ -62,7 +62,7 @@ static float fold_all(const struct npu_exec *x, const struct reduce *w, const ch
 			w->vec->unary(v, n, NPU_UNARY_EXP);
 		}
 		w->vec->fold16(lane, v, n, kind);
-		if (!(i & 0xffff) && npu_exec_stopped(x))
+		if (!(i & 0xfff) && npu_exec_stopped(x))
 			break;
 	}
 	return npu_lanes_join(lane, kind);
@@ -177,7 +177,7 @@ static void run_int(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 
 			w->vec->load_int(&one, &w->ie, &p);
 			a = !i && (w->func == NPU_REDUCE_MAX || w->func == NPU_REDUCE_MIN) ? one :
 			    int_fold(a, one, w->func);
-			if (!(i & 0xffff) && npu_exec_stopped(x))
+			if (!(i & 0xfff) && npu_exec_stopped(x))
 				return;
 		}
 		if (w->func == NPU_REDUCE_MEAN)

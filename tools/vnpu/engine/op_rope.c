@@ -80,7 +80,7 @@ static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begi
 	for (; begin < end; begin++) {
 		if (!angles(x, w, begin, c, s))
 			return;
-		for (h = 0; h < in->dim[1]; h++) {
+		for (h = 0; h < in->dim[1] && !npu_exec_stopped(x); h++) {
 			struct npu_patch src = row_patch(in, w->in, begin, h);
 			struct npu_patch dst = row_patch(&w->op[NPU_ROPE_OUT], w->out, begin, h);
 

@@ -62,6 +62,7 @@ struct scatter {
 	char *dp;
 	const char *ip;
 	const npu_s64 *index;
+	npu_u64 first, count;		/* rows of this part */
 	npu_u64 stretches;
 	unsigned int join;
 };
@@ -69,15 +70,16 @@ struct scatter {
 static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
 {
 	const struct scatter *w = arg;
-	npu_u64 i, count = w->in->dim[1];
+	npu_u64 i;
 
 	for (; begin < end; begin++) {
 		npu_s64 o = (npu_s64)(begin / w->stretches), n0 = (npu_s64)(begin % w->stretches * STRETCH);
 		npu_u64 n = w->in->dim[2] - (npu_u64)n0 < STRETCH ? w->in->dim[2] - (npu_u64)n0 : STRETCH;
 		char *dst = w->dp + o * w->data->stride[0] + n0 * w->data->stride[2];
-		const char *src = w->ip + o * w->in->stride[0] + n0 * w->in->stride[2];
+		const char *src = w->ip + o * w->in->stride[0] + n0 * w->in->stride[2] +
+				  (npu_s64)w->first * w->in->stride[1];
 
-		for (i = 0; i < count; i++) {
+		for (i = 0; i < w->count; i++) {
 			if (!(i & 0xff) && npu_exec_stopped(x))
 				return;
 			if (w->index[i] >= 0)
@@ -97,10 +99,15 @@ int npu_op_scatter(struct npu_exec *x)
 		.stretches = (in->dim[2] + STRETCH - 1) / STRETCH, .join = x->param[NPU_SCATTER_P_JOIN],
 	};
 	npu_u64 n = in->dim[2] < STRETCH ? in->dim[2] : STRETCH;
-	int ret = npu_index_copy(x, NPU_SCATTER_INDEX, data->dim[1], x->param[NPU_SCATTER_P_SKIP]);
+	int ret = 0;
 
-	if (ret)
-		return ret;
-	w.index = npu_exec_shared(x);
-	return npu_exec_parallel(x, in->dim[0] * w.stretches, in->dim[1] * (15 + (double)n * 0.3), run, &w);
+	for (; !ret && w.first < in->dim[1]; w.first += w.count) {
+		ret = npu_index_copy(x, NPU_SCATTER_INDEX, w.first, data->dim[1], x->param[NPU_SCATTER_P_SKIP]);
+		w.index = npu_exec_shared(x);
+		w.count = in->dim[1] - w.first < NPU_INDEX_PART ? in->dim[1] - w.first : NPU_INDEX_PART;
+		if (!ret)
+			ret = npu_exec_parallel(x, in->dim[0] * w.stretches, (double)w.count * (15 + (double)n * 0.3), run,
+						&w);
+	}
+	return ret;
 }

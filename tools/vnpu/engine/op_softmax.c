@@ -69,14 +69,14 @@ static void row_short(const struct softmax *w, const char *in, char *out)
 	finish_part(w, v, out, 0, n, m, s, true);
 }
 
-static void row_long(const struct softmax *w, const char *in, char *out)
+static void row_long(const struct npu_exec *x, const struct softmax *w, const char *in, char *out)
 {
 	float v[NPU_BLOCK], max[16], sum[16] = { 0 }, m, s;
 	npu_u64 i, n;
 
 	for (i = 0; i < 16; i++)
 		max[i] = -__builtin_inff();
-#define BLOCKS for (i = 0; i < w->len; i += n)
+#define BLOCKS for (i = 0; i < w->len && !npu_exec_stopped(x); i += n)
 	BLOCKS {
 		n = w->len - i < NPU_BLOCK ? w->len - i : NPU_BLOCK;
 		load_part(w, v, in, i, n);
@@ -108,7 +108,7 @@ static void run_along(struct npu_exec *x, void *arg, unsigned int worker, npu_u6
 		if (w->len <= ROW)
 			row_short(w, w->in + io, w->out + oo);
 		else
-			row_long(w, w->in + io, w->out + oo);
+			row_long(x, w, w->in + io, w->out + oo);
 	}
 }
 
@@ -119,7 +119,7 @@ static void load_across(const struct softmax *w, float *v, const char *in, npu_u
 }
 
 /* @cols rows side by side. */
-static void softmax_across(const struct softmax *w, const char *in, char *out, npu_u32 cols)
+static void softmax_across(const struct npu_exec *x, const struct softmax *w, const char *in, char *out, npu_u32 cols)
 {
 	float v[16 * ACROSS], acc[16 * ACROSS], max[ACROSS];
 	npu_u64 i;
@@ -127,12 +127,12 @@ static void softmax_across(const struct softmax *w, const char *in, char *out, n
 
 	for (j = 0; j < cols; j++)
 		max[j] = -__builtin_inff();
-	for (i = 0; i < w->len; i++) {
+	for (i = 0; i < w->len && !npu_exec_stopped(x); i++) {
 		load_across(w, v, in, i, 1, cols);
 		w->vec->fold(max, v, cols, NPU_FOLD_MAX);
 	}
 	memset(acc, 0, sizeof(acc));
-	for (i = 0; i < w->len; i += n) {
+	for (i = 0; i < w->len && !npu_exec_stopped(x); i += n) {
 		n = w->len - i < 16 ? (npu_u32)(w->len - i) : 16;
 		load_across(w, v, in, i, n, cols);
 		for (j = 0; j < n; j++)
@@ -143,7 +143,7 @@ static void softmax_across(const struct softmax *w, const char *in, char *out, n
 		w->vec->fold(acc, acc + (size_t)half * cols, (size_t)half * cols, NPU_FOLD_SUM);
 	if (w->log)
 		w->vec->unary(acc, cols, NPU_UNARY_LOG);
-	for (i = 0; i < w->len; i++) {
+	for (i = 0; i < w->len && !npu_exec_stopped(x); i++) {
 		load_across(w, v, in, i, 1, cols);
 		if (w->log)
 			w->vec->binary(v, max, cols, NPU_BINARY_SUB);
@@ -163,7 +163,7 @@ static void run_across(struct npu_exec *x, void *arg, unsigned int worker, npu_u
 		npu_u64 c = begin % w->width_tiles * ACROSS;
 		npu_s64 oo, io = npu_axes_offset(&w->rows, begin / w->width_tiles, &oo);
 
-		softmax_across(w, w->in + io + (npu_s64)c * w->width_in, w->out + oo + (npu_s64)c * w->width_out,
+		softmax_across(x, w, w->in + io + (npu_s64)c * w->width_in, w->out + oo + (npu_s64)c * w->width_out,
 			       (npu_u32)(w->width - c < ACROSS ? w->width - c : ACROSS));
 	}
 }

@@ -49,7 +49,7 @@ static void sift_down(struct entry *h, npu_u64 n, npu_u64 i)
 	h[i] = e;
 }
 
-static void offer(struct entry *h, npu_u64 *n, npu_u64 k, struct entry e)
+static void offer(const struct npu_exec *x, struct entry *h, npu_u64 *n, npu_u64 k, struct entry e)
 {
 	npu_u64 i;
 
@@ -62,7 +62,7 @@ static void offer(struct entry *h, npu_u64 *n, npu_u64 k, struct entry e)
 	}
 	h[(*n)++] = e;
 	if (*n == k)
-		for (i = k / 2; i-- > 0;)
+		for (i = k / 2; i-- > 0 && ((i & 0xfff) || !npu_exec_stopped(x));)
 			sift_down(h, k, i);
 }
 
@@ -97,13 +97,15 @@ static void line(struct npu_exec *x, const struct topk *w, npu_u64 index, struct
 		n = w->len - i < NPU_BLOCK ? w->len - i : NPU_BLOCK;
 		load_keys(w, w->in + io, i, (npu_u32)n, key);
 		for (j = 0; j < n; j++)
-			offer(heap, &count, w->k, (struct entry){ key[j], i + j });
+			offer(x, heap, &count, w->k, (struct entry){ key[j], i + j });
 	}
 	/* the worst of what is left goes to the end */
 	for (i = count; i-- > 0;) {
 		struct entry worst = heap[0];
 		npu_s64 at = (npu_s64)worst.index;
 
+		if (!(i & 0xfff) && npu_exec_stopped(x))
+			return;
 		heap[0] = heap[i];
 		sift_down(heap, i, 0);
 		memcpy(w->values + vo + (npu_s64)i * w->value_step, w->in + io + at * w->step, w->ie.size);

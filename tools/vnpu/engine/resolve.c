@@ -3,6 +3,21 @@
 #include <string.h>
 #include "run.h"
 
+/*
+ * A dim of size 1 may have any stride, which nothing may depend on; kernels multiply strides before they know that they stay at
+ * index 0, and numbers of any size would overflow there.
+ */
+static void strides_tame(struct npu_insn_header *header, const struct npu_op_desc *desc)
+{
+	struct npu_operand *op = (struct npu_operand *)(header + 1);
+	unsigned int i, d;
+
+	for (i = 0; i < desc->num_slots; i++)
+		for (d = 0; d < op[i].rank; d++)
+			if (op[i].dim[d] == 1 && (op[i].stride[d] < 0 || op[i].stride[d] > INT32_MAX))
+				op[i].stride[d] = 0;
+}
+
 int npu_run_fetch(struct npu_run *run, struct npu_engine_state *state)
 {
 	const struct npu_stream_header *h = &state->priv->header;
@@ -32,6 +47,7 @@ int npu_run_fetch(struct npu_run *run, struct npu_engine_state *state)
 	    (first.num_terms && npu_insn_apply_terms(run->words, state->scalar, &err)) ||
 	    npu_insn_check(&run->exec.insn, &err))
 		return npu_state_fault_isa(state, &err);
+	strides_tame((struct npu_insn_header *)run->words, run->exec.insn.desc);
 	run->exec.operand = run->exec.insn.operand;
 	run->exec.param = run->exec.insn.param;
 	return 0;
