@@ -94,16 +94,23 @@ have_lists()
 	compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null
 }
 
+list_missing()
+{
+	printf 'Missing on this machine (names of the Debian packages):\n%s' "$missing_text" >&2
+}
+
 install_missing()
 {
 	local sudo=() apt
 
-	printf 'Installing what is missing:\n%s' "$missing_text" >&2
 	if [ "$(id -u)" != 0 ]; then
-		command -v sudo >/dev/null && sudo -v ||
+		command -v sudo >/dev/null && sudo -v || {
+			list_missing
 			die "not root, and sudo does not work; as root: apt-get install ${missing[*]}"
+		}
 		sudo=(sudo)
 	fi
+	printf 'Installing what is missing:\n%s' "$missing_text" >&2
 	apt=("${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300)
 	if ! have_lists || ! "${apt[@]}" install -y --no-install-recommends "${missing[@]}" </dev/null; then
 		# Either there were no lists or they are too old to name files that still exist.
@@ -123,7 +130,7 @@ find_missing "$level"
 [ ${#missing[@]} = 0 ] && exit 0
 
 if [ -n "${NPU_NO_INSTALL:-}" ] || ! command -v apt-get >/dev/null; then
-	printf 'Missing on this machine (names of the Debian packages):\n%s' "$missing_text" >&2
+	list_missing
 	exit 1
 fi
 install_missing >&2

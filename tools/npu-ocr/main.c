@@ -26,7 +26,7 @@ static const char usage[] =
 "  --det-limit N     longest side that detection looks at, 32 to 1280 pixels (default: 960)\n"
 "  --cls, --no-cls   do or do not look for lines that are upside down (default: do)\n"
 "  --dump DIR        write every network input and output (.npy) and every crop (.png)\n"
-"  --quiet           print the text only, and no progress\n"
+"  --quiet           print the lines only: no progress, no times\n"
 "  --help, --version\n"
 "\n"
 "Prints a line of text each: confidence, the box's corners from the text's top left clockwise, the text.\n"

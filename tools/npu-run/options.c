@@ -97,13 +97,13 @@ static int add_item(struct item *items, unsigned int *count, char *arg, const ch
 	return 0;
 }
 
-static int parse_count(const char *arg, unsigned int max, unsigned int *out)
+static int parse_count(const char *what, const char *arg, unsigned int max, unsigned int *out)
 {
 	char *end;
 	unsigned long v = strtoul(arg, &end, 10);
 
 	if (end == arg || *end || *arg == '-' || !v || v > max)
-		return usage_error("want a positive number", arg);
+		return usage_error(what, arg);
 	*out = v;
 	return 0;
 }
@@ -120,12 +120,12 @@ static int parse_ratio(const char *arg, float *out)
 		v = d != 0 ? v / d : 0;
 	}
 	if (end == arg || *end || v == 0)
-		return usage_error("want a number that is not 0", arg);
+		return usage_error("--scale wants V or A/B, not 0", arg);
 	*out = v;
 	return 0;
 }
 
-static int parse_three(const char *arg, bool not_zero, float out[3])
+static int parse_three(const char *what, const char *arg, bool not_zero, float out[3])
 {
 	int n = 0;
 	char end;
@@ -134,13 +134,13 @@ static int parse_three(const char *arg, bool not_zero, float out[3])
 	if (n == 1 && !strchr(arg, ','))
 		out[1] = out[2] = out[0];
 	else if (n != 3)
-		return usage_error("want one number or three with commas", arg);
+		return usage_error(what, arg);
 	if (not_zero && (out[0] == 0 || out[1] == 0 || out[2] == 0))
-		return usage_error("must not be 0", arg);
+		return usage_error(what, arg);
 	return 0;
 }
 
-static int parse_word(const char *arg, const char *const *words, int *out)
+static int parse_word(const char *what, const char *arg, const char *const *words, int *out)
 {
 	int i;
 
@@ -150,7 +150,7 @@ static int parse_word(const char *arg, const char *const *words, int *out)
 		*out = i;
 		return 0;
 	}
-	return usage_error("not known", arg);
+	return usage_error(what, arg);
 }
 
 static int print_devices(void)
@@ -173,30 +173,31 @@ static int parse_one(struct options *opt, int c, char *arg)
 	case 'i': return add_item(opt->input, &opt->num_input, arg, "--input wants NAME=FILE");
 	case 's': return add_item(opt->shape, &opt->num_shape, arg, "--shape wants NAME=1x2x3");
 	case 'o': return add_item(opt->output, &opt->num_output, arg, "--output wants NAME=FILE");
-	case 't': return parse_count(arg, 1000000, &opt->top);
+	case 't': return parse_count("--top wants 1 to 1000000", arg, 1000000, &opt->top);
 	case 'd': opt->device = arg; return 0;
 	case OPT_SCALE: return parse_ratio(arg, &opt->scale);
-	case OPT_MEAN: return parse_three(arg, false, opt->mean);
-	case OPT_STD: return parse_three(arg, true, opt->std);
+	case OPT_MEAN: return parse_three("--mean wants A or A,B,C", arg, false, opt->mean);
+	case OPT_STD: return parse_three("--std wants A or A,B,C, not 0", arg, true, opt->std);
 	case OPT_BGR: opt->bgr = true; return 0;
 	case OPT_FIT:
-		ret = parse_word(arg, fits, &word);
+		ret = parse_word("--fit wants stretch or pad", arg, fits, &word);
 		opt->fit = word;
 		return ret;
 	case OPT_INFO: opt->info = true; return 0;
 	case OPT_REPORT: opt->report = true; return 0;
 	case OPT_PROFILE: opt->profile = true; return 0;
 	case OPT_SORT:
-		ret = parse_word(arg, sorts, &word);
+		ret = parse_word("--sort wants order, time, macs or bytes", arg, sorts, &word);
 		opt->sort = word;
 		return ret;
 	case OPT_JSON: opt->json = true; return 0;
 	case OPT_BENCH:
 		opt->bench = 50;
-		return arg ? parse_count(arg, 1000000, &opt->bench) : 0;
+		return !arg ? 0 : parse_count("--bench wants 1 to 1000000 runs", arg, 1000000,
+					       &opt->bench);
 	case OPT_DIGEST: opt->digest = true; return 0;
 	case OPT_DISASM: opt->disasm = true; return 0;
-	case OPT_THREADS: return parse_count(arg, 256, &opt->threads);
+	case OPT_THREADS: return parse_count("--threads wants 1 to 256", arg, 256, &opt->threads);
 	case OPT_DEVICES: return print_devices();
 	case 'V':
 		printf("npu-run %s, libnpu %s\n", NPU_VERSION, npu_version());
