@@ -16,13 +16,29 @@ struct npu_dw_tile {
 	ptrdiff_t step;			/* floats from pixel to pixel */
 	const float *w;
 	ptrdiff_t w_tap;
+	const float *w_zero;		/* of one more tap, which reads zeros; NULL: none */
 	float *c;
 	size_t count;
+};
+
+/* Pixels of float data in memory, each one's channels side by side. */
+struct npu_dw_pixels {
+	const char *p;
+	ptrdiff_t step;			/* bytes from pixel to pixel */
+	unsigned int dtype;
+	size_t count, channels;
 };
 
 struct npu_dw {
 	unsigned int lanes;
 	void (*tile)(const struct npu_dw_tile *t);
+	/* Channel ch of pixel i to dst[ch / lanes * ld + i * lanes + ch % lanes], zeros behind the last channel. */
+	void (*load)(float *dst, ptrdiff_t ld, const struct npu_dw_pixels *src);
+	/*
+	 * Of weights w[kh][kw][period] (period in whole vectors): rest[y] has what stands for all of rows y and up where they
+	 * meet zeros: a number that is negative only if all are. False when one of them is not finite, so that none can.
+	 */
+	bool (*rest)(float *rest, const float *w, size_t kh, size_t kw, size_t period);
 };
 
 const struct npu_dw *npu_dw_select(enum npu_simd simd);

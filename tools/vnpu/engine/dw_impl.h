@@ -2,42 +2,139 @@
 /* Depthwise kernels, included by one file per instruction set behind its vf_*.h and with DW defined. */
 #include "dw.h"
 
-#define DW_MAX	12
+#define DW_MAX		12
+#define DW_INLINE	static inline __attribute__((always_inline))
 
-static inline __attribute__((always_inline)) void dw_block(const struct npu_dw_tile *t, size_t first, float *c, unsigned int n)
+DW_INLINE void dw_block(const struct npu_dw_tile *t, size_t first, float *c, unsigned int n, ptrdiff_t step)
 {
-	const ptrdiff_t step = t->step;
+	size_t offset = t->offset + first * (size_t)step, k;
+	const float *const *tap = t->tap;
 	const float *w = t->w, *p;
 	vf acc[DW_MAX], wv;
 	unsigned int i;
-	size_t k;
 
 #pragma GCC unroll 12
 	for (i = 0; i < n; i++)
 		acc[i] = vf_zero();
 	for (k = 0; k < t->num_taps; k++, w += t->w_tap) {
-		p = t->tap[k] + t->offset + (ptrdiff_t)first * step;
+		p = tap[k] + offset;
 		wv = vf_load(w);
 #pragma GCC unroll 12
 		for (i = 0; i < n; i++)
 			acc[i] = vf_fma(vf_load(p + (ptrdiff_t)i * step), wv, acc[i]);
+	}
+	if (t->w_zero) {
+		wv = vf_load(t->w_zero);
+#pragma GCC unroll 12
+		for (i = 0; i < n; i++)
+			acc[i] = vf_fma(vf_zero(), wv, acc[i]);
 	}
 #pragma GCC unroll 12
 	for (i = 0; i < n; i++)
 		vf_store(c + i * VL, acc[i]);
 }
 
-static void dw_tile(const struct npu_dw_tile *t)
+DW_INLINE void dw_pixels(const struct npu_dw_tile *t, ptrdiff_t step)
 {
-	float *c = t->c;
 	size_t i = 0;
 
-	for (; i + DW_MAX <= t->count; i += DW_MAX, c += DW_MAX * VL)
-		dw_block(t, i, c, DW_MAX);
-	for (; i + 4 <= t->count; i += 4, c += 4 * VL)
-		dw_block(t, i, c, 4);
-	for (; i < t->count; i++, c += VL)
-		dw_block(t, i, c, 1);
+	for (; i + DW_MAX <= t->count; i += DW_MAX)
+		dw_block(t, i, t->c + i * VL, DW_MAX, step);
+	if (i + 8 <= t->count) {
+		dw_block(t, i, t->c + i * VL, 8, step);
+		i += 8;
+	}
+	if (i + 4 <= t->count) {
+		dw_block(t, i, t->c + i * VL, 4, step);
+		i += 4;
+	}
+	if (i + 2 <= t->count) {
+		dw_block(t, i, t->c + i * VL, 2, step);
+		i += 2;
+	}
+	if (i < t->count)
+		dw_block(t, i, t->c + i * VL, 1, step);
 }
 
-const struct npu_dw DW = { .lanes = VL, .tile = dw_tile };
+static void dw_tile(const struct npu_dw_tile *t)
+{
+	if (t->step == VL)
+		dw_pixels(t, VL);
+	else if (t->step == 2 * VL)
+		dw_pixels(t, 2 * VL);
+	else
+		dw_pixels(t, t->step);
+}
+
+DW_INLINE vf dw_widen(const char *p, unsigned int dtype)
+{
+	if (dtype == NPU_F32)
+		return vf_load((const float *)(const void *)p);
+	if (dtype == NPU_F16)
+		return vf_f16((const npu_u16 *)(const void *)p);
+	return vf_bf16((const npu_u16 *)(const void *)p);
+}
+
+DW_INLINE vf dw_widen_part(const char *p, unsigned int dtype, unsigned int n)
+{
+	npu_u16 h[VL] = { 0 };
+
+	if (dtype == NPU_F32)
+		return vf_load_part((const float *)(const void *)p, n);
+	if (dtype == NPU_F16)
+		return vf_f16_part((const npu_u16 *)(const void *)p, n);
+	memcpy(h, p, n * sizeof(*h));
+	return vf_bf16(h);
+}
+
+DW_INLINE void dw_load_type(float *dst, ptrdiff_t ld, const struct npu_dw_pixels *s, unsigned int dtype)
+{
+	const size_t size = dtype == NPU_F32 ? 4 : 2;
+	const char *p = s->p;
+	size_t i, ch;
+	float *d;
+
+	for (i = 0; i < s->count; i++, p += s->step, dst += VL) {
+		for (ch = 0, d = dst; ch + VL <= s->channels; ch += VL, d += ld)
+			vf_store(d, dw_widen(p + ch * size, dtype));
+		if (ch < s->channels)
+			vf_store(d, dw_widen_part(p + ch * size, dtype, (unsigned int)(s->channels - ch)));
+	}
+}
+
+static void dw_load(float *dst, ptrdiff_t ld, const struct npu_dw_pixels *src)
+{
+	if (src->dtype == NPU_F32)
+		dw_load_type(dst, ld, src, NPU_F32);
+	else if (src->dtype == NPU_F16)
+		dw_load_type(dst, ld, src, NPU_F16);
+	else
+		dw_load_type(dst, ld, src, NPU_BF16);
+}
+
+/* The and of their bits: the sign is that of a positive one if there is any, and it is finite as all are. */
+static bool dw_rest(float *rest, const float *w, size_t kh, size_t kw, size_t period)
+{
+	npu_u32 a[VL], v[VL], inf[VL] = { 0 }, any = 0;
+	unsigned int i;
+	size_t x, y, o;
+
+	for (o = 0; o < period; o += VL) {
+		memset(a, 0xff, sizeof(a));
+		for (y = kh; y-- > 0;) {
+			for (x = 0; x < kw; x++) {
+				memcpy(v, w + (y * kw + x) * period + o, sizeof(v));
+				for (i = 0; i < VL; i++) {
+					a[i] &= v[i];
+					inf[i] |= (v[i] & 0x7f800000u) == 0x7f800000u;
+				}
+			}
+			memcpy(rest + y * period + o, a, sizeof(a));
+		}
+	}
+	for (i = 0; i < VL; i++)
+		any |= inf[i];
+	return !any;
+}
+
+const struct npu_dw DW = { .lanes = VL, .tile = dw_tile, .load = dw_load, .rest = dw_rest };

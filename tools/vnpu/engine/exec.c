@@ -107,6 +107,8 @@ int npu_exec_parallel_aligned(struct npu_exec *x, npu_u64 n, npu_u64 align, doub
 	atomic_store_explicit(&run->unfinished, false, memory_order_relaxed);
 	if (x->num_workers == 1 || (double)n * item_ns < PARALLEL_MIN_NS || n <= run->align) {
 		npu_exec_path(x, NPU_PATH_SERIAL);
+		/* Nobody to balance with; a chunk may have to fetch again what the one before it had at hand. */
+		run->min_chunk = run->max_chunk;
 		chunks_run(run, 0);
 		return run_result(run);
 	}

@@ -16,7 +16,7 @@ void npu_slab_ring_init(const struct npu_slab *s, struct npu_slab_ring *r, void 
 	r->loaded = mem;
 	r->rows = (float *)(void *)((char *)mem + ((size_t)s->ring * sizeof(npu_s64) + 63) / 64 * 64);
 	r->n = r->t = -1;
-	memset(r->rows + s->ring * s->row_floats, 0, (size_t)s->row_floats * sizeof(float));
+	r->zeroed = false;
 }
 
 /* Input columns that the output columns [x0, x1) need. */
@@ -51,6 +51,21 @@ void npu_slab_move(const struct npu_slab *s, struct npu_slab_ring *r, npu_s64 n,
 		r->loaded[i] = -1;
 }
 
+/* The columns [x0, x1) of @count from memory, zeros beside them. */
+static void vectors_load(const struct npu_slab *s, float *dst, const char *src, npu_s64 x0, npu_s64 x1, npu_s64 count)
+{
+	const struct npu_conv *c = s->c;
+	npu_s64 lanes = s->dw->lanes, ld = s->cols * lanes, ch;
+
+	for (ch = 0; ch < c->c; ch += lanes) {
+		memset(dst + ch / lanes * ld, 0, (size_t)(x0 * lanes) * sizeof(float));
+		memset(dst + ch / lanes * ld + x1 * lanes, 0, (size_t)((count - x1) * lanes) * sizeof(float));
+	}
+	s->dw->load(dst + x0 * lanes, ld, &(struct npu_dw_pixels){
+		.p = src, .step = c->in->stride[2], .dtype = c->in->dtype, .count = (size_t)(x1 - x0),
+		.channels = (size_t)c->c });
+}
+
 static void row_load(const struct npu_slab *s, const struct npu_slab_ring *r, npu_s64 ih, float *dst)
 {
 	const struct npu_conv *c = s->c;
@@ -63,6 +78,10 @@ static void row_load(const struct npu_slab *s, const struct npu_slab_ring *r, np
 	x1 = first + count > c->w ? c->w - first : count;
 	x1 = x1 < x0 ? x0 : x1;
 	src = c->in_ptr + r->n * st[0] + ih * st[1] + (first + x0) * st[2];
+	if (s->dw) {
+		vectors_load(s, dst, src, x0, x1, count);
+		return;
+	}
 	if (s->planar) {
 		for (i = 0; i < c->c; i++, dst += s->cols, src += st[3]) {
 			memset(dst, 0, (size_t)x0 * sizeof(float));
@@ -85,8 +104,12 @@ npu_s64 npu_slab_row(const struct npu_slab *s, struct npu_slab_ring *r, npu_s64 
 {
 	npu_s64 slot;
 
-	if (ih < 0 || ih >= s->c->h)
+	if (ih < 0 || ih >= s->c->h) {
+		if (!r->zeroed)
+			memset(r->rows + s->ring * s->row_floats, 0, (size_t)s->row_floats * sizeof(float));
+		r->zeroed = true;
 		return s->ring * s->row_floats;
+	}
 	slot = ih % s->ring;
 	if (r->loaded[slot] != ih) {
 		row_load(s, r, ih, r->rows + slot * s->row_floats);
@@ -98,7 +121,8 @@ npu_s64 npu_slab_row(const struct npu_slab *s, struct npu_slab_ring *r, npu_s64 
 /* Width of the tiles: the slab of one fits into the L2 cache, but a row of the kernels' tile is filled. */
 bool npu_slab_plan(struct npu_slab *s, const struct npu_conv *c, const struct npu_gemm *gemm, npu_s64 slack)
 {
-	npu_s64 size = npu_dtype_bits(c->in->dtype) / 8, first, bytes;
+	npu_s64 size = npu_dtype_bits(c->in->dtype) / 8, first, bytes, lanes = s->dw ? s->dw->lanes : 1;
+	npu_s64 channels = (c->c + lanes - 1) / lanes * lanes;
 
 	s->c = c;
 	s->gemm = gemm;
@@ -112,7 +136,10 @@ bool npu_slab_plan(struct npu_slab *s, const struct npu_conv *c, const struct np
 		/* An inner tile of a transposed convolution may need more columns than the first one. */
 		if (c->transposed)
 			s->cols = (s->tile_w - 1 + (c->kw - 1) * c->dil_w) / c->stride_w + 2;
-		if (__builtin_mul_overflow(s->cols, c->c, &s->row_floats) ||
+		/* An odd number: vectors of one column shall not fall into the same set of the cache. */
+		if (s->dw)
+			s->cols |= 1;
+		if (__builtin_mul_overflow(s->cols, channels, &s->row_floats) ||
 		    __builtin_add_overflow(s->row_floats, slack, &s->row_floats) ||
 		    __builtin_mul_overflow((s->ring + 1) * 4, s->row_floats, &bytes))
 			bytes = INT64_MAX;

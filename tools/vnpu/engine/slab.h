@@ -7,6 +7,7 @@
 #define NPU_SLAB_H
 
 #include "conv.h"
+#include "dw.h"
 #include "gemm.h"
 
 struct npu_slab {
@@ -17,18 +18,23 @@ struct npu_slab {
 	npu_s64 cols;			/* input columns of a tile, padding included */
 	npu_s64 row_floats;
 	bool planar;			/* [channel][column] instead of [column][channel] */
+	const struct npu_dw *dw;	/* not NULL: [vector of channels][column][lane], one vector is cols * lanes floats */
 };
 
 /* A worker's part. */
 struct npu_slab_ring {
-	float *rows;			/* ring + 1 rows; the last one is all zero */
+	float *rows;			/* ring + 1 rows; the last one is all zero once it is asked for */
+	bool zeroed;
 	npu_s64 *loaded;		/* input row in each slot, or -1 */
 	npu_s64 n, t;			/* batch and tile that the ring holds, or -1 */
 	npu_s64 x0, x1;			/* output columns of the tile */
 	npu_s64 col0;			/* input column of the slab's first */
 };
 
-/* Choose tiles. @slack: floats that kernels may read past the end of a row. False when the slab would be too large. */
+/*
+ * Choose tiles; s->dw is set before. @slack: floats that kernels may read past the end of a row. False when the slab would be
+ * too large.
+ */
 bool npu_slab_plan(struct npu_slab *s, const struct npu_conv *c, const struct npu_gemm *gemm, npu_s64 slack);
 
 /* A ring in npu_slab_bytes() of scratch. */
