@@ -44,7 +44,7 @@ RUN_SCRIPTS	= $(filter %.sh,$(pick))
 # that its list picks; `make check` runs those of CHECK_LEGS at its end.
 # There oracle and e2e try a part of their cases (NPU_TEST_SHORT); ocr's pages, minutes of the same loops, are left out.
 ASAN_TESTS	?= $(or $(TESTS),engine isa libnpu compiler mutate oracle e2e $(addprefix ocr/test_,ctc dbpost image layout npy warp))
-TSAN_TESTS	?= $(or $(TESTS),libnpu/test_run libnpu/test_fence libnpu/test_thread engine/test_run oracle/test_conv oracle/test_matmul)
+TSAN_TESTS	?= $(or $(TESTS),libnpu/test_run libnpu/test_fence libnpu/test_thread engine/test_run oracle/test_matmul)
 CHECK_LEGS	?= asan tsan
 leg-asan	= BUILD=$(BUILD)/asan SAN=address,undefined TESTS='$(ASAN_TESTS)'
 leg-tsan	= BUILD=$(BUILD)/tsan SAN=thread TESTS='$(TSAN_TESTS)'
@@ -54,7 +54,7 @@ leg-programs	= $(filter-out %.sh,$(shell $(MAKE) -s --no-print-directory $(leg-$
 # Reports are readable and end the program; a leak is an error.
 export ASAN_OPTIONS	?= detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1
 export UBSAN_OPTIONS	?= print_stacktrace=1:halt_on_error=1
-export TSAN_OPTIONS	?= halt_on_error=1:second_deadlock_stack=1
+export TSAN_OPTIONS	?= halt_on_error=1:second_deadlock_stack=1:die_after_fork=0
 # Where a script finds the tools, the models (NPU_MODELS) and ONNX Runtime (NPU_ORT).
 export NPU_BUILD	= $(abspath $(BUILD))
 

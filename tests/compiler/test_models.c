@@ -22,7 +22,6 @@
 
 #define MAX_OUT	16
 
-
 /* A picture, or a part of it, resized to the input. */
 struct picture {
 	const char *file;			/* NULL: random values */
