@@ -101,4 +101,4 @@ check-clang:
 TIDY_SRC	= $(filter %.c,$(LIBNPU_SRC) $(call src,tools/common $(addprefix tools/,$(TOOLS))) $(wildcard tests/*/*.c))
 tidy: $(ONNX_PB).h
 	@printf '%s\n' $(filter-out %_avx2.c %_avx512.c,$(TIDY_SRC)) | \
-		xargs -P $(JOBS) -I{} clang-tidy --quiet {} -- $(filter-out $(WARN),$(ALL_CFLAGS)) -Itests
+		xargs -P $(JOBS) -I{} clang-tidy --quiet {} -- $(filter-out $(WARN),$(ALL_CFLAGS)) -Itests -IDocumentation

@@ -145,8 +145,11 @@ static void test_one(const struct shape *s, enum npu_layout layout, enum npu_dty
 	}
 	for (i = 0; i < bytes && npu_dtype_bits(to) < 8; i++)
 		plain[i] &= (1 << npu_dtype_bits(to)) - 1;
-	if (!tap_ok(!npu_pack_size(layout, to, &shape, &size), "size"))
+	if (!tap_ok(!npu_pack_size(layout, to, &shape, &size), "size")) {
+		free(plain);
+		free(back);
 		return;
+	}
 	packed = malloc(size);
 	memset(packed, 0xaa, size);
 	tap_ok(!npu_pack_weights(layout, &shape, from, plain, bytes, to, packed, size) &&

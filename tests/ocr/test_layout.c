@@ -81,7 +81,8 @@ static void test_order(void)
 	int i, ok = 1, turn, k;
 
 	for (i = 5; i >= 0; i--) {
-		struct ocr_box b = box(i % 2 ? 200 : 10, i / 2 * 30 + (i % 2 ? 0 : 4), 150, 20);
+		int y = i / 2 * 30 + (i % 2 ? 0 : 4);
+		struct ocr_box b = box(i % 2 ? 200 : 10, y, 150, 20);
 
 		b.score = (float)(i + 1);
 		ocr_boxes_add(&boxes, &b);

@@ -35,8 +35,8 @@ static void make_copy(struct tcase *c)
 static void make_layout(struct tcase *c)
 {
 	npu_u32 dim[4] = { rng_range(1, 2), rng_range(1, 20), rng_range(1, 40), rng_range(1, 40) };
-	struct npu_operand *op = &c->operand[0];
 	unsigned int planar = rng_below(2);
+	struct npu_operand *op;
 	npu_s64 size;
 
 	case_init(c, NPU_OP_COPY);
