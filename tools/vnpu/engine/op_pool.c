@@ -17,6 +17,7 @@ struct pool {
 
 #define STRIP_MAX	8192u
 #define TILE_MAX	2048u
+#define WINDOW_PART	32768u		/* elements between looks at the stop flag */
 
 /* The part of [o, o + n) whose tap k lies inside of [0, size): its first and its end, relative to o. */
 static void taps_inside(const struct pool *w, int axis, npu_s64 k, npu_s64 o, npu_u32 n, npu_s64 size, npu_u32 *first,
@@ -123,38 +124,74 @@ static void max_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n, 
 	store_tile(w, acc, n, oh, ow, c, pixels, cols);
 }
 
+/* Fold windows to @acc by parts, between which the stop flag is looked at: a global window may be long. */
+static bool window_fold(const struct npu_exec *x, const struct pool *w, float *acc, const struct npu_window *all)
+{
+	npu_u64 per = (npu_u64)all->pixels * all->cols, part;
+	struct npu_window p = *all;
+	npu_u32 ny, nx, iy, ix;
+
+	part = WINDOW_PART / per + 1;
+	nx = part < all->taps[1] ? (npu_u32)part : all->taps[1];
+	part = nx < all->taps[1] ? 1 : WINDOW_PART / (per * nx) + 1;
+	ny = part < all->taps[0] ? (npu_u32)part : all->taps[0];
+	for (iy = 0; iy < all->taps[0]; iy += p.taps[0]) {
+		p.taps[0] = all->taps[0] - iy < ny ? all->taps[0] - iy : ny;
+		for (ix = 0; ix < all->taps[1]; ix += p.taps[1]) {
+			if (npu_exec_stopped(x))
+				return false;
+			p.taps[1] = all->taps[1] - ix < nx ? all->taps[1] - ix : nx;
+			p.p = all->p + iy * all->step[0] + ix * all->step[1];
+			p.begin = !iy && !ix;
+			w->vec->fold_window(acc, &w->ie, &p, w->avg ? NPU_FOLD_SUM : NPU_FOLD_MAX);
+		}
+	}
+	return true;
+}
+
+/* Of @pixels output pixels from @o on, how many have the same taps along W as the first one: those whose window is whole. */
+static npu_u32 same_taps(const struct pool *w, npu_s64 o, npu_u32 pixels, npu_s64 first, npu_s64 end)
+{
+	npu_s64 last;
+
+	if (first || end < w->kernel[1])
+		return 1;
+	/* The last pixel with a whole window, which there is. */
+	last = (w->in->dim[2] - 1 - (w->kernel[1] - 1) * w->dil[1] + w->pad[1]) / w->stride[1];
+	return last - o < pixels ? (npu_u32)(last - o + 1) : pixels;
+}
+
 /* Output pixels [ow, ow + pixels) of row oh, channels [c, c + cols). */
 static void pool_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n, npu_s64 oh, npu_s64 ow, npu_u64 c,
 		      npu_u32 pixels, npu_u32 cols)
 {
 	const npu_s64 *is = w->in->stride;
-	float acc[NPU_BLOCK], start = w->avg ? 0.0f : -__builtin_inff();
-	enum npu_fold_kind kind = w->avg ? NPU_FOLD_SUM : NPU_FOLD_MAX;
-	npu_s64 kh, kh_end, kw, ih;
-	size_t i;
+	npu_s64 y0, y1, x0, x1, ih, iw;
+	float acc[NPU_BLOCK];
+	npu_u32 i, j, same;
 
-	for (i = 0; i < (size_t)pixels * cols; i++)
-		acc[i] = start;
-	taps_range(w, 0, oh, w->in->dim[1], &kh, &kh_end);
-	for (; kh < kh_end; kh++) {
-		ih = oh * w->stride[0] - w->pad[0] + kh * w->dil[0];
-		for (kw = 0; kw < w->kernel[1]; kw++) {
-			npu_u32 a, b;
-			struct npu_patch p;
-			npu_s64 iw;
+	taps_range(w, 0, oh, w->in->dim[1], &y0, &y1);
+	ih = oh * w->stride[0] - w->pad[0] + y0 * w->dil[0];
+	for (i = 0; i < pixels; i += same) {
+		struct npu_window win = { .col = is[3], .cols = cols };
 
-			if (!(kw & 0x3f) && npu_exec_stopped(x))	/* a global window may be long */
-				return;
-			taps_inside(w, 1, kw, ow, pixels, w->in->dim[2], &a, &b);
-			if (a == b)
-				continue;
-			iw = (ow + a) * w->stride[1] - w->pad[1] + kw * w->dil[1];
-			p = (struct npu_patch){
-				.p = (char *)w->ip + (npu_s64)n * is[0] + ih * is[1] + iw * is[2] + (npu_s64)c * is[3],
-				.row = b - a > 1 ? is[2] * w->stride[1] : 0, .col = is[3], .rows = b - a, .cols = cols,
-			};
-			w->vec->load_fold(acc + (size_t)a * cols, &w->ie, &p, kind);
+		taps_range(w, 1, ow + i, w->in->dim[2], &x0, &x1);
+		same = same_taps(w, ow + i, pixels - i, x0, x1);
+		if (x0 >= x1 || y0 >= y1) {
+			for (j = i * cols; j < (i + same) * cols; j++)
+				acc[j] = w->avg ? 0.0f : -__builtin_inff();
+			continue;
 		}
+		iw = (ow + i) * w->stride[1] - w->pad[1] + x0 * w->dil[1];
+		win.p = w->ip + (npu_s64)n * is[0] + ih * is[1] + iw * is[2] + (npu_s64)c * is[3];
+		win.pixels = same;
+		win.pixel = same > 1 ? is[2] * w->stride[1] : 0;
+		win.taps[0] = (npu_u32)(y1 - y0);
+		win.taps[1] = (npu_u32)(x1 - x0);
+		win.step[0] = y1 - y0 > 1 ? is[1] * w->dil[0] : 0;
+		win.step[1] = x1 - x0 > 1 ? is[2] * w->dil[1] : 0;
+		if (!window_fold(x, w, acc + (size_t)i * cols, &win))
+			return;
 	}
 	if (w->avg)
 		divide(w, acc, oh, ow, pixels, cols);

@@ -7,6 +7,7 @@
 #ifndef NPU_VEC_H
 #define NPU_VEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include "npu_isa.h"
 #include "npu_engine.h"
@@ -26,6 +27,14 @@ struct npu_patch {
 	char *p;
 	npu_s64 row, col;
 	npu_u32 rows, cols;
+};
+
+/* The same window of @taps of each of @pixels: tap (y, x) of pixel i begins at p + i * pixel + y * step[0] + x * step[1]. */
+struct npu_window {
+	const char *p;
+	npu_s64 pixel, step[2], col;	/* bytes */
+	npu_u32 pixels, cols, taps[2];
+	bool begin;			/* what was in the accumulators does not count */
 };
 
 enum npu_fold_kind {
@@ -54,6 +63,8 @@ struct npu_vec {
 	void (*fold)(float *acc, const float *x, size_t n, enum npu_fold_kind kind);
 	/* load, then fold: acc[i] = fold(acc[i], element i of the patch) */
 	void (*load_fold)(float *acc, const struct npu_elem *e, const struct npu_patch *src, enum npu_fold_kind kind);
+	/* acc[i * cols + c] = fold of it (or of npu_fold_start()) and column c of the taps of pixel i, in order */
+	void (*fold_window)(float *acc, const struct npu_elem *e, const struct npu_window *w, enum npu_fold_kind kind);
 	/* lane[i % 16] = fold(lane[i % 16], x[i]) in rising i */
 	void (*fold16)(float lane[16], const float *x, size_t n, enum npu_fold_kind kind);
 

@@ -289,6 +289,111 @@ static void vec_load_fold(float *acc, const struct npu_elem *e, const struct npu
 	}
 }
 
+#if defined(__AVX512F__)
+#define WINDOW_VECTORS	4
+#define WINDOW_INLINE	static inline __attribute__((always_inline))
+
+/* @n vectors of columns of one pixel stay in registers for all taps; @last: the lanes of the last one. */
+WINDOW_INLINE void window_vectors(float *acc, const char *p, const struct npu_window *w, unsigned int n, __mmask16 last,
+				  bool half, bool max)
+{
+	__m512 a[WINDOW_VECTORS], v;
+	unsigned int i;
+	npu_u32 y, x;
+
+	for (i = 0; i < n; i++)
+		a[i] = w->begin ? _mm512_set1_ps(max ? -__builtin_inff() : 0.0f) :
+				  _mm512_maskz_loadu_ps(i + 1 < n ? 0xffff : last, acc + 16 * i);
+	for (y = 0; y < w->taps[0]; y++) {
+		for (x = 0; x < w->taps[1]; x++) {
+			const char *q = p + (npu_s64)y * w->step[0] + (npu_s64)x * w->step[1];
+
+			for (i = 0; i < n; i++) {
+				__mmask16 m = i + 1 < n ? 0xffff : last;
+
+				v = half ? _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(m, q + 32 * i)) :
+					   _mm512_maskz_loadu_ps(m, q + 64 * i);
+				a[i] = max ? max_v(a[i], v) : _mm512_add_ps(a[i], v);
+			}
+		}
+	}
+	for (i = 0; i < n; i++)
+		_mm512_mask_storeu_ps(acc + 16 * i, i + 1 < n ? 0xffff : last, a[i]);
+}
+
+WINDOW_INLINE void window_pixels(float *acc, const struct npu_window *w, bool half, bool max)
+{
+	const unsigned int group = 16 * WINDOW_VECTORS, size = half ? 2 : 4;
+	const char *p = w->p;
+	npu_u32 i, c, rest = w->cols % group, rest_vectors = (rest + 15) / 16;
+	__mmask16 last = (__mmask16)(rest % 16 ? (1u << rest % 16) - 1u : 0xffffu);
+
+	for (i = 0; i < w->pixels; i++, acc += w->cols) {
+		p = w->p + (npu_s64)i * w->pixel;
+		for (c = 0; c + group <= w->cols; c += group)
+			window_vectors(acc + c, p + c * size, w, WINDOW_VECTORS, 0xffff, half, max);
+		switch (rest_vectors) {
+		case 1:
+			window_vectors(acc + c, p + c * size, w, 1, last, half, max);
+			break;
+		case 2:
+			window_vectors(acc + c, p + c * size, w, 2, last, half, max);
+			break;
+		case 3:
+			window_vectors(acc + c, p + c * size, w, 3, last, half, max);
+			break;
+		case 4:
+			window_vectors(acc + c, p + c * size, w, 4, last, half, max);
+			break;
+		}
+	}
+}
+
+static bool window_fast(float *acc, const struct npu_elem *e, const struct npu_window *w, enum npu_fold_kind kind)
+{
+	bool max = kind == NPU_FOLD_MAX;
+
+	if ((kind != NPU_FOLD_SUM && !max) || w->col != e->size)
+		return false;
+	if (e->dtype == NPU_F16) {
+		if (max)
+			window_pixels(acc, w, true, true);
+		else
+			window_pixels(acc, w, true, false);
+		return true;
+	}
+	if (e->dtype != NPU_F32)
+		return false;
+	if (max)
+		window_pixels(acc, w, false, true);
+	else
+		window_pixels(acc, w, false, false);
+	return true;
+}
+#else
+static bool window_fast(float *acc, const struct npu_elem *e, const struct npu_window *w, enum npu_fold_kind kind)
+{
+	return false;
+}
+#endif
+
+static void vec_fold_window(float *acc, const struct npu_elem *e, const struct npu_window *w, enum npu_fold_kind kind)
+{
+	struct npu_patch p = { .row = w->pixel, .col = w->col, .rows = w->pixels, .cols = w->cols };
+	npu_u32 y, x, i;
+
+	if (window_fast(acc, e, w, kind))
+		return;
+	for (i = 0; w->begin && i < w->pixels * w->cols; i++)
+		acc[i] = npu_fold_start(kind);
+	for (y = 0; y < w->taps[0]; y++) {
+		for (x = 0; x < w->taps[1]; x++) {
+			p.p = (char *)w->p + (npu_s64)y * w->step[0] + (npu_s64)x * w->step[1];
+			vec_load_fold(acc, e, &p, kind);
+		}
+	}
+}
+
 /* The largest and the smallest do not depend on the order: 64 lanes at a time, so that none waits for the one before. */
 static void extreme16(float *lane, const float *v, size_t n, void (*fold)(float *acc, const float *v, size_t n))
 {
@@ -531,6 +636,7 @@ const struct npu_vec VEC_TABLE = {
 	.muladd = vec_muladd,
 	.fold = vec_fold,
 	.load_fold = vec_load_fold,
+	.fold_window = vec_fold_window,
 	.fold16 = vec_fold16,
 	.add = vec_add,
 	.scale = vec_scale,
