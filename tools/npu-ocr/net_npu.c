@@ -189,7 +189,7 @@ static int net_names(struct ocr_net *net, struct npu_reason *why)
 		if (info.dtype != NPU_F32 || strlen(info.name) >= sizeof(net->input))
 			return npu_reason_set(why, -EINVAL, "%s: tensor %s is not f32, or its name is too long",
 					      net->name, info.name);
-		strcpy(name, info.name);
+		memcpy(name, info.name, strlen(info.name) + 1);
 	}
 	if (!*net->input || !*net->output)
 		return npu_reason_set(why, -EINVAL, "%s: the job has no input or no output", net->name);
