@@ -121,29 +121,20 @@ bool npu_poly_equal(const struct npu_poly *a, const struct npu_poly *b)
 	return true;
 }
 
-static int64_t poly_eval(const struct npu_graph *g, const struct npu_poly *p, bool high)
+int64_t npu_poly_high(const struct npu_graph *g, const struct npu_poly *p)
 {
 	int64_t v = p->base;
 
 	for (unsigned int i = 0; i < p->num_terms; i++) {
 		const struct npu_poly_term *t = &p->term[i];
-		bool up = high == (t->factor > 0);
+		const struct npu_symbol *a = &g->syms[t->a], *b = t->b >= 0 ? &g->syms[t->b] : NULL;
+		bool up = t->factor > 0;
 		int64_t x = t->factor;
 
-		if (__builtin_mul_overflow(x, up ? g->syms[t->a].smax : g->syms[t->a].smin, &x) ||
-		    (t->b >= 0 && __builtin_mul_overflow(x, up ? g->syms[t->b].smax : g->syms[t->b].smin, &x)) ||
+		if (__builtin_mul_overflow(x, up ? a->smax : a->smin, &x) ||
+		    (b && __builtin_mul_overflow(x, up ? b->smax : b->smin, &x)) ||
 		    __builtin_add_overflow(v, x, &v))
-			return high ? INT64_MAX : INT64_MIN;
+			return INT64_MAX;
 	}
 	return v;
-}
-
-int64_t npu_poly_high(const struct npu_graph *g, const struct npu_poly *p)
-{
-	return poly_eval(g, p, true);
-}
-
-int64_t npu_poly_low(const struct npu_graph *g, const struct npu_poly *p)
-{
-	return poly_eval(g, p, false);
 }

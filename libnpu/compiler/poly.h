@@ -35,8 +35,7 @@ int npu_poly_mul_dim(const struct npu_poly *a, struct npu_dim d, struct npu_poly
 
 bool npu_poly_equal(const struct npu_poly *a, const struct npu_poly *b);
 
-/* Value with every symbol at its upper (lower) bound; saturates. */
+/* No value within the symbols' bounds is larger; saturates. */
 int64_t npu_poly_high(const struct npu_graph *g, const struct npu_poly *p);
-int64_t npu_poly_low(const struct npu_graph *g, const struct npu_poly *p);
 
 #endif
