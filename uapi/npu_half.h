@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Half precision and bfloat16 to and from binary32, in integer arithmetic: the same bits on every host and at every compiler
- * setting. Widening is exact. Narrowing rounds to nearest even, keeps subnormals, overflows to infinity, and stores every NaN as the
- * positive quiet NaN with zero payload.
+ * Half precision and bfloat16 to and from binary32, in integer arithmetic: the same bits on every
+ * host and at every compiler setting. Widening is exact. Narrowing rounds to nearest even, keeps
+ * subnormals, overflows to infinity, and stores every NaN as the positive quiet NaN with zero
+ * payload.
  */
 #ifndef NPU_HALF_H
 #define NPU_HALF_H
@@ -51,7 +52,8 @@ static inline npu_u16 npu_half_narrow_bits(npu_u32 u)
 		return 0x7e00;
 	if (mag >= 0x47800000)		/* 65536 and more; 65520 up to it round up below */
 		return sign | 0x7c00;
-	if (mag >= 0x38800000) {	/* normal: drop 13 bits, a carry walks into the exponent by itself */
+	/* normal: drop 13 bits, a carry walks into the exponent by itself */
+	if (mag >= 0x38800000) {
 		mag -= 112u << 23;
 		mag += 0xfff + (mag >> 13 & 1);
 		return sign | mag >> 13;

@@ -9,12 +9,14 @@
  *	u32			param[num_params]	in the order of the opcode's parameters
  *	struct npu_term		term[num_terms]		lengths given at run time
  *
- * all little-endian, filled up with a zero word to a multiple of 8 bytes. Opcodes, slots, parameters, their limits and the exact formula
- * of each opcode stand in npu_isa_table.h, the single source for the encoder, the engine's decoder, the
- * verifier, the disassembler, the support query and the generated reference.
+ * all little-endian, filled up with a zero word to a multiple of 8 bytes. Opcodes, slots,
+ * parameters, their limits and the exact formula of each opcode stand in npu_isa_table.h, the
+ * single source for the encoder, the engine's decoder, the verifier, the disassembler, the support
+ * query and the generated reference.
  *
- * Terms stand in rising order of the word they name; several may name one word. Addresses are region + offset. A term adds factor * scalar to one word of the instruction when it is
- * fetched: only words that hold a dimension, a stride or an offset, and parameters that the table marks
+ * Terms stand in rising order of the word they name; several may name one word. Addresses are
+ * region + offset. A term adds factor * scalar to one word of the instruction when it is fetched:
+ * only words that hold a dimension, a stride or an offset, and parameters that the table marks
  * PARAM_LEN, may be named by a term.
  */
 #ifndef NPU_ISA_H
@@ -87,16 +89,17 @@ enum npu_dtype {
  * STRIDED	element (i0, i1, ...) at offset + sum(i * stride), strides in bytes, >= 0; a dimension of
  *		size 1 may have any stride, and stride 0 repeats data (inputs only).
  * PANEL16	float weights of CONV, CONV_TRANSPOSE and MATMUL. Logical dims [O][K...] (CONV: O, KH, KW, C/g)
- *		or, for MATMUL's b, [K][N]. Memory: for each group, for each panel of 16 outputs, for each k in
- *		K order, 16 elements; the last panel of a group is filled up with zeros. Dense, strides unused
- *		(zero). For MATMUL leading batch dims precede, dense.
+ *		or, for MATMUL's b, [K][N]. Memory: for each group, for each panel of 16 outputs,
+ *		for each k in K order, 16 elements; the last panel of a group is filled up with
+ *		zeros. Dense, strides unused (zero). For MATMUL leading batch dims precede, dense.
  * PANEL16K4	i8/u8 weights: as PANEL16, but for each quad of k (K filled up to a multiple of 4 with
  *		zeros): 16 outputs x 4 consecutive k.
  * GROUPED16	group-quantized weights of MATMUL: as PANEL16 with packed 4-, 5-, 6- or 8-bit codes, the 16 codes of
- *		one k in 2 * bits bytes, lowest bits first; scales and minimums are operands of their own.
+ *		one k in 2 * bits bytes, lowest bits first; scales and minimums are operands of
+ *		their own.
  *
- * 4-, 5- and 6-bit codes in a STRIDED operand (rows of GATHER): the last dim is packed lowest bits first, its stride is zero,
- * and each row starts at a byte.
+ * 4-, 5- and 6-bit codes in a STRIDED operand (rows of GATHER): the last dim is packed lowest bits
+ * first, its stride is zero, and each row starts at a byte.
  */
 #define NPU_LAYOUTS(X)			\
 	X(STRIDED,	0, "strided")	\
@@ -111,7 +114,10 @@ enum npu_layout {
 	NPU_NUM_LAYOUTS
 };
 
-/* Activations. alpha and beta are parameters; slope[c] is the act_param operand. One f32 operation each. */
+/*
+ * Activations. alpha and beta are parameters; slope[c] is the act_param operand. One f32 operation
+ * each.
+ */
 #define NPU_ACTS(X)										\
 	X(NONE,		0,  "none",		"v")						\
 	X(RELU,		1,  "relu",		"v < 0 ? 0 : v")				\
@@ -241,7 +247,8 @@ struct npu_operand {
 	npu_u32 dim[NPU_MAX_RANK];	/* >= 1; unused ones zero */
 	npu_u32 reserved2[2];		/* zero */
 	npu_s64 stride[NPU_MAX_RANK];	/* bytes; unused ones zero */
-	float scale;			/* i8, u8, i32 as quantized data: value = scale * (code - zero_point) */
+	/* i8, u8, i32 as quantized data: value = scale * (code - zero_point) */
+	float scale;
 	npu_s32 zero_point;		/* scale 0: plain integers, no quantization */
 };
 
@@ -264,7 +271,10 @@ struct npu_region {
 #define NPU_ACCESS_WRITE	2u
 #define NPU_ACCESS_SRAM		4u	/* base is an offset into on-chip memory */
 
-/* Why a job stopped; one table for the engine, the firmware ABI, the driver's record and libnpu's texts. */
+/*
+ * Why a job stopped; one table for the engine, the firmware ABI, the driver's record and libnpu's
+ * texts.
+ */
 #define NPU_FAULTS(X)										\
 	X(NONE,		0,  "no fault")								\
 	X(STREAM,	1,  "stream header is malformed")					\
@@ -300,7 +310,8 @@ struct npu_fault {
 	npu_u32 operand;		/* slot, or ~0 */
 	npu_u32 access;			/* NPU_ACCESS_* wanted */
 	npu_u32 field;			/* parameter or dimension index, or ~0 */
-	npu_u64 address;		/* of the access in the context's address space, where known */
+	/* of the access in the context's address space, where known */
+	npu_u64 address;
 	npu_s64 value;			/* the offending value: an index, a parameter, an extent */
 };
 

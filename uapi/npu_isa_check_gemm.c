@@ -23,7 +23,8 @@ static int check_epilogue_params(struct npu_check *c, const struct epilogue *e)
 	const npu_u32 *p = c->param;
 
 	if (p[e->act2] == NPU_ACT_PRELU)
-		return check_fail(c, PARAM, NPU_NO_FIELD, e->act2, p[e->act2], "parameter act2 is prelu, which only act may be");
+		return check_fail(c, PARAM, NPU_NO_FIELD, e->act2, p[e->act2],
+				  "parameter act2 is prelu, which only act may be");
 	if (p[e->act] == NPU_ACT_PRELU ? npu_want_present(c, e->act_param, "by prelu") :
 	    npu_want_absent(c, e->act_param, "without prelu"))
 		return -EINVAL;
@@ -58,10 +59,14 @@ static int check_raw_accumulator(struct npu_check *c, const struct epilogue *e)
 	if (npu_want_type(c, e->out, T_I32, "i32 for an integer accumulator without scale"))
 		return -EINVAL;
 	if (c->op[e->out].scale != 0)
-		return check_fail(c, OPERAND, e->out, NPU_NO_FIELD, 0, "out is quantized, which an integer accumulator without scale is not");
-	if (p[e->act] || p[e->act2] || p[e->join] || npu_param_f32(p[e->post_mul]) != 1 || npu_param_f32(p[e->post_add]) != 0)
-		return check_fail(c, PARAM, NPU_NO_FIELD, e->act, p[e->act],
-				  "an epilogue beside bias, expected none for an integer accumulator without scale");
+		return check_fail(
+			c, OPERAND, e->out, NPU_NO_FIELD, 0,
+			"out is quantized, which an integer accumulator without scale is not");
+	if (p[e->act] || p[e->act2] || p[e->join] || npu_param_f32(p[e->post_mul]) != 1 ||
+	    npu_param_f32(p[e->post_add]) != 0)
+		return check_fail(
+			c, PARAM, NPU_NO_FIELD, e->act, p[e->act],
+			"an epilogue beside bias, expected none for an integer accumulator without scale");
 	return 0;
 }
 
@@ -81,11 +86,13 @@ static int check_epilogue(struct npu_check *c, const struct epilogue *e, bool in
 	if (bias && npu_want_type(c, e->bias, T_I32, "i32 for an integer accumulator"))
 		return -EINVAL;
 	if (bias && c->op[e->bias].scale != 0)
-		return check_fail(c, OPERAND, e->bias, NPU_NO_FIELD, 0, "bias has a scale, expected plain i32");
+		return check_fail(c, OPERAND, e->bias, NPU_NO_FIELD, 0,
+				  "bias has a scale, expected plain i32");
 	if (!npu_is_present(&c->op[e->scale]))
 		return check_raw_accumulator(c, e);
 	if (npu_type_bit(&c->op[e->out]) & (T_INT8 | T_I32) && c->op[e->out].scale == 0)
-		return check_fail(c, OPERAND, e->out, NPU_NO_FIELD, 0, "out of type %s has no scale, expected one beside operand scale",
+		return check_fail(c, OPERAND, e->out, NPU_NO_FIELD, 0,
+				  "out of type %s has no scale, expected one beside operand scale",
 				  npu_dtype_name(c->op[e->out].dtype));
 	return 0;
 }
@@ -97,15 +104,18 @@ static npu_u64 code_reach(const struct npu_operand *op, bool zero_in_memory)
 
 	if (zero_in_memory)
 		return 255;
-	return op->zero_point - lo > hi - op->zero_point ? op->zero_point - lo : hi - op->zero_point;
+	return op->zero_point - lo > hi - op->zero_point ? op->zero_point - lo :
+							   hi - op->zero_point;
 }
 
-static int check_accumulator(struct npu_check *c, unsigned int a, unsigned int b, bool b_zero, npu_u64 k)
+static int check_accumulator(struct npu_check *c, unsigned int a, unsigned int b, bool b_zero,
+			     npu_u64 k)
 {
 	npu_u64 reach = code_reach(&c->op[a], false) * code_reach(&c->op[b], b_zero);
 
 	if (reach && k > INT32_MAX / reach)
-		return check_fail(c, LIMIT, b, NPU_NO_FIELD, k, "%llu products of up to %llu do not fit the i32 accumulator",
+		return check_fail(c, LIMIT, b, NPU_NO_FIELD, k,
+				  "%llu products of up to %llu do not fit the i32 accumulator",
 				  (unsigned long long)k, (unsigned long long)reach);
 	return 0;
 }
@@ -113,7 +123,8 @@ static int check_accumulator(struct npu_check *c, unsigned int a, unsigned int b
 /* Both float or both 8-bit; *@integer tells which. The layout of the weight goes with it. */
 static int check_operand_types(struct npu_check *c, unsigned int a, unsigned int b, bool *integer)
 {
-	static const char *const want[] = { "f32, f16 or bf16 beside a float operand", "i8 or u8 beside an 8-bit operand" };
+	static const char *const want[] = { "f32, f16 or bf16 beside a float operand",
+					    "i8 or u8 beside an 8-bit operand" };
 
 	*integer = npu_type_bit(&c->op[a]) & T_INT8;
 	if (npu_want_type(c, b, *integer ? T_INT8 : T_FLOAT, want[*integer]))
@@ -121,13 +132,15 @@ static int check_operand_types(struct npu_check *c, unsigned int a, unsigned int
 	if (c->op[b].layout == NPU_LAYOUT_STRIDED ||
 	    c->op[b].layout == (*integer ? NPU_LAYOUT_PANEL16K4 : NPU_LAYOUT_PANEL16))
 		return 0;
-	return check_fail(c, OPERAND, b, NPU_NO_FIELD, c->op[b].layout, "layout of %s is %s, expected strided or %s for type %s",
-			  c->insn->desc->slots[b].name, npu_layout_name(c->op[b].layout), *integer ? "panel16k4" : "panel16",
-			  npu_dtype_name(c->op[b].dtype));
+	return check_fail(c, OPERAND, b, NPU_NO_FIELD, c->op[b].layout,
+			  "layout of %s is %s, expected strided or %s for type %s",
+			  c->insn->desc->slots[b].name, npu_layout_name(c->op[b].layout),
+			  *integer ? "panel16k4" : "panel16", npu_dtype_name(c->op[b].dtype));
 }
 
 /* Zero points in memory replace the operand's. */
-static int check_zero_vector(struct npu_check *c, unsigned int zero, unsigned int data, npu_u64 want, bool integer)
+static int check_zero_vector(struct npu_check *c, unsigned int zero, unsigned int data,
+			     npu_u64 want, bool integer)
 {
 	if (!npu_is_present(&c->op[zero]))
 		return 0;
@@ -135,28 +148,32 @@ static int check_zero_vector(struct npu_check *c, unsigned int zero, unsigned in
 		return npu_want_absent(c, zero, "with float operands");
 	if (c->op[data].zero_point)
 		return check_fail(c, OPERAND, data, NPU_NO_FIELD, c->op[data].zero_point,
-				  "zero point of %s is %d, expected 0 beside operand %s", c->insn->desc->slots[data].name,
-				  c->op[data].zero_point, c->insn->desc->slots[zero].name);
+				  "zero point of %s is %d, expected 0 beside operand %s",
+				  c->insn->desc->slots[data].name, c->op[data].zero_point,
+				  c->insn->desc->slots[zero].name);
 	return npu_want_vector(c, zero, want, "outputs") ?:
 	       npu_want_type(c, zero, npu_type_bit(&c->op[data]), "that of the data");
 }
 
 /* Positions stay far inside of s32, so that kernels may compute them in int. */
-static int check_reach(struct npu_check *c, unsigned int slot, unsigned int dim, npu_u32 count, npu_u32 stride, npu_u32 kernel,
-		       npu_u32 dilation)
+static int check_reach(struct npu_check *c, unsigned int slot, unsigned int dim, npu_u32 count,
+		       npu_u32 stride, npu_u32 kernel, npu_u32 dilation)
 {
 	npu_u64 last = (npu_u64)(count - 1) * stride + (npu_u64)(kernel - 1) * dilation;
 
 	if (last <= NPU_MAX_DIM / 2)
 		return 0;
-	return check_fail(c, SHAPE, slot, dim, last, "%s dim %u reaches position %llu, expected at most %u",
-			  c->insn->desc->slots[slot].name, dim, (unsigned long long)last, NPU_MAX_DIM / 2);
+	return check_fail(c, SHAPE, slot, dim, last,
+			  "%s dim %u reaches position %llu, expected at most %u",
+			  c->insn->desc->slots[slot].name, dim, (unsigned long long)last,
+			  NPU_MAX_DIM / 2);
 }
 
 /* CONV and CONV_TRANSPOSE have the same places for what is used here. */
 static int check_conv_shapes(struct npu_check *c)
 {
-	const struct npu_operand *out = &c->op[NPU_CONV_OUT], *in = &c->op[NPU_CONV_IN], *w = &c->op[NPU_CONV_WEIGHT];
+	const struct npu_operand *out = &c->op[NPU_CONV_OUT], *in = &c->op[NPU_CONV_IN],
+				 *w = &c->op[NPU_CONV_WEIGHT];
 	npu_u32 groups = c->param[NPU_CONV_P_GROUPS];
 	unsigned int i;
 
@@ -164,10 +181,12 @@ static int check_conv_shapes(struct npu_check *c)
 	    npu_want_dim(c, NPU_CONV_WEIGHT, 0, out->dim[3], "output channels"))
 		return -EINVAL;
 	if (in->dim[3] % groups)
-		return check_fail(c, SHAPE, NPU_CONV_IN, 3, in->dim[3], "in has %u channels, expected a multiple of groups = %u",
+		return check_fail(c, SHAPE, NPU_CONV_IN, 3, in->dim[3],
+				  "in has %u channels, expected a multiple of groups = %u",
 				  in->dim[3], groups);
 	if (out->dim[3] % groups)
-		return check_fail(c, SHAPE, NPU_CONV_OUT, 3, out->dim[3], "out has %u channels, expected a multiple of groups = %u",
+		return check_fail(c, SHAPE, NPU_CONV_OUT, 3, out->dim[3],
+				  "out has %u channels, expected a multiple of groups = %u",
 				  out->dim[3], groups);
 	if (npu_want_dim(c, NPU_CONV_WEIGHT, 3, in->dim[3] / groups, "channels / groups"))
 		return -EINVAL;
@@ -175,7 +194,8 @@ static int check_conv_shapes(struct npu_check *c)
 		bool transpose = c->insn->desc->code == NPU_OP_CONV_TRANSPOSE;
 		unsigned int slot = transpose ? NPU_CONV_IN : NPU_CONV_OUT;
 
-		if (check_reach(c, slot, 1 + i, c->op[slot].dim[1 + i], c->param[NPU_CONV_P_STRIDE_H + i], w->dim[1 + i],
+		if (check_reach(c, slot, 1 + i, c->op[slot].dim[1 + i],
+				c->param[NPU_CONV_P_STRIDE_H + i], w->dim[1 + i],
 				c->param[NPU_CONV_P_DIL_H + i]))
 			return -EINVAL;
 		/* The other side is an image of its own. */
@@ -212,10 +232,12 @@ int npu_check_conv(struct npu_check *c)
 
 int npu_check_conv_transpose(struct npu_check *c)
 {
-	struct epilogue e = EPILOGUE(CONV_TRANSPOSE, c->op[NPU_CONV_TRANSPOSE_OUT].dim[3], "output channels");
+	struct epilogue e = EPILOGUE(CONV_TRANSPOSE, c->op[NPU_CONV_TRANSPOSE_OUT].dim[3],
+				     "output channels");
 
 	_Static_assert((int)NPU_CONV_TRANSPOSE_WEIGHT == (int)NPU_CONV_WEIGHT &&
-		       (int)NPU_CONV_TRANSPOSE_P_GROUPS == (int)NPU_CONV_P_GROUPS, "shared by the convolutions");
+			       (int)NPU_CONV_TRANSPOSE_P_GROUPS == (int)NPU_CONV_P_GROUPS,
+		       "shared by the convolutions");
 	return check_conv_common(c, &e, false);
 }
 
@@ -229,8 +251,10 @@ static int check_leading(struct npu_check *c, unsigned int slot)
 		return -EINVAL;
 	for (i = 0; i + 2 < op->rank; i++)
 		if (op->dim[i] != 1 && op->dim[i] != out->dim[i])
-			return check_fail(c, SHAPE, slot, i, op->dim[i], "%s dim %u is %u, expected 1 or that of out = %u",
-					  c->insn->desc->slots[slot].name, i, op->dim[i], out->dim[i]);
+			return check_fail(c, SHAPE, slot, i, op->dim[i],
+					  "%s dim %u is %u, expected 1 or that of out = %u",
+					  c->insn->desc->slots[slot].name, i, op->dim[i],
+					  out->dim[i]);
 	return 0;
 }
 
@@ -253,19 +277,24 @@ int npu_check_groups(struct npu_check *c, const struct npu_group_slots *g)
 	bool has_min = npu_is_present(&c->op[g->min]);
 
 	if (npu_want_present(c, g->scale, "by parameter group") ||
-	    npu_want_dim(c, g->scale, gdim, groups, "groups") || npu_want_dim(c, g->scale, odim, g->other, "rows or columns") ||
+	    npu_want_dim(c, g->scale, gdim, groups, "groups") ||
+	    npu_want_dim(c, g->scale, odim, g->other, "rows or columns") ||
 	    (has_min && npu_want_same_dims(c, g->min, g->scale)))
 		return -EINVAL;
 	if (npu_is_present(&c->op[g->codebook]) &&
-	    (npu_want_type(c, g->data, 1u << NPU_U4, "u4 beside a codebook") || npu_want_vector(c, g->codebook, 16, "codes")))
+	    (npu_want_type(c, g->data, 1u << NPU_U4, "u4 beside a codebook") ||
+	     npu_want_vector(c, g->codebook, 16, "codes")))
 		return -EINVAL;
 	if (!g->super)
 		return npu_want_absent(c, g->super_scale, "without parameter super") ?:
-		       npu_want_type(c, g->scale, T_F16 | T_F32, "f16 or f32 without parameter super") ?:
-		       (has_min ? npu_want_type(c, g->min, T_F16 | T_F32, "f16 or f32 without parameter super") : 0);
+			       npu_want_type(c, g->scale, T_F16 | T_F32, "f16 or f32 without parameter super") ?:
+			       (has_min ? npu_want_type(c, g->min, T_F16 | T_F32,
+							"f16 or f32 without parameter super") :
+					  0);
 	if (g->super % g->group)
 		return check_fail(c, PARAM, NPU_NO_FIELD, NPU_MATMUL_P_SUPER, g->super,
-				  "parameter super is %u, expected a multiple of group = %u", g->super, g->group);
+				  "parameter super is %u, expected a multiple of group = %u",
+				  g->super, g->group);
 	if (npu_want_present(c, g->super_scale, "by parameter super") ||
 	    npu_want_type(c, g->scale, T_U8, "u8 with parameter super") ||
 	    (has_min && npu_want_type(c, g->min, T_U8, "u8 with parameter super")) ||
@@ -274,7 +303,7 @@ int npu_check_groups(struct npu_check *c, const struct npu_group_slots *g)
 	if (has_min && npu_want_dim(c, g->super_scale, 0, 2, "scales and minimums"))
 		return -EINVAL;
 	return npu_want_dim(c, g->super_scale, has_min + gdim, npu_div_up(g->grouped, g->super), "second-level groups") ?:
-	       npu_want_dim(c, g->super_scale, has_min + odim, g->other, "rows or columns");
+		       npu_want_dim(c, g->super_scale, has_min + odim, g->other, "rows or columns");
 }
 
 static int check_a_scale(struct npu_check *c)
@@ -284,8 +313,9 @@ static int check_a_scale(struct npu_check *c)
 
 	if (!npu_is_present(&c->op[NPU_MATMUL_A_SCALE])) {
 		if (c->op[NPU_MATMUL_A].scale == 0)
-			return check_fail(c, OPERAND, NPU_MATMUL_A, NPU_NO_FIELD, 0,
-					  "a has no scale and a_scale is absent, expected one of them with a grouped weight");
+			return check_fail(
+				c, OPERAND, NPU_MATMUL_A, NPU_NO_FIELD, 0,
+				"a has no scale and a_scale is absent, expected one of them with a grouped weight");
 		return 0;
 	}
 	if (npu_want_rank(c, NPU_MATMUL_A_SCALE, out->rank - 1, "rank of out - 1"))
@@ -308,20 +338,24 @@ static int check_grouped_matmul(struct npu_check *c, const struct epilogue *e)
 	unsigned int i;
 
 	if (!g.group)
-		return check_fail(c, PARAM, NPU_NO_FIELD, NPU_MATMUL_P_GROUP, 0, "parameter group is 0, expected 1 or more for a grouped weight");
+		return check_fail(c, PARAM, NPU_NO_FIELD, NPU_MATMUL_P_GROUP, 0,
+				  "parameter group is 0, expected 1 or more for a grouped weight");
 	for (i = 0; i + 2 < b->rank; i++)
 		if (npu_want_dim(c, NPU_MATMUL_B, i, 1, "one grouped weight"))
 			return -EINVAL;
 	return npu_want_type(c, NPU_MATMUL_A, T_INT8, "i8 or u8 beside a grouped weight") ?:
-	       npu_want_type(c, NPU_MATMUL_B, T_INT8 | T_SUB8, "i8, u8, u6, u5 or u4 for a grouped weight") ?:
-	       npu_want_absent(c, NPU_MATMUL_B_ZERO, "with a grouped weight") ?:
-	       npu_check_groups(c, &g) ?: check_a_scale(c) ?: check_epilogue(c, e, false);
+		       npu_want_type(c, NPU_MATMUL_B, T_INT8 | T_SUB8, "i8, u8, u6, u5 or u4 for a grouped weight") ?:
+		       npu_want_absent(c, NPU_MATMUL_B_ZERO, "with a grouped weight") ?:
+		       npu_check_groups(c, &g)					      ?:
+		       check_a_scale(c)						      ?:
+		       check_epilogue(c, e, false);
 }
 
 int npu_check_matmul(struct npu_check *c)
 {
 	const struct npu_operand *a = &c->op[NPU_MATMUL_A], *b = &c->op[NPU_MATMUL_B];
-	struct epilogue e = EPILOGUE(MATMUL, npu_last_dim(&c->op[NPU_MATMUL_OUT]), "columns of out");
+	struct epilogue e = EPILOGUE(MATMUL, npu_last_dim(&c->op[NPU_MATMUL_OUT]),
+				     "columns of out");
 	bool integer;
 
 	if (check_matmul_shapes(c))
@@ -329,8 +363,9 @@ int npu_check_matmul(struct npu_check *c)
 	if (b->layout == NPU_LAYOUT_GROUPED16)
 		return check_grouped_matmul(c, &e);
 	if (c->param[NPU_MATMUL_P_GROUP] || c->param[NPU_MATMUL_P_SUPER])
-		return check_fail(c, PARAM, NPU_NO_FIELD, NPU_MATMUL_P_GROUP, c->param[NPU_MATMUL_P_GROUP],
-				  "parameter group or super is set, expected 0: b is not grouped16");
+		return check_fail(
+			c, PARAM, NPU_NO_FIELD, NPU_MATMUL_P_GROUP, c->param[NPU_MATMUL_P_GROUP],
+			"parameter group or super is set, expected 0: b is not grouped16");
 	if (npu_want_absent(c, NPU_MATMUL_GROUP_SCALE, "without a grouped weight") ||
 	    npu_want_absent(c, NPU_MATMUL_GROUP_MIN, "without a grouped weight") ||
 	    npu_want_absent(c, NPU_MATMUL_SUPER_SCALE, "without a grouped weight") ||
@@ -338,7 +373,10 @@ int npu_check_matmul(struct npu_check *c)
 	    npu_want_absent(c, NPU_MATMUL_A_SCALE, "without a grouped weight") ||
 	    check_operand_types(c, NPU_MATMUL_A, NPU_MATMUL_B, &integer))
 		return -EINVAL;
-	if (integer && check_accumulator(c, NPU_MATMUL_A, NPU_MATMUL_B, npu_is_present(&c->op[NPU_MATMUL_B_ZERO]), npu_last_dim(a)))
+	if (integer &&
+	    check_accumulator(c, NPU_MATMUL_A, NPU_MATMUL_B,
+			      npu_is_present(&c->op[NPU_MATMUL_B_ZERO]), npu_last_dim(a)))
 		return -EINVAL;
-	return check_zero_vector(c, NPU_MATMUL_B_ZERO, NPU_MATMUL_B, e.outputs, integer) ?: check_epilogue(c, &e, integer);
+	return check_zero_vector(c, NPU_MATMUL_B_ZERO, NPU_MATMUL_B, e.outputs, integer) ?:
+		       check_epilogue(c, &e, integer);
 }

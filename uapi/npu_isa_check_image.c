@@ -22,7 +22,8 @@ int npu_check_pool(struct npu_check *c)
 			       (npu_u64)(p[NPU_POOL_P_KERNEL_H + i] - 1) * p[NPU_POOL_P_DIL_H + i];
 
 		if (last > NPU_MAX_DIM / 2)
-			return check_fail(c, SHAPE, NPU_POOL_OUT, 1 + i, last, "out dim %u reaches position %llu, expected at most %u",
+			return check_fail(c, SHAPE, NPU_POOL_OUT, 1 + i, last,
+					  "out dim %u reaches position %llu, expected at most %u",
 					  1 + i, (unsigned long long)last, NPU_MAX_DIM / 2);
 	}
 	return 0;
@@ -34,8 +35,9 @@ static int check_scale(struct npu_check *c, unsigned int param)
 
 	if (scale > 0)
 		return 0;
-	return check_fail(c, PARAM, NPU_NO_FIELD, param, c->param[param], "parameter %s is %g, expected > 0",
-			  c->insn->desc->params[param].name, (double)scale);
+	return check_fail(c, PARAM, NPU_NO_FIELD, param, c->param[param],
+			  "parameter %s is %g, expected > 0", c->insn->desc->params[param].name,
+			  (double)scale);
 }
 
 int npu_check_resize(struct npu_check *c)
@@ -49,9 +51,9 @@ int npu_check_crop_resize(struct npu_check *c)
 	npu_u32 boxes = c->op[NPU_CROP_RESIZE_OUT].dim[0];
 
 	return npu_want_dim(c, NPU_CROP_RESIZE_OUT, 3, c->op[NPU_CROP_RESIZE_IN].dim[3], "channels of in") ?:
-	       npu_want_dim(c, NPU_CROP_RESIZE_BOXES, 0, boxes, "boxes") ?:
-	       npu_want_dim(c, NPU_CROP_RESIZE_BOXES, 1, 4, "y0, x0, y1, x1") ?:
-	       npu_want_vector(c, NPU_CROP_RESIZE_BATCH, boxes, "boxes");
+		       npu_want_dim(c, NPU_CROP_RESIZE_BOXES, 0, boxes, "boxes")      ?:
+		       npu_want_dim(c, NPU_CROP_RESIZE_BOXES, 1, 4, "y0, x0, y1, x1") ?:
+		       npu_want_vector(c, NPU_CROP_RESIZE_BATCH, boxes, "boxes");
 }
 
 static int want_even(struct npu_check *c, unsigned int slot, unsigned int dim)
@@ -60,7 +62,8 @@ static int want_even(struct npu_check *c, unsigned int slot, unsigned int dim)
 
 	if (got % 2 == 0)
 		return 0;
-	return check_fail(c, SHAPE, slot, dim, got, "%s dim %u is %u, expected an even size for this format",
+	return check_fail(c, SHAPE, slot, dim, got,
+			  "%s dim %u is %u, expected an even size for this format",
 			  c->insn->desc->slots[slot].name, dim, got);
 }
 
@@ -82,16 +85,19 @@ int npu_check_color(struct npu_check *c)
 	npu_u32 format = c->param[NPU_COLOR_P_FORMAT];
 	unsigned int i;
 
-	if (npu_want_dim(c, NPU_COLOR_OUT, 3, 3, "components") || npu_want_vector(c, NPU_COLOR_MATRIX, 18, "coefficients"))
+	if (npu_want_dim(c, NPU_COLOR_OUT, 3, 3, "components") ||
+	    npu_want_vector(c, NPU_COLOR_MATRIX, 18, "coefficients"))
 		return -EINVAL;
 	for (i = 0; i < 3; i++)
 		if (npu_want_dim(c, NPU_COLOR_IN, i, out->dim[i], "that of out"))
 			return -EINVAL;
 	if (format == NPU_COLOR_NV12)
 		return check_chroma(c);
-	if (npu_want_absent(c, NPU_COLOR_CHROMA, "but with nv12") || npu_want_rank(c, NPU_COLOR_IN, 4, "an interleaved image"))
+	if (npu_want_absent(c, NPU_COLOR_CHROMA, "but with nv12") ||
+	    npu_want_rank(c, NPU_COLOR_IN, 4, "an interleaved image"))
 		return -EINVAL;
 	if (format == NPU_COLOR_YUYV)
-		return want_even(c, NPU_COLOR_OUT, 2) ?: npu_want_dim(c, NPU_COLOR_IN, 3, 2, "y and u or v");
+		return want_even(c, NPU_COLOR_OUT, 2) ?:
+			       npu_want_dim(c, NPU_COLOR_IN, 3, 2, "y and u or v");
 	return npu_want_dim(c, NPU_COLOR_IN, 3, 3, "components");
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Decode one instruction and add its run-time lengths. Input is untrusted: a guest, a file, a fuzzer. */
+/*
+ * Decode one instruction and add its run-time lengths. Input is untrusted: a guest, a file, a
+ * fuzzer.
+ */
 #include "npu_isa_priv.h"
 
 #define decode_fail(err, header, code, operand, field, value, ...) \
@@ -16,39 +19,49 @@ static bool f32_is_finite(npu_u32 bits)
 	return (bits & 0x7f800000) != 0x7f800000;
 }
 
-static int decode_sizes(const npu_u32 *words, size_t avail, struct npu_insn *insn, struct npu_isa_error *err)
+static int decode_sizes(const npu_u32 *words, size_t avail, struct npu_insn *insn,
+			struct npu_isa_error *err)
 {
 	const struct npu_insn_header *h = (const struct npu_insn_header *)words;
 	size_t fixed, used;
 
 	if ((uintptr_t)words & 7 || avail < NPU_HEADER_WORDS)
-		return decode_fail(err, NULL, FETCH, NPU_NO_FIELD, NPU_NO_FIELD, avail,
-				   "%zu words left in the stream, an instruction has a header of %zu", avail, NPU_HEADER_WORDS);
+		return decode_fail(
+			err, NULL, FETCH, NPU_NO_FIELD, NPU_NO_FIELD, avail,
+			"%zu words left in the stream, an instruction has a header of %zu", avail,
+			NPU_HEADER_WORDS);
 	insn->header = h;
 	insn->desc = npu_op_desc(h->opcode);
 	if (!insn->desc)
-		return decode_fail(err, h, OPCODE, NPU_NO_FIELD, NPU_NO_FIELD, h->opcode, "opcode 0x%x is not known", h->opcode);
+		return decode_fail(err, h, OPCODE, NPU_NO_FIELD, NPU_NO_FIELD, h->opcode,
+				   "opcode 0x%x is not known", h->opcode);
 	if (h->reserved || h->reserved2)
-		return decode_fail(err, h, ENCODING, NPU_NO_FIELD, NPU_NO_FIELD, h->reserved2, "reserved header fields are not zero");
+		return decode_fail(err, h, ENCODING, NPU_NO_FIELD, NPU_NO_FIELD, h->reserved2,
+				   "reserved header fields are not zero");
 	if (h->num_operands != insn->desc->num_slots)
-		return decode_fail(err, h, ENCODING, NPU_NO_FIELD, NPU_NO_FIELD, h->num_operands, "%u operands, expected %u",
-				   h->num_operands, insn->desc->num_slots);
+		return decode_fail(err, h, ENCODING, NPU_NO_FIELD, NPU_NO_FIELD, h->num_operands,
+				   "%u operands, expected %u", h->num_operands,
+				   insn->desc->num_slots);
 	if (h->num_params != insn->desc->num_params)
-		return decode_fail(err, h, ENCODING, NPU_NO_FIELD, NPU_NO_FIELD, h->num_params, "%u parameters, expected %u",
-				   h->num_params, insn->desc->num_params);
+		return decode_fail(err, h, ENCODING, NPU_NO_FIELD, NPU_NO_FIELD, h->num_params,
+				   "%u parameters, expected %u", h->num_params,
+				   insn->desc->num_params);
 	if (h->num_terms > NPU_MAX_TERMS)
-		return decode_fail(err, h, ENCODING, NPU_NO_FIELD, NPU_NO_FIELD, h->num_terms, "%u terms, at most %u are allowed",
-				   h->num_terms, NPU_MAX_TERMS);
+		return decode_fail(err, h, ENCODING, NPU_NO_FIELD, NPU_NO_FIELD, h->num_terms,
+				   "%u terms, at most %u are allowed", h->num_terms, NPU_MAX_TERMS);
 	fixed = NPU_HEADER_WORDS + NPU_OPERAND_WORDS * h->num_operands + h->num_params;
 	used = fixed + NPU_TERM_WORDS * h->num_terms;
 	if (h->words != ((used + 1) & ~(size_t)1))
 		return decode_fail(err, h, ENCODING, NPU_NO_FIELD, NPU_NO_FIELD, h->words,
-				   "length of %u words, its contents take %zu", h->words, (used + 1) & ~(size_t)1);
+				   "length of %u words, its contents take %zu", h->words,
+				   (used + 1) & ~(size_t)1);
 	if (h->words > avail)
 		return decode_fail(err, h, FETCH, NPU_NO_FIELD, NPU_NO_FIELD, h->words,
-				   "instruction of %u words, %zu are left in the stream", h->words, avail);
+				   "instruction of %u words, %zu are left in the stream", h->words,
+				   avail);
 	if (used < h->words && words[used])
-		return decode_fail(err, h, ENCODING, NPU_NO_FIELD, NPU_NO_FIELD, words[used], "the word that fills up is not zero");
+		return decode_fail(err, h, ENCODING, NPU_NO_FIELD, NPU_NO_FIELD, words[used],
+				   "the word that fills up is not zero");
 	insn->operand = (const struct npu_operand *)(words + NPU_HEADER_WORDS);
 	insn->param = words + NPU_HEADER_WORDS + NPU_OPERAND_WORDS * h->num_operands;
 	insn->term = (const struct npu_term *)(words + fixed);
@@ -63,7 +76,8 @@ static int decode_absent(const struct npu_insn *insn, unsigned int slot, struct 
 	unsigned int i;
 
 	if (d->flags & NPU_SLOT_REQUIRED)
-		return decode_fail(err, insn->header, OPERAND, slot, NPU_NO_FIELD, 0, "%s is absent, it is required", d->name);
+		return decode_fail(err, insn->header, OPERAND, slot, NPU_NO_FIELD, 0,
+				   "%s is absent, it is required", d->name);
 	for (i = 0; i < NPU_OPERAND_WORDS; i++)
 		any |= words[i];
 	if (any)
@@ -84,15 +98,18 @@ static int decode_quant(const struct npu_insn *insn, unsigned int slot, struct n
 	if (!bits && !op->zero_point)
 		return 0;
 	if (op->dtype != NPU_I8 && op->dtype != NPU_U8 && op->dtype != NPU_I32)
-		return decode_fail(err, insn->header, OPERAND, slot, NPU_NO_FIELD, op->zero_point,
-				   "%s of type %s has a scale or zero point, only i8, u8 and i32 may", name,
-				   npu_dtype_name(op->dtype));
+		return decode_fail(
+			err, insn->header, OPERAND, slot, NPU_NO_FIELD, op->zero_point,
+			"%s of type %s has a scale or zero point, only i8, u8 and i32 may", name,
+			npu_dtype_name(op->dtype));
 	if (bits & 0x80000000 || !f32_is_finite(bits))
 		return decode_fail(err, insn->header, OPERAND, slot, NPU_NO_FIELD, bits,
-				   "scale of %s has the bits 0x%08x, expected a finite number >= 0", name, bits);
+				   "scale of %s has the bits 0x%08x, expected a finite number >= 0",
+				   name, bits);
 	if (op->dtype != NPU_I32 && (op->zero_point < lo || op->zero_point > hi))
 		return decode_fail(err, insn->header, OPERAND, slot, NPU_NO_FIELD, op->zero_point,
-				   "zero point of %s is %d, expected %d to %d", name, op->zero_point, lo, hi);
+				   "zero point of %s is %d, expected %d to %d", name,
+				   op->zero_point, lo, hi);
 	return 0;
 }
 
@@ -105,15 +122,18 @@ static int decode_layout(const struct npu_insn *insn, unsigned int slot, struct 
 
 	if (op->layout >= NPU_NUM_LAYOUTS || (!strided && !(d->flags & NPU_SLOT_PANEL)))
 		return decode_fail(err, insn->header, OPERAND, slot, NPU_NO_FIELD, op->layout,
-				   "layout of %s is %u (%s), expected strided%s", d->name, op->layout,
-				   npu_layout_name(op->layout), d->flags & NPU_SLOT_PANEL ? " or a panel layout" : "");
+				   "layout of %s is %u (%s), expected strided%s", d->name,
+				   op->layout, npu_layout_name(op->layout),
+				   d->flags & NPU_SLOT_PANEL ? " or a panel layout" : "");
 	for (i = 0; i < NPU_MAX_RANK; i++) {
 		if (i >= op->rank && op->dim[i])
 			return decode_fail(err, insn->header, ENCODING, slot, i, op->dim[i],
-					   "dim %u of %s is not zero, its rank is %u", i, d->name, op->rank);
+					   "dim %u of %s is not zero, its rank is %u", i, d->name,
+					   op->rank);
 		if ((i >= op->rank || !strided) && op->stride[i])
 			return decode_fail(err, insn->header, ENCODING, slot, i, op->stride[i],
-					   "stride %u of %s is not zero, it is not used", i, d->name);
+					   "stride %u of %s is not zero, it is not used", i,
+					   d->name);
 	}
 	return 0;
 }
@@ -128,11 +148,12 @@ static int decode_operand(const struct npu_insn *insn, unsigned int slot, struct
 		return decode_absent(insn, slot, err);
 	if (op->dtype >= NPU_NUM_DTYPES || !(d->types >> op->dtype & 1))
 		return decode_fail(err, insn->header, OPERAND, slot, NPU_NO_FIELD, op->dtype,
-				   "type of %s is %u (%s), which this operand can not have", d->name, op->dtype,
-				   npu_dtype_name(op->dtype));
+				   "type of %s is %u (%s), which this operand can not have",
+				   d->name, op->dtype, npu_dtype_name(op->dtype));
 	if (op->rank < d->min_rank || op->rank > d->max_rank)
-		return decode_fail(err, insn->header, OPERAND, slot, NPU_NO_FIELD, op->rank, "rank of %s is %u, expected %u to %u",
-				   d->name, op->rank, d->min_rank, d->max_rank);
+		return decode_fail(err, insn->header, OPERAND, slot, NPU_NO_FIELD, op->rank,
+				   "rank of %s is %u, expected %u to %u", d->name, op->rank,
+				   d->min_rank, d->max_rank);
 	if (op->reserved || op->reserved2[0] || op->reserved2[1])
 		return decode_fail(err, insn->header, ENCODING, slot, NPU_NO_FIELD, op->reserved,
 				   "reserved fields of %s are not zero", d->name);
@@ -154,39 +175,44 @@ static int decode_param(const struct npu_insn *insn, unsigned int i, struct npu_
 	case NPU_PARAM_F32:
 		if (f32_is_nan(v) || (!d->max && !f32_is_finite(v)))
 			return decode_fail(err, insn->header, PARAM, NPU_NO_FIELD, i, v,
-					   "parameter %s has the bits 0x%08x, expected a %snumber", d->name, v,
-					   d->max ? "" : "finite ");
+					   "parameter %s has the bits 0x%08x, expected a %snumber",
+					   d->name, v, d->max ? "" : "finite ");
 		return 0;
 	case NPU_PARAM_MASK:
 		if (v & ~(npu_u32)d->max)
 			return decode_fail(err, insn->header, PARAM, NPU_NO_FIELD, i, v,
-					   "parameter %s is 0x%x, expected bits of 0x%x", d->name, v, (npu_u32)d->max);
+					   "parameter %s is 0x%x, expected bits of 0x%x", d->name,
+					   v, (npu_u32)d->max);
 		return 0;
 	default:
 		if (wide < d->min || wide > d->max)
 			return decode_fail(err, insn->header, PARAM, NPU_NO_FIELD, i, wide,
-					   "parameter %s is %lld, expected %lld to %lld", d->name, (long long)wide,
-					   (long long)d->min, (long long)d->max);
+					   "parameter %s is %lld, expected %lld to %lld", d->name,
+					   (long long)wide, (long long)d->min, (long long)d->max);
 		return 0;
 	}
 }
 
 /*
- * What the word that a term names holds. Every step of a stride or an offset must keep the alignment to the element that
- * npu_insn_check() looks at, so that a check at both ends of a scalar's range holds for what lies between.
+ * What the word that a term names holds. Every step of a stride or an offset must keep the
+ * alignment to the element that npu_insn_check() looks at, so that a check at both ends of a
+ * scalar's range holds for what lies between.
  */
-static int decode_term_operand(const struct npu_insn *insn, const struct npu_term *t, struct npu_isa_error *err)
+static int decode_term_operand(const struct npu_insn *insn, const struct npu_term *t,
+			       struct npu_isa_error *err)
 {
 	unsigned int rel = t->word - NPU_HEADER_WORDS, slot = rel / NPU_OPERAND_WORDS;
 	unsigned int byte = rel % NPU_OPERAND_WORDS * 4, field = NPU_NO_FIELD;
 	const struct npu_operand *op = &insn->operand[slot];
 	bool wide, ok;
 
-	if (byte >= offsetof(struct npu_operand, dim) && byte < offsetof(struct npu_operand, reserved2)) {
+	if (byte >= offsetof(struct npu_operand, dim) &&
+	    byte < offsetof(struct npu_operand, reserved2)) {
 		field = (byte - offsetof(struct npu_operand, dim)) / 4;
 		ok = field < op->rank;
 		wide = false;
-	} else if (byte >= offsetof(struct npu_operand, stride) && byte < offsetof(struct npu_operand, scale)) {
+	} else if (byte >= offsetof(struct npu_operand, stride) &&
+		   byte < offsetof(struct npu_operand, scale)) {
 		field = (byte - offsetof(struct npu_operand, stride)) / 8;
 		ok = byte % 8 == 0 && field < op->rank && op->layout == NPU_LAYOUT_STRIDED;
 		wide = true;
@@ -195,29 +221,35 @@ static int decode_term_operand(const struct npu_insn *insn, const struct npu_ter
 		wide = true;
 	}
 	if (!ok || t->wide != wide)
-		return decode_fail(err, insn->header, ENCODING, slot, field, t->word,
-				   "a %s term names word %u, which is not a dimension, stride or offset in use of that width",
-				   t->wide ? "64-bit" : "32-bit", t->word);
+		return decode_fail(
+			err, insn->header, ENCODING, slot, field, t->word,
+			"a %s term names word %u, which is not a dimension, stride or offset in use of that width",
+			t->wide ? "64-bit" : "32-bit", t->word);
 	if (wide && t->factor % (npu_s32)npu_elem_bytes(op->dtype))
-		return decode_fail(err, insn->header, ENCODING, slot, field, t->factor,
-				   "factor %d of the term at word %u of %s is not a multiple of the element's %u bytes", t->factor,
-				   t->word, insn->desc->slots[slot].name, npu_elem_bytes(op->dtype));
+		return decode_fail(
+			err, insn->header, ENCODING, slot, field, t->factor,
+			"factor %d of the term at word %u of %s is not a multiple of the element's %u bytes",
+			t->factor, t->word, insn->desc->slots[slot].name,
+			npu_elem_bytes(op->dtype));
 	return 0;
 }
 
 static int decode_term(const struct npu_insn *insn, unsigned int i, struct npu_isa_error *err)
 {
 	const struct npu_term *t = &insn->term[i];
-	unsigned int first_param = NPU_HEADER_WORDS + NPU_OPERAND_WORDS * insn->header->num_operands;
+	unsigned int first_param = NPU_HEADER_WORDS +
+				   NPU_OPERAND_WORDS * insn->header->num_operands;
 	unsigned int param = t->word - first_param;
 
 	if (t->scalar >= NPU_MAX_SCALARS || t->wide > 1)
-		return decode_fail(err, insn->header, ENCODING, NPU_NO_FIELD, i, t->scalar,
-				   "term %u names scalar %u and width %u, expected less than %u and 0 or 1", i, t->scalar, t->wide,
-				   NPU_MAX_SCALARS);
+		return decode_fail(
+			err, insn->header, ENCODING, NPU_NO_FIELD, i, t->scalar,
+			"term %u names scalar %u and width %u, expected less than %u and 0 or 1", i,
+			t->scalar, t->wide, NPU_MAX_SCALARS);
 	if (i && t->word < t[-1].word)
 		return decode_fail(err, insn->header, ENCODING, NPU_NO_FIELD, i, t->word,
-				   "term %u names word %u after word %u, expected a rising order", i, t->word, t[-1].word);
+				   "term %u names word %u after word %u, expected a rising order",
+				   i, t->word, t[-1].word);
 	if (t->word >= NPU_HEADER_WORDS && t->word < first_param)
 		return decode_term_operand(insn, t, err);
 	if (t->word >= first_param && param < insn->header->num_params && !t->wide &&
@@ -227,7 +259,8 @@ static int decode_term(const struct npu_insn *insn, unsigned int i, struct npu_i
 			   "term %u names word %u, which is not a length", i, t->word);
 }
 
-int npu_insn_decode(const npu_u32 *words, size_t avail, struct npu_insn *insn, struct npu_isa_error *err)
+int npu_insn_decode(const npu_u32 *words, size_t avail, struct npu_insn *insn,
+		    struct npu_isa_error *err)
 {
 	unsigned int i;
 	int ret;
@@ -243,7 +276,8 @@ int npu_insn_decode(const npu_u32 *words, size_t avail, struct npu_insn *insn, s
 }
 
 /* The slot that word belongs to and what it is called, for the error text. */
-static int apply_fail(const npu_u32 *words, const struct npu_term *t, npu_s64 value, struct npu_isa_error *err)
+static int apply_fail(const npu_u32 *words, const struct npu_term *t, npu_s64 value,
+		      struct npu_isa_error *err)
 {
 	const struct npu_insn_header *h = (const struct npu_insn_header *)words;
 	const struct npu_op_desc *desc = npu_op_desc(h->opcode);
@@ -261,15 +295,18 @@ static int apply_fail(const npu_u32 *words, const struct npu_term *t, npu_s64 va
 	}
 	npu_isa_fail(err, h, NPU_FAULT_SHAPE, slot, t->word, value,
 		     "%s %s at word %u becomes %lld with scalar %u, which is out of range",
-		     desc && slot < desc->num_slots ? desc->slots[slot].name : "", what, t->word, (long long)value, t->scalar);
+		     desc && slot < desc->num_slots ? desc->slots[slot].name : "", what, t->word,
+		     (long long)value, t->scalar);
 	return -ERANGE;
 }
 
-int npu_insn_apply_terms(npu_u32 *words, const npu_u32 scalar[NPU_MAX_SCALARS], struct npu_isa_error *err)
+int npu_insn_apply_terms(npu_u32 *words, const npu_u32 scalar[NPU_MAX_SCALARS],
+			 struct npu_isa_error *err)
 {
 	const struct npu_insn_header *h = (const struct npu_insn_header *)words;
 	size_t fixed = NPU_HEADER_WORDS + NPU_OPERAND_WORDS * h->num_operands + h->num_params;
-	const struct npu_term *t = (const struct npu_term *)(words + fixed), *end = t + h->num_terms;
+	const struct npu_term *t = (const struct npu_term *)(words + fixed),
+			      *end = t + h->num_terms;
 
 	while (t < end) {
 		const struct npu_term *first = t;
@@ -279,9 +316,14 @@ int npu_insn_apply_terms(npu_u32 *words, const npu_u32 scalar[NPU_MAX_SCALARS], 
 			memcpy(&v, &words[first->word], 8);
 		else
 			v = (npu_s32)words[first->word];
-		/* |factor * scalar| < 2^63; the sum is looked at once all terms of the word are in. */
+		/*
+		 * |factor * scalar| < 2^63; the sum is looked at once all terms of the word are in.
+		 */
 		for (; t < end && t->word == first->word; t++)
-			if (__builtin_add_overflow(v, (npu_s64)t->factor * scalar[t->scalar % NPU_MAX_SCALARS], &v))
+			if (__builtin_add_overflow(v,
+						   (npu_s64)t->factor *
+							   scalar[t->scalar % NPU_MAX_SCALARS],
+						   &v))
 				return apply_fail(words, t, v, err);
 		if (v < 0 || v > limit)
 			return apply_fail(words, first, v, err);

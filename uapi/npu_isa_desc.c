@@ -10,7 +10,10 @@ _Static_assert(sizeof(struct npu_operand) == 104, "operand");
 _Static_assert(sizeof(struct npu_term) == 8, "term");
 _Static_assert(sizeof(struct npu_region) == 24, "region");
 
-/* A name in lower case as a constant initializer, so that the table is written once and stays read-only. */
+/*
+ * A name in lower case as a constant initializer, so that the table is written once and stays
+ * read-only.
+ */
 #define LOW1(s, i)	((s)[i] >= 'A' && (s)[i] <= 'Z' ? (s)[i] - 'A' + 'a' : (s)[i])
 #define LOW(name)	LOWER(#name "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0")
 #define LOWER(s)	{ LOW1(s, 0), LOW1(s, 1), LOW1(s, 2), LOW1(s, 3), LOW1(s, 4), LOW1(s, 5), LOW1(s, 6),	\
@@ -123,8 +126,8 @@ NAMES(npu_fault_text, NPU_FAULTS, NPU_NUM_FAULTS)
 NAMES(npu_act_name, NPU_ACTS, NPU_NUM_ACTS)
 #undef NAME
 
-int npu_isa_fail(struct npu_isa_error *err, const struct npu_insn_header *header, unsigned int code, unsigned int operand,
-		 unsigned int field, npu_s64 value, const char *fmt, ...)
+int npu_isa_fail(struct npu_isa_error *err, const struct npu_insn_header *header, unsigned int code,
+		 unsigned int operand, unsigned int field, npu_s64 value, const char *fmt, ...)
 {
 	const struct npu_op_desc *desc = header ? npu_op_desc(header->opcode) : NULL;
 	va_list ap;

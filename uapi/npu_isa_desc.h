@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What npu_isa_table.h says, as enums and as descriptors that code can walk; plus decode and static check of one
- * instruction. Used by the engine, libnpu, the tools and the reference generator. Everything here is pure and
- * thread safe.
+ * What npu_isa_table.h says, as enums and as descriptors that code can walk; plus decode and static
+ * check of one instruction. Used by the engine, libnpu, the tools and the reference generator.
+ * Everything here is pure and thread safe.
  */
 #ifndef NPU_ISA_DESC_H
 #define NPU_ISA_DESC_H
@@ -72,7 +72,8 @@ struct npu_slot_desc {
 struct npu_param_desc {
 	char name[20];			/* lower case */
 	enum npu_param_kind kind;
-	npu_s64 min, max;		/* F32: any finite value, and with max 1 also infinities; MASK: max is the mask */
+	/* F32: any finite value, and with max 1 also infinities; MASK: max is the mask */
+	npu_s64 min, max;
 	const char *doc;
 };
 
@@ -101,53 +102,64 @@ struct npu_insn {
 
 /* Why a check failed: the fault record, and the same in words for people. */
 struct npu_isa_error {
-	struct npu_fault fault;		/* code, opcode, tag, operand, field, value; the caller adds the place */
+	/* code, opcode, tag, operand, field, value; the caller adds the place */
+	struct npu_fault fault;
 	char text[256];
 };
 
 /*
- * Decode the instruction that starts at @words (aligned to 8 bytes), of which @avail 32-bit words may be read. Checks sizes, counts,
- * reserved fields, slots (types, ranks, presence), parameters' ranges (those of LEN parameters are left to
- * npu_insn_check()) and what terms name, but no shapes.
- * A stream of an older minor version has fewer slots or parameters: they can not be decoded in place, so @words
- * must have been widened first (NPU v1.0 has none). Returns 0, or -EINVAL with *@err filled in.
+ * Decode the instruction that starts at @words (aligned to 8 bytes), of which @avail 32-bit words
+ * may be read. Checks sizes, counts, reserved fields, slots (types, ranks, presence), parameters'
+ * ranges (those of LEN parameters are left to npu_insn_check()) and what terms name, but no shapes.
+ * A stream of an older minor version has fewer slots or parameters: they can not be decoded in
+ * place, so @words must have been widened first (NPU v1.0 has none). Returns 0, or -EINVAL with
+ * *@err filled in.
  */
-int npu_insn_decode(const npu_u32 *words, size_t avail, struct npu_insn *insn, struct npu_isa_error *err);
+int npu_insn_decode(const npu_u32 *words, size_t avail, struct npu_insn *insn,
+		    struct npu_isa_error *err);
 
 /*
- * Add factor * scalar of every term to the instruction at @words (a private copy that npu_insn_decode() has
- * accepted). Dimensions, LEN parameters and, before terms are added, their signed bases are 32-bit numbers; strides and offsets 64-bit
- * ones. Returns 0, or -ERANGE with *@err when a result leaves the range of its field.
+ * Add factor * scalar of every term to the instruction at @words (a private copy that
+ * npu_insn_decode() has accepted). Dimensions, LEN parameters and, before terms are added, their
+ * signed bases are 32-bit numbers; strides and offsets 64-bit ones. Returns 0, or -ERANGE with
+ * *@err when a result leaves the range of its field.
  */
-int npu_insn_apply_terms(npu_u32 *words, const npu_u32 scalar[NPU_MAX_SCALARS], struct npu_isa_error *err);
+int npu_insn_apply_terms(npu_u32 *words, const npu_u32 scalar[NPU_MAX_SCALARS],
+			 struct npu_isa_error *err);
 
 /*
- * Check that shapes, types, layouts and parameters of a decoded instruction (terms applied) agree, and that it stays
- * within the bound of work. Together with npu_insn_check_regions() this is all that the engine refuses without looking at memory.
- * Returns 0, or -EINVAL with *@err.
+ * Check that shapes, types, layouts and parameters of a decoded instruction (terms applied) agree,
+ * and that it stays within the bound of work. Together with npu_insn_check_regions() this is all
+ * that the engine refuses without looking at memory. Returns 0, or -EINVAL with *@err.
  */
 int npu_insn_check(const struct npu_insn *insn, struct npu_isa_error *err);
 
 /*
- * The second half of the static check, against a job's regions: every operand lies inside its region (or, in an SRAM region,
- * inside of @sram_size bytes), the region allows the access, and no output overlaps an input or another output by address,
- * except exactly in place where the slot says so. Operands that interleave without sharing a byte (a channel slice written
- * beside one that is read) pass. For an instruction that passed npu_insn_check(). Returns 0, or -EINVAL with *@err.
+ * The second half of the static check, against a job's regions: every operand lies inside its
+ * region (or, in an SRAM region, inside of @sram_size bytes), the region allows the access, and no
+ * output overlaps an input or another output by address, except exactly in place where the slot
+ * says so. Operands that interleave without sharing a byte (a channel slice written beside one that
+ * is read) pass. For an instruction that passed npu_insn_check(). Returns 0, or -EINVAL with *@err.
  */
-int npu_insn_check_regions(const struct npu_insn *insn, const struct npu_region *regions, unsigned int num_regions,
-			   npu_u64 sram_size, struct npu_isa_error *err);
+int npu_insn_check_regions(const struct npu_insn *insn, const struct npu_region *regions,
+			   unsigned int num_regions, npu_u64 sram_size, struct npu_isa_error *err);
 
-/* Bytes that a STRIDED operand spans from its offset. 0 for an absent one. Returns 0, -EOVERFLOW, or -EINVAL for panels. */
+/*
+ * Bytes that a STRIDED operand spans from its offset. 0 for an absent one. Returns 0, -EOVERFLOW,
+ * or -EINVAL for panels.
+ */
 int npu_operand_extent(const struct npu_operand *op, npu_u64 *bytes);
 
 /*
- * The same for the operand in @slot of @insn, panel layouts too: how a panel lies depends on the opcode (groups of CONV,
- * which dims of MATMUL are K and N). This is what has to be resolved before the instruction runs.
+ * The same for the operand in @slot of @insn, panel layouts too: how a panel lies depends on the
+ * opcode (groups of CONV, which dims of MATMUL are K and N). This is what has to be resolved before
+ * the instruction runs.
  */
 int npu_insn_operand_extent(const struct npu_insn *insn, unsigned int slot, npu_u64 *bytes);
 
 /* Check a stream's header, of which @size bytes may be read. Returns 0, or -EINVAL with *@err. */
-int npu_stream_check_header(const struct npu_stream_header *header, size_t size, struct npu_isa_error *err);
+int npu_stream_check_header(const struct npu_stream_header *header, size_t size,
+			    struct npu_isa_error *err);
 
 /* Words of the largest instruction there is: what a private copy needs. */
 #define NPU_MAX_INSN_WORDS	(4 + 26 * NPU_MAX_OPERANDS + NPU_MAX_PARAMS + 2 * NPU_MAX_TERMS)
@@ -157,8 +169,8 @@ npu_u64 npu_insn_macs(const struct npu_insn *insn);
 npu_u64 npu_insn_bytes(const struct npu_insn *insn);
 
 /*
- * Write the instruction as one line of text into @buf like snprintf (returns the length wanted). Terms are shown as
- * "12+8*s0".
+ * Write the instruction as one line of text into @buf like snprintf (returns the length wanted).
+ * Terms are shown as "12+8*s0".
  */
 int npu_insn_disassemble(const struct npu_insn *insn, char *buf, size_t size);
 
@@ -174,23 +186,27 @@ const char *npu_reduce_name(unsigned int func);
 const char *npu_fault_text(unsigned int code);
 
 /*
- * Verify one instruction (terms not yet applied) at the bounds of the scalars that @header declares; with @regions NULL only what
- * the instruction says by itself, else npu_insn_check_regions() too, regions told apart by index because their bases are not
- * known before binding. *@insn is the decoded instruction. Returns 0, or -EINVAL with *@err.
+ * Verify one instruction (terms not yet applied) at the bounds of the scalars that @header
+ * declares; with @regions NULL only what the instruction says by itself, else
+ * npu_insn_check_regions() too, regions told apart by index because their bases are not known
+ * before binding. *@insn is the decoded instruction. Returns 0, or -EINVAL with *@err.
  */
-int npu_insn_verify(const npu_u32 *words, size_t avail, const struct npu_stream_header *header, const struct npu_region *regions,
-		    unsigned int num_regions, npu_u64 sram_size, struct npu_insn *insn, struct npu_isa_error *err);
+int npu_insn_verify(const npu_u32 *words, size_t avail, const struct npu_stream_header *header,
+		    const struct npu_region *regions, unsigned int num_regions, npu_u64 sram_size,
+		    struct npu_insn *insn, struct npu_isa_error *err);
 
 /*
- * Whole-stream verification: header, every instruction at the lowest and the highest value of each scalar, extents against @regions
- * (what the job file declares: size and access of each), overlap of outputs with inputs, END at the end and only there. @sram_size:
- * bytes of on-chip memory. Every combination of bounds is tried for up to four scalars in an instruction, plus one point inside; as
- * sizes may have remainders in between (groups, halves), the engine checks each instruction again at the values it runs with. Bases
- * of SRAM regions are offsets into on-chip memory and count; other bases are not looked at. Returns 0, or -EINVAL with *@err, whose
- * fault has the instruction's index and offset.
+ * Whole-stream verification: header, every instruction at the lowest and the highest value of each
+ * scalar, extents against @regions (what the job file declares: size and access of each), overlap
+ * of outputs with inputs, END at the end and only there. @sram_size: bytes of on-chip memory. Every
+ * combination of bounds is tried for up to four scalars in an instruction, plus one point inside;
+ * as sizes may have remainders in between (groups, halves), the engine checks each instruction
+ * again at the values it runs with. Bases of SRAM regions are offsets into on-chip memory and
+ * count; other bases are not looked at. Returns 0, or -EINVAL with *@err, whose fault has the
+ * instruction's index and offset.
  */
-int npu_stream_verify(const void *stream, size_t size, const struct npu_region *regions, unsigned int num_regions,
-		      npu_u64 sram_size, struct npu_isa_error *err);
+int npu_stream_verify(const void *stream, size_t size, const struct npu_region *regions,
+		      unsigned int num_regions, npu_u64 sram_size, struct npu_isa_error *err);
 
 #pragma GCC visibility pop
 

@@ -22,8 +22,8 @@ int npu_operand_extent(const struct npu_operand *op, npu_u64 *bytes)
 	for (i = 0; i < rank; i++) {
 		if (op->dim[i] <= 1)
 			continue;
-		if (__builtin_mul_overflow((npu_s64)op->dim[i] - 1, op->stride[i], &span) || span < 0 ||
-		    __builtin_add_overflow(sum, (npu_u64)span, &sum))
+		if (__builtin_mul_overflow((npu_s64)op->dim[i] - 1, op->stride[i], &span) ||
+		    span < 0 || __builtin_add_overflow(sum, (npu_u64)span, &sum))
 			return -EOVERFLOW;
 	}
 	*bytes = sum;
@@ -31,7 +31,8 @@ int npu_operand_extent(const struct npu_operand *op, npu_u64 *bytes)
 }
 
 /* @outs outputs in panels of 16 and, of each, @k elements; times @count such blocks. */
-static int panel_bytes(const struct npu_operand *op, npu_u64 outs, npu_u64 k, npu_u64 count, npu_u64 *bytes)
+static int panel_bytes(const struct npu_operand *op, npu_u64 outs, npu_u64 k, npu_u64 count,
+		       npu_u64 *bytes)
 {
 	npu_u64 sum;
 
@@ -95,7 +96,8 @@ npu_u64 npu_insn_bytes(const struct npu_insn *insn)
 	unsigned int i;
 
 	for (i = 0; i < insn->desc->num_slots; i++) {
-		bits = sat_mul(num_elements(&insn->operand[i]), npu_dtype_bits(insn->operand[i].dtype));
+		bits = sat_mul(num_elements(&insn->operand[i]),
+			       npu_dtype_bits(insn->operand[i].dtype));
 		if (insn->desc->slots[i].dir == NPU_DIR_INOUT)
 			bits = sat_mul(bits, 2);
 		if (__builtin_add_overflow(sum, npu_div_up(bits, 8), &sum))
@@ -106,8 +108,10 @@ npu_u64 npu_insn_bytes(const struct npu_insn *insn)
 
 static npu_u64 attention_macs(const struct npu_insn *insn)
 {
-	const struct npu_operand *q = &insn->operand[NPU_ATTENTION_Q], *k = &insn->operand[NPU_ATTENTION_K];
-	const struct npu_operand *v = &insn->operand[NPU_ATTENTION_V], *table = &insn->operand[NPU_ATTENTION_BLOCK_TABLE];
+	const struct npu_operand *q = &insn->operand[NPU_ATTENTION_Q],
+				 *k = &insn->operand[NPU_ATTENTION_K];
+	const struct npu_operand *v = &insn->operand[NPU_ATTENTION_V],
+				 *table = &insn->operand[NPU_ATTENTION_BLOCK_TABLE];
 	npu_u64 len = sat_mul(k->dim[1], npu_is_present(table) ? table->dim[1] : 1);
 
 	return sat_mul(sat_mul(sat_mul(q->dim[0], q->dim[1]), len), (npu_u64)q->dim[2] + v->dim[3]);
@@ -121,7 +125,8 @@ npu_u64 npu_insn_macs(const struct npu_insn *insn)
 	switch (insn->desc->code) {
 	case NPU_OP_CONV:
 	case NPU_OP_CONV_TRANSPOSE:
-		k = sat_mul(sat_mul(op[NPU_CONV_WEIGHT].dim[1], op[NPU_CONV_WEIGHT].dim[2]), op[NPU_CONV_WEIGHT].dim[3]);
+		k = sat_mul(sat_mul(op[NPU_CONV_WEIGHT].dim[1], op[NPU_CONV_WEIGHT].dim[2]),
+			    op[NPU_CONV_WEIGHT].dim[3]);
 		return sat_mul(num_elements(&op[NPU_CONV_OUT]), k);
 	case NPU_OP_MATMUL:
 		return sat_mul(num_elements(&op[NPU_MATMUL_OUT]), npu_last_dim(&op[NPU_MATMUL_A]));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bounds that keep one instruction from needing much memory beside its operands: those may repeat one element (stride 0), and so
- * be longer than any memory. Beside the bounds of work in npu_isa.h, and like them part of the instruction set.
+ * Bounds that keep one instruction from needing much memory beside its operands: those may repeat
+ * one element (stride 0), and so be longer than any memory. Beside the bounds of work in npu_isa.h,
+ * and like them part of the instruction set.
  */
 #ifndef NPU_ISA_LIMITS_H
 #define NPU_ISA_LIMITS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared by the npu_isa_*.c files only: how a failed check is reported, and the words that the checks of the operator
- * families are made of.
+ * Shared by the npu_isa_*.c files only: how a failed check is reported, and the words that the
+ * checks of the operator families are made of.
  */
 #ifndef NPU_ISA_PRIV_H
 #define NPU_ISA_PRIV_H
@@ -38,9 +38,12 @@ struct npu_check {
 	struct npu_isa_error *err;
 };
 
-/* Fill *@err in (which may be NULL) and return -EINVAL. The text is put behind the opcode's name. */
-int npu_isa_fail(struct npu_isa_error *err, const struct npu_insn_header *header, unsigned int code, unsigned int operand,
-		 unsigned int field, npu_s64 value, const char *fmt, ...) __attribute__((format(printf, 7, 8)));
+/*
+ * Fill *@err in (which may be NULL) and return -EINVAL. The text is put behind the opcode's name.
+ */
+int npu_isa_fail(struct npu_isa_error *err, const struct npu_insn_header *header, unsigned int code,
+		 unsigned int operand, unsigned int field, npu_s64 value, const char *fmt, ...)
+	__attribute__((format(printf, 7, 8)));
 
 #define check_fail(c, code, operand, field, value, ...) \
 	npu_isa_fail((c)->err, (c)->insn->header, NPU_FAULT_##code, operand, field, value, __VA_ARGS__)
@@ -88,10 +91,12 @@ static inline unsigned int npu_elem_bytes(unsigned int dtype)
 }
 
 /* Words for the checks of the families; all return 0 or -EINVAL with the error filled in. */
-int npu_want_dim(struct npu_check *c, unsigned int slot, unsigned int dim, npu_u64 want, const char *what);
+int npu_want_dim(struct npu_check *c, unsigned int slot, unsigned int dim, npu_u64 want,
+		 const char *what);
 int npu_want_rank(struct npu_check *c, unsigned int slot, unsigned int rank, const char *what);
 int npu_want_same_dims(struct npu_check *c, unsigned int slot, unsigned int other);
-int npu_want_same_but(struct npu_check *c, unsigned int slot, unsigned int other, unsigned int axis);
+int npu_want_same_but(struct npu_check *c, unsigned int slot, unsigned int other,
+		      unsigned int axis);
 int npu_want_broadcast(struct npu_check *c, unsigned int slot, unsigned int out);
 int npu_want_same_type(struct npu_check *c, unsigned int slot, unsigned int other);
 int npu_want_type(struct npu_check *c, unsigned int slot, npu_u32 types, const char *why);
@@ -133,7 +138,10 @@ int npu_check_color(struct npu_check *c);
 int npu_check_load_scalar(struct npu_check *c);
 int npu_check_timestamp(struct npu_check *c);
 
-/* Scales of group-quantized data: [rows of groups, columns], as MATMUL's b and, transposed, GATHER's rows have them. */
+/*
+ * Scales of group-quantized data: [rows of groups, columns], as MATMUL's b and, transposed,
+ * GATHER's rows have them.
+ */
 struct npu_group_slots {
 	unsigned int data, scale, min, super_scale, codebook;
 	npu_u32 group, super;
@@ -143,10 +151,11 @@ struct npu_group_slots {
 int npu_check_groups(struct npu_check *c, const struct npu_group_slots *g);
 
 /*
- * What npu_insn_check_regions() does, with @by_index: regions are told apart by their index and not by address (before they
- * are bound).
+ * What npu_insn_check_regions() does, with @by_index: regions are told apart by their index and not
+ * by address (before they are bound).
  */
-int npu_insn_check_regions_mode(const struct npu_insn *insn, const struct npu_region *regions, unsigned int num_regions,
-				npu_u64 sram_size, bool by_index, struct npu_isa_error *err);
+int npu_insn_check_regions_mode(const struct npu_insn *insn, const struct npu_region *regions,
+				unsigned int num_regions, npu_u64 sram_size, bool by_index,
+				struct npu_isa_error *err);
 
 #endif

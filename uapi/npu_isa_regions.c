@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The check of an instruction against a region table: operands lie inside of their regions with the access they need, and
- * nothing that is written is also read. The engine and the verifier share it.
+ * The check of an instruction against a region table: operands lie inside of their regions with the
+ * access they need, and nothing that is written is also read. The engine and the verifier share it.
  */
 #include "npu_isa_priv.h"
 
@@ -26,17 +26,20 @@ struct regions {
 #define region_fail(r, code, slot, value, ...) \
 	npu_isa_fail((r)->err, (r)->insn->header, NPU_FAULT_##code, slot, NPU_NO_FIELD, value, __VA_ARGS__)
 
-static int check_access(const struct regions *r, unsigned int slot, const struct npu_region *region, npu_u32 want)
+static int check_access(const struct regions *r, unsigned int slot, const struct npu_region *region,
+			npu_u32 want)
 {
 	const struct npu_operand *op = &r->insn->operand[slot];
 	int ret;
 
 	if ((region->access & want) == want)
 		return 0;
-	ret = region_fail(r, ACCESS, slot, op->region, "%s needs %s%s%s access, region %u has%s%s%s",
+	ret = region_fail(r, ACCESS, slot, op->region,
+			  "%s needs %s%s%s access, region %u has%s%s%s",
 			  r->insn->desc->slots[slot].name, want & NPU_ACCESS_READ ? "read" : "",
-			  want == (NPU_ACCESS_READ | NPU_ACCESS_WRITE) ? " and " : "", want & NPU_ACCESS_WRITE ? "write" : "",
-			  op->region, region->access & NPU_ACCESS_READ ? " read" : "",
+			  want == (NPU_ACCESS_READ | NPU_ACCESS_WRITE) ? " and " : "",
+			  want & NPU_ACCESS_WRITE ? "write" : "", op->region,
+			  region->access & NPU_ACCESS_READ ? " read" : "",
 			  region->access & NPU_ACCESS_WRITE ? " write" : "",
 			  region->access & (NPU_ACCESS_READ | NPU_ACCESS_WRITE) ? "" : " none");
 	if (r->err)
@@ -54,36 +57,53 @@ static int place_operand(const struct regions *r, unsigned int slot, struct plac
 	npu_u64 end;
 
 	if (op->region >= r->num)
-		return region_fail(r, REGION, slot, op->region, "%s is in region %u, the job has %u", d->name, op->region, r->num);
+		return region_fail(r, REGION, slot, op->region,
+				   "%s is in region %u, the job has %u", d->name, op->region,
+				   r->num);
 	region = &r->region[op->region];
 	if (check_access(r, slot, region, want))
 		return -EINVAL;
-	if (npu_insn_operand_extent(r->insn, slot, &p->bytes) || __builtin_add_overflow(op->offset, p->bytes, &end) ||
-	    end > region->size)
-		return region_fail(r, REGION, slot, op->offset, "%s spans %llu bytes from offset %llu, region %u has %llu", d->name,
-				   (unsigned long long)p->bytes, (unsigned long long)op->offset, op->region,
+	if (npu_insn_operand_extent(r->insn, slot, &p->bytes) ||
+	    __builtin_add_overflow(op->offset, p->bytes, &end) || end > region->size)
+		return region_fail(r, REGION, slot, op->offset,
+				   "%s spans %llu bytes from offset %llu, region %u has %llu",
+				   d->name, (unsigned long long)p->bytes,
+				   (unsigned long long)op->offset, op->region,
 				   (unsigned long long)region->size);
-	if (region->access & NPU_ACCESS_SRAM && (region->base > r->sram_size || end > r->sram_size - region->base))
-		return region_fail(r, SRAM, slot, end, "%s ends at byte %llu of on-chip memory region %u at %llu, there are %llu bytes",
-				   d->name, (unsigned long long)end, op->region, (unsigned long long)region->base,
-				   (unsigned long long)r->sram_size);
+	if (region->access & NPU_ACCESS_SRAM &&
+	    (region->base > r->sram_size || end > r->sram_size - region->base))
+		return region_fail(
+			r, SRAM, slot, end,
+			"%s ends at byte %llu of on-chip memory region %u at %llu, there are %llu bytes",
+			d->name, (unsigned long long)end, op->region,
+			(unsigned long long)region->base, (unsigned long long)r->sram_size);
 	p->op = op;
 	p->slot = slot;
 	p->write = d->dir != NPU_DIR_IN;
 	p->space = region->access & NPU_ACCESS_SRAM ? 1 : r->by_index ? op->region + 2u : 0;
 	p->start = op->offset;
-	/* Before binding, bases are not known; those of on-chip memory are, and belong to the job. */
+	/*
+	 * Before binding, bases are not known; those of on-chip memory are, and belong to the job.
+	 */
 	if ((!r->by_index || region->access & NPU_ACCESS_SRAM) &&
-	    (__builtin_add_overflow(region->base, op->offset, &p->start) || __builtin_add_overflow(region->base, end, &end)))
-		return region_fail(r, REGION, slot, op->offset, "%s at offset %llu of region %u wraps around", d->name,
+	    (__builtin_add_overflow(region->base, op->offset, &p->start) ||
+	     __builtin_add_overflow(region->base, end, &end)))
+		return region_fail(r, REGION, slot, op->offset,
+				   "%s at offset %llu of region %u wraps around", d->name,
 				   (unsigned long long)op->offset, op->region);
 	if (p->start & (npu_elem_bytes(op->dtype) - 1))
-		return region_fail(r, REGION, slot, region->base, "region %u at 0x%llx is not aligned to the %u bytes of an element of %s",
-				   op->region, (unsigned long long)region->base, npu_elem_bytes(op->dtype), d->name);
+		return region_fail(
+			r, REGION, slot, region->base,
+			"region %u at 0x%llx is not aligned to the %u bytes of an element of %s",
+			op->region, (unsigned long long)region->base, npu_elem_bytes(op->dtype),
+			d->name);
 	return 0;
 }
 
-/* What an operand covers modulo @pitch, when all its larger strides are multiples of it: [start % pitch, + this). */
+/*
+ * What an operand covers modulo @pitch, when all its larger strides are multiples of it: [start %
+ * pitch, + this).
+ */
 static npu_u64 span_in_pitch(const struct npu_operand *op, npu_u64 pitch)
 {
 	npu_u64 span = npu_elem_bytes(op->dtype);
@@ -111,7 +131,8 @@ static bool apart(const struct place *a, const struct place *b)
 	const struct place *both[2] = { a, b };
 	unsigned int i, j;
 
-	if (a->space != b->space || a->start + a->bytes <= b->start || b->start + b->bytes <= a->start)
+	if (a->space != b->space || a->start + a->bytes <= b->start ||
+	    b->start + b->bytes <= a->start)
 		return true;
 	if (a->op->layout != NPU_LAYOUT_STRIDED || b->op->layout != NPU_LAYOUT_STRIDED ||
 	    (npu_type_bit(a->op) | npu_type_bit(b->op)) & T_SUB8)
@@ -125,7 +146,8 @@ static bool apart(const struct place *a, const struct place *b)
 }
 
 /* The output that a slot allows to be exactly its first input. */
-static bool exactly_in_place(const struct regions *r, const struct place *out, const struct place *in)
+static bool exactly_in_place(const struct regions *r, const struct place *out,
+			     const struct place *in)
 {
 	const struct npu_slot_desc *slots = r->insn->desc->slots;
 	const struct npu_operand *a = out->op, *b = in->op;
@@ -135,7 +157,8 @@ static bool exactly_in_place(const struct regions *r, const struct place *out, c
 		return false;
 	while (slots[first].dir != NPU_DIR_IN)
 		first++;
-	if (in->slot != first || out->start != in->start || a->rank != b->rank || npu_elem_bytes(a->dtype) != npu_elem_bytes(b->dtype))
+	if (in->slot != first || out->start != in->start || a->rank != b->rank ||
+	    npu_elem_bytes(a->dtype) != npu_elem_bytes(b->dtype))
 		return false;
 	for (i = 0; i < a->rank; i++)
 		if (a->dim[i] != b->dim[i] || (a->dim[i] > 1 && a->stride[i] != b->stride[i]))
@@ -143,8 +166,9 @@ static bool exactly_in_place(const struct regions *r, const struct place *out, c
 	return true;
 }
 
-int npu_insn_check_regions_mode(const struct npu_insn *insn, const struct npu_region *regions, unsigned int num_regions,
-				npu_u64 sram_size, bool by_index, struct npu_isa_error *err)
+int npu_insn_check_regions_mode(const struct npu_insn *insn, const struct npu_region *regions,
+				unsigned int num_regions, npu_u64 sram_size, bool by_index,
+				struct npu_isa_error *err)
 {
 	struct regions r = { insn, regions, num_regions, sram_size, by_index, err };
 	struct place place[NPU_MAX_OPERANDS];
@@ -155,20 +179,24 @@ int npu_insn_check_regions_mode(const struct npu_insn *insn, const struct npu_re
 			return -EINVAL;
 	for (i = 0; i < n; i++) {
 		for (j = 0; j < n; j++) {
-			if (i == j || !place[i].write || (place[j].write && j < i) || apart(&place[i], &place[j]))
+			if (i == j || !place[i].write || (place[j].write && j < i) ||
+			    apart(&place[i], &place[j]))
 				continue;
 			if (!place[j].write && exactly_in_place(&r, &place[i], &place[j]))
 				continue;
-			return region_fail(&r, OVERLAP, place[i].slot, place[j].slot, "output %s overlaps %s %s in region %u",
-					   insn->desc->slots[place[i].slot].name, place[j].write ? "output" : "input",
-					   insn->desc->slots[place[j].slot].name, place[j].op->region);
+			return region_fail(&r, OVERLAP, place[i].slot, place[j].slot,
+					   "output %s overlaps %s %s in region %u",
+					   insn->desc->slots[place[i].slot].name,
+					   place[j].write ? "output" : "input",
+					   insn->desc->slots[place[j].slot].name,
+					   place[j].op->region);
 		}
 	}
 	return 0;
 }
 
-int npu_insn_check_regions(const struct npu_insn *insn, const struct npu_region *regions, unsigned int num_regions,
-			   npu_u64 sram_size, struct npu_isa_error *err)
+int npu_insn_check_regions(const struct npu_insn *insn, const struct npu_region *regions,
+			   unsigned int num_regions, npu_u64 sram_size, struct npu_isa_error *err)
 {
 	return npu_insn_check_regions_mode(insn, regions, num_regions, sram_size, false, err);
 }

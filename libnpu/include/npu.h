@@ -91,7 +91,8 @@ int npu_abi_check(unsigned int major, unsigned int minor, struct npu_error *err)
 
 struct npu_device_options {
 	uint32_t size;			/* sizeof, see NPU_INIT() */
-	uint32_t threads;		/* sim: CPU threads for the work, at most 256; 0: one per CPU */
+	/* sim: CPU threads for the work, at most 256; 0: one per CPU */
+	uint32_t threads;
 	uint64_t sram_size;		/* sim: bytes of on-chip memory, 0: 2 MiB */
 	/*
 	 * sim: the caller's thread pool instead of own threads. Run fn(arg, i) for every i < n, in

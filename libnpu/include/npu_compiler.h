@@ -2,8 +2,9 @@
 /*
  * The model compiler: an ONNX model in, a job file (.npu) and a placement report out.
  *
- * Everything here may be called from several threads at once as long as each works on its own result. There is no
- * global state, nothing is printed except where the caller gave a FILE, and a bad model never ends the process.
+ * Everything here may be called from several threads at once as long as each works on its own
+ * result. There is no global state, nothing is printed except where the caller gave a FILE, and a
+ * bad model never ends the process.
  */
 #ifndef NPU_COMPILER_H
 #define NPU_COMPILER_H
@@ -24,8 +25,9 @@ extern "C" {
 /*
  * How activations and weights lie in memory. Products are accumulated in f32 either way.
  *
- * F16: all that an output which comes out of an exponential (sigmoid, softmax, exp, tanh) depends on stays f32, because
- * eleven bits in front of one cost hundredths at every edge of the result; the rest is f16. all_f16 overrides that.
+ * F16: all that an output which comes out of an exponential (sigmoid, softmax, exp, tanh) depends
+ * on stays f32, because eleven bits in front of one cost hundredths at every edge of the result;
+ * the rest is f16. all_f16 overrides that.
  */
 enum npu_precision {
 	NPU_PRECISION_F16,
@@ -36,18 +38,20 @@ enum npu_precision {
  * struct npu_compile_options - what to make; fill in with npu_compile_options_init() first
  * @size: sizeof(struct npu_compile_options), set by npu_compile_options_init()
  * @precision: type of activations and weights
- * @shapes: shapes of model inputs as text, NULL when the model states all of them. "name=1x3x640x640" is exact;
- *	"name=1x3x{H=32..1280:32}x{W=32..1280:32}" is a bounded range: each {symbol=min..max:step} becomes a length
- *	that every run chooses (":step" is 1 when left out, a symbol used twice is the same length, "symbol=" may be
- *	left out for a length of its own). Naming the same input again starts the next variant: one job file with a
- *	program per variant over the same weights; inputs that a variant does not name keep the shape of the one
+ * @shapes: shapes of model inputs as text, NULL when the model states all of them.
+ *	"name=1x3x640x640" is exact; "name=1x3x{H=32..1280:32}x{W=32..1280:32}" is a bounded range:
+ *	each {symbol=min..max:step} becomes a length that every run chooses (":step" is 1 when left
+ *	out, a symbol used twice is the same length, "symbol=" may be left out for a length of its
+ *	own). Naming the same input again starts the next variant: one job file with a program per
+ *	variant over the same weights; inputs that a variant does not name keep the shape of the one
  *	before. A rank-0 input is "name=scalar".
  * @num_shapes: entries of @shapes
- * @dump_pass: print the graph (or the plan) after this pass to @dump; "all": after each; NULL: never
+ * @dump_pass: print the graph (or the plan) after this pass to @dump; "all": after each; NULL:
+ *	never
  * @skip_passes: optional passes to leave out, comma-separated (debugging); NULL: none
  * @dump: where to dump to; NULL: nowhere
- * @progress: called now and then from the compiling thread with the stage's name and 0..1; returning nonzero cancels
- *	the compilation, which then ends with -ECANCELED. May be NULL.
+ * @progress: called now and then from the compiling thread with the stage's name and 0..1;
+ *	returning nonzero cancels the compilation, which then ends with -ECANCELED. May be NULL.
  * @progress_arg: handed to @progress
  * @no_sram: keep every activation in the scratch region (debugging)
  * @all_f16: f16 also for what a steep result is made of (see enum npu_precision)
@@ -108,14 +112,15 @@ struct npu_placement {
 };
 
 /**
- * struct npu_compile_summary - totals over the first program, at the upper bound of every run-time length
+ * struct npu_compile_summary - totals over the first program, at the upper bound of every run-time
+ * length
  * @nodes: nodes of the model; @count: how many of them ended in each enum npu_place
  * @macs: multiply-accumulates of the model; @npu_macs: of them on the NPU
  * @programs, @insns: programs in the job file, instructions of the first
  * @copies, @copy_bytes: COPY instructions (layout conversions and moves) and the bytes they write
  * @weight_bytes: the weight section
- * @scratch_bytes, @scratch_lower: planned size of the activations outside of on-chip memory, and the most that
- *	is alive at any one instruction, below which no plan can go
+ * @scratch_bytes, @scratch_lower: planned size of the activations outside of on-chip memory, and
+ *	the most that is alive at any one instruction, below which no plan can go
  * @sram_bytes: on-chip memory used
  * @f32_weights: weights that an f16 job keeps in f32 because f16 would lose too much
  * @f32_steep: activations that an f16 job keeps in f32 because a steep result is made of them
@@ -139,23 +144,29 @@ struct npu_compile_result;
 /**
  * npu_compile_onnx - compile an ONNX model
  * @model, @model_size: the file's contents, needed during the call only
- * @path: for messages, and its folder is where external weights are looked for; NULL: from memory, external
- *	weights are refused
+ * @path: for messages, and its folder is where external weights are looked for; NULL: from memory,
+ *	external weights are refused
  * @options: NULL: the defaults (f16, shapes from the model)
- * @result: set on success and on failure (then it carries the messages and the refused nodes), to be freed with
- *	npu_compile_result_free(). NULL only with -ENOMEM and -EINVAL for a NULL argument.
+ * @result: set on success and on failure (then it carries the messages and the refused nodes), to
+ *	be freed with npu_compile_result_free(). NULL only with -ENOMEM and -EINVAL for a NULL
+ *	argument.
  *
- * The same model and options give the same bytes. Returns 0 or a negative errno: -EINVAL the file is not a valid
- * model or an option is wrong, -EOPNOTSUPP nodes are refused (all of them are in the report), -ECANCELED, -ENOMEM.
+ * The same model and options give the same bytes. Returns 0 or a negative errno: -EINVAL the file
+ * is not a valid model or an option is wrong, -EOPNOTSUPP nodes are refused (all of them are in the
+ * report), -ECANCELED, -ENOMEM.
  */
 NPU_API int npu_compile_onnx(const void *model, size_t model_size, const char *path,
-			     const struct npu_compile_options *options, struct npu_compile_result **result);
+			     const struct npu_compile_options *options,
+			     struct npu_compile_result **result);
 NPU_API void npu_compile_result_free(struct npu_compile_result *result);
 
 /* The job file's bytes, owned by @result; NULL and 0 when compilation failed. */
 NPU_API const void *npu_compile_job(const struct npu_compile_result *result, size_t *size);
 
-/* All messages, one per line, errors first by position in the model; "" when there are none. Owned by @result. */
+/*
+ * All messages, one per line, errors first by position in the model; "" when there are none. Owned
+ * by @result.
+ */
 NPU_API const char *npu_compile_messages(const struct npu_compile_result *result);
 
 /* The report: as a table for people, and as JSON. Owned by @result, never NULL. */
@@ -163,8 +174,10 @@ NPU_API const char *npu_compile_report_text(const struct npu_compile_result *res
 NPU_API const char *npu_compile_report_json(const struct npu_compile_result *result);
 
 /* The same as data. Node @i in the order of the model, NULL past the end. Owned by @result. */
-NPU_API const struct npu_placement *npu_compile_placement(const struct npu_compile_result *result, unsigned int i);
-NPU_API const struct npu_compile_summary *npu_compile_summary(const struct npu_compile_result *result);
+NPU_API const struct npu_placement *npu_compile_placement(const struct npu_compile_result *result,
+							  unsigned int i);
+NPU_API const struct npu_compile_summary *npu_compile_summary(
+	const struct npu_compile_result *result);
 
 /* Name and one-line description of compiler pass @i, in the order they run; NULL past the end. */
 NPU_API const char *npu_compile_pass_name(unsigned int i);

@@ -9,10 +9,11 @@
 #define HEADER_WORDS	(sizeof(struct npu_insn_header) / 4)
 #define OPERAND_WORDS	(sizeof(struct npu_operand) / 4)
 
-static int code_fail(struct npu_code *c, unsigned int code, unsigned int slot, unsigned int field, const char *fmt, ...)
-	__attribute__((format(printf, 5, 6)));
+static int code_fail(struct npu_code *c, unsigned int code, unsigned int slot, unsigned int field,
+		     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-static int code_fail(struct npu_code *c, unsigned int code, unsigned int slot, unsigned int field, const char *fmt, ...)
+static int code_fail(struct npu_code *c, unsigned int code, unsigned int slot, unsigned int field,
+		     const char *fmt, ...)
 {
 	va_list ap;
 	int n = 0;
@@ -58,7 +59,8 @@ npu_u32 *npu_code_params(struct npu_code *c)
 	return c->words + HEADER_WORDS + OPERAND_WORDS * c->desc->num_slots;
 }
 
-static int code_terms(struct npu_code *c, const void *at, bool wide, const struct npu_len *len, const char *what)
+static int code_terms(struct npu_code *c, const void *at, bool wide, const struct npu_len *len,
+		      const char *what)
 {
 	unsigned int i;
 
@@ -66,23 +68,28 @@ static int code_terms(struct npu_code *c, const void *at, bool wide, const struc
 		if (!len->term[i].factor)
 			continue;
 		if (c->num_terms == NPU_MAX_TERMS)
-			return code_fail(c, NPU_FAULT_ENCODING, ~0u, ~0u, "more than %u terms", NPU_MAX_TERMS);
+			return code_fail(c, NPU_FAULT_ENCODING, ~0u, ~0u, "more than %u terms",
+					 NPU_MAX_TERMS);
 		if (len->term[i].scalar >= NPU_MAX_SCALARS)
-			return code_fail(c, NPU_FAULT_ENCODING, ~0u, ~0u, "%s varies with scalar %u, there are at most %u", what,
+			return code_fail(c, NPU_FAULT_ENCODING, ~0u, ~0u,
+					 "%s varies with scalar %u, there are at most %u", what,
 					 len->term[i].scalar, NPU_MAX_SCALARS);
-		c->term[c->num_terms++] = (struct npu_term) {
-			.word = (const npu_u32 *)at - c->words, .scalar = len->term[i].scalar, .wide = wide,
+		c->term[c->num_terms++] = (struct npu_term){
+			.word = (const npu_u32 *)at - c->words,
+			.scalar = len->term[i].scalar,
+			.wide = wide,
 			.factor = len->term[i].factor,
 		};
 	}
 	return 0;
 }
 
-static int code_narrow(struct npu_code *c, npu_u32 *at, const struct npu_len *len, unsigned int slot, unsigned int field,
-		       const char *what)
+static int code_narrow(struct npu_code *c, npu_u32 *at, const struct npu_len *len,
+		       unsigned int slot, unsigned int field, const char *what)
 {
 	if (len->base != (int32_t)len->base)
-		return code_fail(c, NPU_FAULT_SHAPE, slot, field, "%s %u is %lld, expected a 32-bit number", what, field,
+		return code_fail(c, NPU_FAULT_SHAPE, slot, field,
+				 "%s %u is %lld, expected a 32-bit number", what, field,
 				 (long long)len->base);
 	*at = (npu_u32)len->base;
 	return code_terms(c, at, false, len, what);
@@ -120,15 +127,21 @@ int npu_code_tensor(struct npu_code *c, unsigned int slot, const struct npu_tens
 	if (!t)
 		return 0;
 	if (t->region >= NPU_MAX_REGIONS)
-		return code_fail(c, NPU_FAULT_REGION, slot, ~0u, "%s is in region %u, there are at most %u", name, t->region,
+		return code_fail(c, NPU_FAULT_REGION, slot, ~0u,
+				 "%s is in region %u, there are at most %u", name, t->region,
 				 NPU_MAX_REGIONS);
 	if (t->rank > NPU_MAX_RANK)
-		return code_fail(c, NPU_FAULT_OPERAND, slot, ~0u, "rank of %s is %u, expected at most %u", name, t->rank, NPU_MAX_RANK);
-	if (t->dtype == NPU_NONE || (unsigned int)t->dtype >= NPU_NUM_DTYPES || (unsigned int)t->layout >= NPU_NUM_LAYOUTS)
-		return code_fail(c, NPU_FAULT_OPERAND, slot, ~0u, "%s has type %d and layout %d, which are not known", name, t->dtype,
-				 t->layout);
+		return code_fail(c, NPU_FAULT_OPERAND, slot, ~0u,
+				 "rank of %s is %u, expected at most %u", name, t->rank,
+				 NPU_MAX_RANK);
+	if (t->dtype == NPU_NONE || (unsigned int)t->dtype >= NPU_NUM_DTYPES ||
+	    (unsigned int)t->layout >= NPU_NUM_LAYOUTS)
+		return code_fail(c, NPU_FAULT_OPERAND, slot, ~0u,
+				 "%s has type %d and layout %d, which are not known", name,
+				 t->dtype, t->layout);
 	if (t->offset.base < 0 && npu_len_is_const(&t->offset))
-		return code_fail(c, NPU_FAULT_OPERAND, slot, ~0u, "offset of %s is %lld, expected >= 0", name,
+		return code_fail(c, NPU_FAULT_OPERAND, slot, ~0u,
+				 "offset of %s is %lld, expected >= 0", name,
 				 (long long)t->offset.base);
 	return code_operand(c, slot, t);
 }
@@ -136,8 +149,10 @@ int npu_code_tensor(struct npu_code *c, unsigned int slot, const struct npu_tens
 int npu_code_param_len(struct npu_code *c, unsigned int index, const struct npu_len *len)
 {
 	if (index >= c->desc->num_params || c->desc->params[index].kind != NPU_PARAM_LEN)
-		return code_fail(c, NPU_FAULT_PARAM, ~0u, index, "parameter %u can not vary with a scalar", index);
-	return code_narrow(c, npu_code_params(c) + index, len, ~0u, index, c->desc->params[index].name);
+		return code_fail(c, NPU_FAULT_PARAM, ~0u, index,
+				 "parameter %u can not vary with a scalar", index);
+	return code_narrow(c, npu_code_params(c) + index, len, ~0u, index,
+			   c->desc->params[index].name);
 }
 
 int npu_code_close(struct npu_code *c)

@@ -22,8 +22,11 @@ static inline npu_u32 emit_or_one(npu_u32 v)
 	return v ? v : 1;
 }
 
-/* act, act_alpha, act_beta, post_mul, post_add stand in this order in every opcode that has them. */
-static inline void emit_act(npu_u32 *p, enum npu_act act, float alpha, float beta, bool post, float mul, float add)
+/*
+ * act, act_alpha, act_beta, post_mul, post_add stand in this order in every opcode that has them.
+ */
+static inline void emit_act(npu_u32 *p, enum npu_act act, float alpha, float beta, bool post,
+			    float mul, float add)
 {
 	p[0] = act;
 	p[1] = emit_f32(alpha);

@@ -11,7 +11,8 @@ int npu_emit_unary(struct npu_stream_builder *b, const struct npu_unary_args *a)
 	t[NPU_EWISE1_IN] = a->in;
 	t[NPU_EWISE1_ACT_PARAM] = a->act_param;
 	p[NPU_EWISE1_P_FUNC] = a->func;
-	emit_act(p + NPU_EWISE1_P_ACT, a->act, a->act_alpha, a->act_beta, a->post, a->post_mul, a->post_add);
+	emit_act(p + NPU_EWISE1_P_ACT, a->act, a->act_alpha, a->act_beta, a->post, a->post_mul,
+		 a->post_add);
 	return EMIT(EWISE1);
 }
 
@@ -25,7 +26,8 @@ int npu_emit_binary(struct npu_stream_builder *b, const struct npu_binary_args *
 	t[NPU_EWISE2_B] = a->b;
 	t[NPU_EWISE2_ACT_PARAM] = a->act_param;
 	p[NPU_EWISE2_P_FUNC] = a->func;
-	emit_act(p + NPU_EWISE2_P_ACT, a->act, a->act_alpha, a->act_beta, a->post, a->post_mul, a->post_add);
+	emit_act(p + NPU_EWISE2_P_ACT, a->act, a->act_alpha, a->act_beta, a->post, a->post_mul,
+		 a->post_add);
 	return EMIT(EWISE2);
 }
 

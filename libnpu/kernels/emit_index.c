@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Builders of gather and scatter, attention, RoPE, dynamic quantization, and of what controls a stream. */
+/*
+ * Builders of gather and scatter, attention, RoPE, dynamic quantization, and of what controls a
+ * stream.
+ */
 #include "kernels/emit.h"
 
 int npu_emit_gather(struct npu_stream_builder *b, const struct npu_gather_args *a)
@@ -44,7 +47,8 @@ int npu_emit_scatter(struct npu_stream_builder *b, const struct npu_scatter_args
 	return EMIT(SCATTER);
 }
 
-int npu_emit_scatter_elements(struct npu_stream_builder *b, const struct npu_scatter_elements_args *a)
+int npu_emit_scatter_elements(struct npu_stream_builder *b,
+			      const struct npu_scatter_elements_args *a)
 {
 	SLOTS(SCATTER_ELEMENTS);
 	PARAMS(SCATTER_ELEMENTS);

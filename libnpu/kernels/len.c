@@ -13,7 +13,9 @@ bool npu_len_is_const(const struct npu_len *len)
 	return true;
 }
 
-/* Add factor * scalar, merging with a term of the same scalar; a term that becomes 0 is free again. */
+/*
+ * Add factor * scalar, merging with a term of the same scalar; a term that becomes 0 is free again.
+ */
 static int len_add_term(struct npu_len *len, int64_t factor, uint32_t scalar)
 {
 	unsigned int i, at = NPU_LEN_TERMS;
@@ -59,8 +61,8 @@ int npu_len_mul(const struct npu_len *a, int64_t k, struct npu_len *product)
 	if (__builtin_mul_overflow(a->base, k, &r.base))
 		return -ERANGE;
 	for (i = 0; i < NPU_LEN_TERMS; i++)
-		if (__builtin_mul_overflow((int64_t)a->term[i].factor, k, &factor) || factor != (int32_t)factor ||
-		    len_add_term(&r, factor, a->term[i].scalar))
+		if (__builtin_mul_overflow((int64_t)a->term[i].factor, k, &factor) ||
+		    factor != (int32_t)factor || len_add_term(&r, factor, a->term[i].scalar))
 			return -ERANGE;
 	*product = r;
 	return 0;

@@ -5,16 +5,19 @@
 #include "npu_half.h"
 #include "npu_kernels.h"
 
-int npu_pack_size(enum npu_layout layout, enum npu_dtype dtype, const struct npu_pack_shape *s, size_t *bytes)
+int npu_pack_size(enum npu_layout layout, enum npu_dtype dtype, const struct npu_pack_shape *s,
+		  size_t *bytes)
 {
 	bool k4 = layout == NPU_LAYOUT_PANEL16K4;
 	npu_u64 k, n;
 
 	*bytes = 0;
-	if (!s->batch || !s->groups || !s->outputs || !s->kh || !s->kw || !s->channels || s->outputs % s->groups)
+	if (!s->batch || !s->groups || !s->outputs || !s->kh || !s->kw || !s->channels ||
+	    s->outputs % s->groups)
 		return -EINVAL;
-	if ((layout == NPU_LAYOUT_PANEL16 && !npu_dtype_is_float(dtype)) || (k4 && dtype != NPU_I8 && dtype != NPU_U8) ||
-	    layout == NPU_LAYOUT_STRIDED || (unsigned int)layout >= NPU_NUM_LAYOUTS || !npu_dtype_bits(dtype))
+	if ((layout == NPU_LAYOUT_PANEL16 && !npu_dtype_is_float(dtype)) ||
+	    (k4 && dtype != NPU_I8 && dtype != NPU_U8) || layout == NPU_LAYOUT_STRIDED ||
+	    (unsigned int)layout >= NPU_NUM_LAYOUTS || !npu_dtype_bits(dtype))
 		return -EINVAL;
 	if (__builtin_mul_overflow((npu_u64)s->kh * s->kw, s->channels, &k))
 		return -EOVERFLOW;
@@ -44,7 +47,8 @@ static int64_t per_group(uint32_t outputs, uint32_t groups)
 }
 
 /* Strides: batch, group, output in group, kh, kw, channel. */
-void npu_pack_oihw(struct npu_pack_shape *s, uint32_t groups, uint32_t outputs, uint32_t channels, uint32_t kh, uint32_t kw)
+void npu_pack_oihw(struct npu_pack_shape *s, uint32_t groups, uint32_t outputs, uint32_t channels,
+		   uint32_t kh, uint32_t kw)
 {
 	int64_t plane = times(kh, kw), filter = times(channels, plane);
 
@@ -52,7 +56,8 @@ void npu_pack_oihw(struct npu_pack_shape *s, uint32_t groups, uint32_t outputs, 
 		{ 0, times(per_group(outputs, groups), filter), filter, kw, 1, plane } };
 }
 
-void npu_pack_ohwi(struct npu_pack_shape *s, uint32_t groups, uint32_t outputs, uint32_t kh, uint32_t kw, uint32_t channels)
+void npu_pack_ohwi(struct npu_pack_shape *s, uint32_t groups, uint32_t outputs, uint32_t kh,
+		   uint32_t kw, uint32_t channels)
 {
 	int64_t row = times(kw, channels), filter = times(kh, row);
 
@@ -60,7 +65,8 @@ void npu_pack_ohwi(struct npu_pack_shape *s, uint32_t groups, uint32_t outputs, 
 		{ 0, times(per_group(outputs, groups), filter), filter, row, channels, 1 } };
 }
 
-void npu_pack_iohw(struct npu_pack_shape *s, uint32_t groups, uint32_t outputs, uint32_t channels, uint32_t kh, uint32_t kw)
+void npu_pack_iohw(struct npu_pack_shape *s, uint32_t groups, uint32_t outputs, uint32_t channels,
+		   uint32_t kh, uint32_t kw)
 {
 	int64_t plane = times(kh, kw), row = times(per_group(outputs, groups), plane);
 
@@ -80,12 +86,14 @@ void npu_pack_nk(struct npu_pack_shape *s, uint32_t batch, uint32_t n, uint32_t 
 /* The plain side's last element has to lie inside of @size bytes, and all strides must be >= 0. */
 static int check_plain(const struct npu_pack_shape *s, unsigned int elem, size_t size)
 {
-	const uint32_t count[6] = { s->batch, s->groups, s->outputs / s->groups, s->kh, s->kw, s->channels };
+	const uint32_t count[6] = { s->batch, s->groups, s->outputs / s->groups,
+				    s->kh,    s->kw,	 s->channels };
 	npu_u64 last = 0, span;
 	unsigned int i;
 
 	for (i = 0; i < 6; i++) {
-		if (s->stride[i] < 0 || __builtin_mul_overflow((npu_u64)s->stride[i], count[i] - 1, &span) ||
+		if (s->stride[i] < 0 ||
+		    __builtin_mul_overflow((npu_u64)s->stride[i], count[i] - 1, &span) ||
 		    __builtin_add_overflow(last, span, &last))
 			return -EINVAL;
 	}
@@ -175,7 +183,8 @@ static void move_element(const struct walk *w, npu_u8 *panel, npu_u64 bit, npu_u
 	}
 }
 
-static void walk_panel(const struct walk *w, enum npu_layout layout, npu_u8 *panel, npu_u8 *plain, unsigned int lanes, bool pack)
+static void walk_panel(const struct walk *w, enum npu_layout layout, npu_u8 *panel, npu_u8 *plain,
+		       unsigned int lanes, bool pack)
 {
 	const struct npu_pack_shape *s = w->s;
 	unsigned int bits = npu_dtype_bits(w->type), lane;
@@ -187,27 +196,36 @@ static void walk_panel(const struct walk *w, enum npu_layout layout, npu_u8 *pan
 			for (c = 0; c < s->channels; c++, k++)
 				for (lane = 0; lane < lanes; lane++)
 					move_element(w, panel, panel_bit(layout, bits, k, lane),
-						     plain + (lane * s->stride[2] + h * s->stride[3] + x * s->stride[4] +
-							      c * s->stride[5]) * w->plain_bytes, pack);
+						     plain + (lane * s->stride[2] +
+							      h * s->stride[3] + x * s->stride[4] +
+							      c * s->stride[5]) *
+								     w->plain_bytes,
+						     pack);
 }
 
 static void walk_all(const struct walk *w, enum npu_layout layout, size_t size, bool pack)
 {
 	const struct npu_pack_shape *s = w->s;
-	uint32_t outs = s->outputs / s->groups, panels = outs / NPU_PANEL + (outs % NPU_PANEL != 0), b, g, p;
+	uint32_t outs = s->outputs / s->groups, panels = outs / NPU_PANEL + (outs % NPU_PANEL != 0),
+		 b, g, p;
 	size_t panel_bytes = size / ((size_t)s->batch * s->groups * panels);
 	npu_u8 *panel = w->packed;
 
 	for (b = 0; b < s->batch; b++)
 		for (g = 0; g < s->groups; g++)
 			for (p = 0; p < panels; p++, panel += panel_bytes)
-				walk_panel(w, layout, panel, w->plain + (b * s->stride[0] + g * s->stride[1] +
-					   (int64_t)p * NPU_PANEL * s->stride[2]) * w->plain_bytes,
-					   outs - p * NPU_PANEL < NPU_PANEL ? outs - p * NPU_PANEL : NPU_PANEL, pack);
+				walk_panel(w, layout, panel,
+					   w->plain + (b * s->stride[0] + g * s->stride[1] +
+						       (int64_t)p * NPU_PANEL * s->stride[2]) *
+							      w->plain_bytes,
+					   outs - p * NPU_PANEL < NPU_PANEL ? outs - p * NPU_PANEL :
+									      NPU_PANEL,
+					   pack);
 }
 
-static int walk_init(struct walk *w, enum npu_layout layout, const struct npu_pack_shape *s, enum npu_dtype plain_type, void *plain,
-		     size_t plain_size, enum npu_dtype type, void *packed, size_t packed_size)
+static int walk_init(struct walk *w, enum npu_layout layout, const struct npu_pack_shape *s,
+		     enum npu_dtype plain_type, void *plain, size_t plain_size, enum npu_dtype type,
+		     void *packed, size_t packed_size)
 {
 	size_t need;
 	int ret = npu_pack_size(layout, type, s, &need);
@@ -218,7 +236,8 @@ static int walk_init(struct walk *w, enum npu_layout layout, const struct npu_pa
 		return -EINVAL;
 	/* Codes are plain bytes before they are packed. */
 	if (npu_dtype_is_float(type) != npu_dtype_is_float(plain_type) ||
-	    (npu_dtype_bits(type) == 8 && plain_type != type) || (npu_dtype_bits(type) < 8 && plain_type != NPU_U8))
+	    (npu_dtype_bits(type) == 8 && plain_type != type) ||
+	    (npu_dtype_bits(type) < 8 && plain_type != NPU_U8))
 		return -EINVAL;
 	w->s = s;
 	w->packed = packed;
@@ -229,8 +248,9 @@ static int walk_init(struct walk *w, enum npu_layout layout, const struct npu_pa
 	return check_plain(s, w->plain_bytes, plain_size);
 }
 
-int npu_pack_weights(enum npu_layout layout, const struct npu_pack_shape *s, enum npu_dtype src_type, const void *src,
-		     size_t src_size, enum npu_dtype type, void *dst, size_t dst_size)
+int npu_pack_weights(enum npu_layout layout, const struct npu_pack_shape *s,
+		     enum npu_dtype src_type, const void *src, size_t src_size, enum npu_dtype type,
+		     void *dst, size_t dst_size)
 {
 	struct walk w;
 	int ret = walk_init(&w, layout, s, src_type, (void *)src, src_size, type, dst, dst_size);
@@ -242,8 +262,9 @@ int npu_pack_weights(enum npu_layout layout, const struct npu_pack_shape *s, enu
 	return 0;
 }
 
-int npu_unpack_weights(enum npu_layout layout, const struct npu_pack_shape *s, enum npu_dtype type, const void *src, size_t src_size,
-		       enum npu_dtype dst_type, void *dst, size_t dst_size)
+int npu_unpack_weights(enum npu_layout layout, const struct npu_pack_shape *s, enum npu_dtype type,
+		       const void *src, size_t src_size, enum npu_dtype dst_type, void *dst,
+		       size_t dst_size)
 {
 	struct walk w;
 	int ret = walk_init(&w, layout, s, dst_type, dst, dst_size, type, (void *)src, src_size);

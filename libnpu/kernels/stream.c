@@ -61,7 +61,9 @@ int npu_stream_scalar(struct npu_stream_builder *b, uint32_t min, uint32_t max)
 	if (b->finished)
 		return npu_stream_refuse(b, -EINVAL, "the stream is finished");
 	if (min > max)
-		return npu_stream_refuse(b, -EINVAL, "scalar %u: min is %u, expected at most max = %u", i, min, max);
+		return npu_stream_refuse(b, -EINVAL,
+					 "scalar %u: min is %u, expected at most max = %u", i, min,
+					 max);
 	if (i == NPU_MAX_SCALARS)
 		return npu_stream_refuse(b, -ENOSPC, "more than %u scalars", NPU_MAX_SCALARS);
 	b->header.scalar[i].min = min;
@@ -76,7 +78,8 @@ static int stream_reserve(struct npu_stream_builder *b, size_t bytes)
 	npu_u8 *data;
 
 	if (b->size + bytes > NPU_MAX_STREAM_BYTES)
-		return npu_stream_refuse(b, -ENOSPC, "the stream is longer than %u bytes", NPU_MAX_STREAM_BYTES);
+		return npu_stream_refuse(b, -ENOSPC, "the stream is longer than %u bytes",
+					 NPU_MAX_STREAM_BYTES);
 	while (room < b->size + bytes)
 		room *= 2;
 	if (room == b->room)
@@ -97,7 +100,8 @@ static int check_region_numbers(struct npu_stream_builder *b, const struct npu_i
 	for (i = 0; i < insn->desc->num_slots; i++) {
 		if (!insn->operand[i].dtype || insn->operand[i].region < b->header.num_regions)
 			continue;
-		npu_stream_refuse(b, 0, "%s: %s is in region %u, the stream has %u", insn->desc->mnemonic, insn->desc->slots[i].name,
+		npu_stream_refuse(b, 0, "%s: %s is in region %u, the stream has %u",
+				  insn->desc->mnemonic, insn->desc->slots[i].name,
 				  insn->operand[i].region, b->header.num_regions);
 		b->err.fault.code = NPU_FAULT_REGION;
 		b->err.fault.opcode = insn->desc->code;
@@ -114,7 +118,8 @@ static int stream_append(struct npu_stream_builder *b, const struct npu_code *c)
 	struct npu_insn insn;
 	int ret;
 
-	if (npu_insn_verify(c->words, words, &b->header, NULL, 0, 0, &insn, &b->err) || check_region_numbers(b, &insn))
+	if (npu_insn_verify(c->words, words, &b->header, NULL, 0, 0, &insn, &b->err) ||
+	    check_region_numbers(b, &insn))
 		return -EINVAL;
 	if (b->dry_run)
 		return 0;
@@ -127,7 +132,8 @@ static int stream_append(struct npu_stream_builder *b, const struct npu_code *c)
 	return 0;
 }
 
-static int stream_open(struct npu_stream_builder *b, struct npu_code *c, enum npu_opcode opcode, npu_u32 tag)
+static int stream_open(struct npu_stream_builder *b, struct npu_code *c, enum npu_opcode opcode,
+		       npu_u32 tag)
 {
 	b->err.text[0] = '\0';
 	memset(&b->err.fault, 0, sizeof(b->err.fault));
@@ -138,7 +144,8 @@ static int stream_open(struct npu_stream_builder *b, struct npu_code *c, enum np
 	return npu_code_open(c, opcode, tag, &b->err);
 }
 
-int npu_stream_emit(struct npu_stream_builder *b, enum npu_opcode opcode, const struct npu_operand *operands, const npu_u32 *params,
+int npu_stream_emit(struct npu_stream_builder *b, enum npu_opcode opcode,
+		    const struct npu_operand *operands, const npu_u32 *params,
 		    const struct npu_term *terms, unsigned int num_terms, npu_u32 tag)
 {
 	struct npu_code c;
@@ -146,7 +153,8 @@ int npu_stream_emit(struct npu_stream_builder *b, enum npu_opcode opcode, const 
 	if (stream_open(b, &c, opcode, tag))
 		return -EINVAL;
 	if (num_terms > NPU_MAX_TERMS)
-		return npu_stream_refuse(b, -EINVAL, "%s: %u terms, expected at most %u", c.desc->mnemonic, num_terms, NPU_MAX_TERMS);
+		return npu_stream_refuse(b, -EINVAL, "%s: %u terms, expected at most %u",
+					 c.desc->mnemonic, num_terms, NPU_MAX_TERMS);
 	if (c.desc->num_slots)
 		memcpy(npu_code_operand(&c, 0), operands, sizeof(*operands) * c.desc->num_slots);
 	if (c.desc->num_params)
@@ -158,8 +166,9 @@ int npu_stream_emit(struct npu_stream_builder *b, enum npu_opcode opcode, const 
 	return stream_append(b, &c);
 }
 
-int npu_stream_emit_tensors(struct npu_stream_builder *b, enum npu_opcode opcode, const struct npu_tensor *const *operands,
-			    const npu_u32 *params, const struct npu_param_len *lens, unsigned int num_lens, npu_u32 tag)
+int npu_stream_emit_tensors(struct npu_stream_builder *b, enum npu_opcode opcode,
+			    const struct npu_tensor *const *operands, const npu_u32 *params,
+			    const struct npu_param_len *lens, unsigned int num_lens, npu_u32 tag)
 {
 	struct npu_code c;
 	unsigned int i;

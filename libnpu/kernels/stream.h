@@ -33,6 +33,7 @@ struct npu_operand *npu_code_operand(struct npu_code *c, unsigned int slot);
 npu_u32 *npu_code_params(struct npu_code *c);
 
 /* Error of a call that the builder refuses by itself. */
-int npu_stream_refuse(struct npu_stream_builder *b, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int npu_stream_refuse(struct npu_stream_builder *b, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 #endif

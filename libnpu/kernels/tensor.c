@@ -4,8 +4,8 @@
 #include <string.h>
 #include "npu_kernels.h"
 
-int npu_tensor_dense(struct npu_tensor *t, unsigned int region, struct npu_len offset, enum npu_dtype dtype, unsigned int rank,
-		     const struct npu_len *dim)
+int npu_tensor_dense(struct npu_tensor *t, unsigned int region, struct npu_len offset,
+		     enum npu_dtype dtype, unsigned int rank, const struct npu_len *dim)
 {
 	unsigned int bits = npu_dtype_bits(dtype), i;
 	struct npu_len step;
@@ -22,7 +22,10 @@ int npu_tensor_dense(struct npu_tensor *t, unsigned int region, struct npu_len o
 	for (i = rank; i--;) {
 		t->dim[i] = dim[i];
 		t->stride[i] = step;
-		/* What lies outside of the last dim that is not 1 needs no stride, so its product may be anything. */
+		/*
+		 * What lies outside of the last dim that is not 1 needs no stride, so its product
+		 * may be anything.
+		 */
 		if (npu_len_is_const(&dim[i]) && dim[i].base == 1)
 			continue;
 		ret = npu_len_product(&step, &dim[i], &step);
@@ -37,8 +40,8 @@ int npu_tensor_dense(struct npu_tensor *t, unsigned int region, struct npu_len o
 	return 0;
 }
 
-int npu_tensor_fixed(struct npu_tensor *t, unsigned int region, uint64_t offset, enum npu_dtype dtype, unsigned int rank,
-		     const uint32_t *dim)
+int npu_tensor_fixed(struct npu_tensor *t, unsigned int region, uint64_t offset,
+		     enum npu_dtype dtype, unsigned int rank, const uint32_t *dim)
 {
 	struct npu_len len[NPU_MAX_RANK];
 	unsigned int i;
@@ -50,12 +53,14 @@ int npu_tensor_fixed(struct npu_tensor *t, unsigned int region, uint64_t offset,
 	return npu_tensor_dense(t, region, npu_len(offset), dtype, rank, len);
 }
 
-int npu_tensor_weight(struct npu_tensor *t, unsigned int region, uint64_t offset, enum npu_dtype dtype, enum npu_layout layout,
-		      unsigned int rank, const uint32_t *dim)
+int npu_tensor_weight(struct npu_tensor *t, unsigned int region, uint64_t offset,
+		      enum npu_dtype dtype, enum npu_layout layout, unsigned int rank,
+		      const uint32_t *dim)
 {
 	unsigned int i;
 
-	if (rank > NPU_MAX_RANK || offset > INT64_MAX || layout == NPU_LAYOUT_STRIDED || (unsigned int)layout >= NPU_NUM_LAYOUTS)
+	if (rank > NPU_MAX_RANK || offset > INT64_MAX || layout == NPU_LAYOUT_STRIDED ||
+	    (unsigned int)layout >= NPU_NUM_LAYOUTS)
 		return -EINVAL;
 	memset(t, 0, sizeof(*t));
 	t->dtype = dtype;
@@ -84,7 +89,8 @@ static bool is_one(const struct npu_len *len)
 	return npu_len_is_const(len) && len->base == 1;
 }
 
-int npu_tensor_slice(struct npu_tensor *t, unsigned int axis, struct npu_len start, struct npu_len count, uint32_t step)
+int npu_tensor_slice(struct npu_tensor *t, unsigned int axis, struct npu_len start,
+		     struct npu_len count, uint32_t step)
 {
 	struct npu_len skip, stride;
 	int ret;
@@ -167,7 +173,8 @@ int npu_tensor_split(struct npu_tensor *t, unsigned int axis, uint32_t inner)
 	struct npu_len stride, size;
 	int ret;
 
-	if (axis_is_bad(t, axis) || !inner || !npu_len_is_const(&t->dim[axis]) || t->dim[axis].base % inner)
+	if (axis_is_bad(t, axis) || !inner || !npu_len_is_const(&t->dim[axis]) ||
+	    t->dim[axis].base % inner)
 		return -EINVAL;
 	size = t->dim[axis];
 	ret = npu_len_mul(&t->stride[axis], inner, &stride);
