@@ -91,7 +91,8 @@ static void tile(const struct plan *p, const struct taps *taps, npu_s64 first, n
 	const float *w = p->w + taps->first * c->kw * p->period;
 	struct npu_dw_tile t = {
 		.tap = taps->tap, .num_taps = (size_t)((taps->end - taps->first) * c->kw), .step = step, .w_tap = p->period,
-		.c = acc, .count = (size_t)count,
+		.row_taps = p->slab.dw && c->stride_w == 1 && c->dil_w == 1 ? (size_t)c->kw : 1, .c = acc,
+		.count = (size_t)count,
 	};
 
 	for (col = 0; col < channels; col += lanes) {

@@ -12,6 +12,7 @@
 struct npu_dw_tile {
 	const float *const *tap;
 	size_t num_taps;
+	size_t row_taps;		/* runs of so many taps lie one pixel apart each; 1: nothing is known */
 	size_t offset;			/* added to every tap: the channel */
 	ptrdiff_t step;			/* floats from pixel to pixel */
 	const float *w;

@@ -5,6 +5,15 @@
 #define DW_MAX		12
 #define DW_INLINE	static inline __attribute__((always_inline))
 
+/* Pixels of a block whose inputs are loaded once for a row of taps: as many as registers can hold beside the row's weights. */
+#if defined(__AVX512F__)
+#define DW_ROW_MAX	16
+#elif defined(__AVX2__)
+#define DW_ROW_MAX	8
+#else
+#define DW_ROW_MAX	0
+#endif
+
 DW_INLINE void dw_block(const struct npu_dw_tile *t, size_t first, float *c, unsigned int n, ptrdiff_t step)
 {
 	size_t offset = t->offset + first * (size_t)step, k;
@@ -34,10 +43,65 @@ DW_INLINE void dw_block(const struct npu_dw_tile *t, size_t first, float *c, uns
 		vf_store(c + i * VL, acc[i]);
 }
 
-DW_INLINE void dw_pixels(const struct npu_dw_tile *t, ptrdiff_t step)
+#if DW_ROW_MAX
+/* As dw_block() for rows of @kw taps: every tap still sees a pixel before the tap behind it does. */
+DW_INLINE void dw_row_block(const struct npu_dw_tile *t, size_t first, float *c, unsigned int n, unsigned int kw)
+{
+	size_t offset = t->offset + first * VL, k;
+	vf acc[DW_ROW_MAX], wv[5], v;
+	const float *w = t->w, *p;
+	unsigned int i, j;
+
+#pragma GCC unroll 16
+	for (i = 0; i < n; i++)
+		acc[i] = vf_zero();
+	for (k = 0; k < t->num_taps; k += kw) {
+		p = t->tap[k] + offset;
+#pragma GCC unroll 5
+		for (j = 0; j < kw; j++, w += t->w_tap)
+			wv[j] = vf_load(w);
+#pragma GCC unroll 20
+		for (i = 0; i < n + kw - 1; i++) {
+			v = vf_load(p + i * VL);
+#pragma GCC unroll 5
+			for (j = 0; j < kw; j++)
+				if (i >= j && i - j < n)
+					acc[i - j] = vf_fma(v, wv[j], acc[i - j]);
+		}
+	}
+	if (t->w_zero) {
+		v = vf_load(t->w_zero);
+#pragma GCC unroll 16
+		for (i = 0; i < n; i++)
+			acc[i] = vf_fma(vf_zero(), v, acc[i]);
+	}
+#pragma GCC unroll 16
+	for (i = 0; i < n; i++)
+		vf_store(c + i * VL, acc[i]);
+}
+
+/* Whole blocks of a tile; returns how many pixels they are. */
+DW_INLINE size_t dw_rows(const struct npu_dw_tile *t, unsigned int kw)
 {
 	size_t i = 0;
 
+	for (; i + DW_ROW_MAX <= t->count; i += DW_ROW_MAX)
+		dw_row_block(t, i, t->c + i * VL, DW_ROW_MAX, kw);
+	if (DW_ROW_MAX > 8 && i + 8 <= t->count) {
+		dw_row_block(t, i, t->c + i * VL, 8, kw);
+		i += 8;
+	}
+	if (i + 4 <= t->count) {
+		dw_row_block(t, i, t->c + i * VL, 4, kw);
+		i += 4;
+	}
+	return i;
+}
+#endif
+
+/* Pixels from @i on. */
+DW_INLINE void dw_pixels(const struct npu_dw_tile *t, size_t i, ptrdiff_t step)
+{
 	for (; i + DW_MAX <= t->count; i += DW_MAX)
 		dw_block(t, i, t->c + i * VL, DW_MAX, step);
 	if (i + 8 <= t->count) {
@@ -58,12 +122,20 @@ DW_INLINE void dw_pixels(const struct npu_dw_tile *t, ptrdiff_t step)
 
 static void dw_tile(const struct npu_dw_tile *t)
 {
+	size_t done = 0;
+
+#if DW_ROW_MAX
+	if (t->row_taps == 3)
+		done = dw_rows(t, 3);
+	else if (t->row_taps == 5)
+		done = dw_rows(t, 5);
+#endif
 	if (t->step == VL)
-		dw_pixels(t, VL);
+		dw_pixels(t, done, VL);
 	else if (t->step == 2 * VL)
-		dw_pixels(t, 2 * VL);
+		dw_pixels(t, done, 2 * VL);
 	else
-		dw_pixels(t, t->step);
+		dw_pixels(t, done, t->step);
 }
 
 DW_INLINE vf dw_widen(const char *p, unsigned int dtype)
