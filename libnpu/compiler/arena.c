@@ -30,7 +30,9 @@ static struct npu_arena_block *arena_grow(struct npu_arena *arena, size_t size)
 		return NULL;
 	block->used = 0;
 	block->size = want;
-	/* A big block goes behind the current one, so that small requests go on filling the latter. */
+	/*
+	 * A big block goes behind the current one, so that small requests go on filling the latter.
+	 */
 	if (arena->head && size > ARENA_BLOCK / 4) {
 		block->next = arena->head->next;
 		arena->head->next = block;
@@ -51,7 +53,8 @@ void *npu_arena_alloc(struct npu_arena *arena, size_t size)
 	if (__builtin_add_overflow(size, size < 256 ? 15 : ARENA_ALIGN - 1, &rounded))
 		return NULL;
 	rounded -= rounded % (size < 256 ? 16 : ARENA_ALIGN);
-	if (__builtin_add_overflow(arena->total, rounded, &total) || (arena->limit && total > arena->limit))
+	if (__builtin_add_overflow(arena->total, rounded, &total) ||
+	    (arena->limit && total > arena->limit))
 		return NULL;
 	if (block && size >= 256)
 		block->used = (block->used + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);

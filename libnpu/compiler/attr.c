@@ -15,7 +15,8 @@ const struct npu_attr *npu_gnode_attr(const struct npu_gnode *n, const char *nam
 	return NULL;
 }
 
-static const struct npu_attr *attr_typed(const struct npu_gnode *n, const char *name, enum npu_attr_type type)
+static const struct npu_attr *attr_typed(const struct npu_gnode *n, const char *name,
+					 enum npu_attr_type type)
 {
 	const struct npu_attr *a = npu_gnode_attr(n, name);
 
@@ -67,7 +68,8 @@ const struct npu_dim *npu_gnode_dims(const struct npu_gnode *n, const char *name
 	return a ? a->dims : NULL;
 }
 
-static struct npu_attr *attr_slot(struct npu_graph *g, struct npu_gnode *n, const char *name, enum npu_attr_type type)
+static struct npu_attr *attr_slot(struct npu_graph *g, struct npu_gnode *n, const char *name,
+				  enum npu_attr_type type)
 {
 	struct npu_attr *a = (struct npu_attr *)npu_gnode_attr(n, name);
 	struct npu_attr *grown;
@@ -130,9 +132,12 @@ int npu_gnode_set_string(struct npu_graph *g, struct npu_gnode *n, const char *n
 	return 0;
 }
 
-/* The copy is made before the slot is reset: @v may point into the attribute that is being replaced. */
-static int attr_set_array(struct npu_graph *g, struct npu_gnode *n, const char *name, enum npu_attr_type type,
-			  const void *v, size_t count, size_t size)
+/*
+ * The copy is made before the slot is reset: @v may point into the attribute that is being
+ * replaced.
+ */
+static int attr_set_array(struct npu_graph *g, struct npu_gnode *n, const char *name,
+			  enum npu_attr_type type, const void *v, size_t count, size_t size)
 {
 	void *copy = npu_arena_array(&g->arena, count ? count : 1, size);
 	struct npu_attr *a;
@@ -152,29 +157,32 @@ static int attr_set_array(struct npu_graph *g, struct npu_gnode *n, const char *
 	return 0;
 }
 
-int npu_gnode_set_ints(struct npu_graph *g, struct npu_gnode *n, const char *name, const int64_t *v, size_t count)
+int npu_gnode_set_ints(struct npu_graph *g, struct npu_gnode *n, const char *name, const int64_t *v,
+		       size_t count)
 {
 	return attr_set_array(g, n, name, NPU_ATTR_INTS, v, count, sizeof(*v));
 }
 
-int npu_gnode_set_floats(struct npu_graph *g, struct npu_gnode *n, const char *name, const float *v, size_t count)
+int npu_gnode_set_floats(struct npu_graph *g, struct npu_gnode *n, const char *name, const float *v,
+			 size_t count)
 {
 	return attr_set_array(g, n, name, NPU_ATTR_FLOATS, v, count, sizeof(*v));
 }
 
-int npu_gnode_set_dims(struct npu_graph *g, struct npu_gnode *n, const char *name, const struct npu_dim *v,
-		       size_t count)
+int npu_gnode_set_dims(struct npu_graph *g, struct npu_gnode *n, const char *name,
+		       const struct npu_dim *v, size_t count)
 {
 	return attr_set_array(g, n, name, NPU_ATTR_DIMS, v, count, sizeof(*v));
 }
 
-int npu_gnode_set_strings(struct npu_graph *g, struct npu_gnode *n, const char *name, const char *const *v,
-			  size_t count)
+int npu_gnode_set_strings(struct npu_graph *g, struct npu_gnode *n, const char *name,
+			  const char *const *v, size_t count)
 {
 	return attr_set_array(g, n, name, NPU_ATTR_STRINGS, v, count, sizeof(*v));
 }
 
-int npu_gnode_set_tensor(struct npu_graph *g, struct npu_gnode *n, const char *name, struct npu_gtensor *t)
+int npu_gnode_set_tensor(struct npu_graph *g, struct npu_gnode *n, const char *name,
+			 struct npu_gtensor *t)
 {
 	struct npu_attr *a = attr_slot(g, n, name, NPU_ATTR_TENSOR);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The compiler from end to end: import, optimize, lower, plan, emit; once per variant over one weight section. */
+/*
+ * The compiler from end to end: import, optimize, lower, plan, emit; once per variant over one
+ * weight section.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +104,7 @@ static int progress(struct compile *c, const char *stage, double fraction)
 	return npu_diag_add(&c->result->diag, -ECANCELED, NULL, "cancelled while at '%s'", stage);
 }
 
-/* ---- one variant ------------------------------------------------------------------------------------------- */
+/* ---- one variant ----------------------------------------------------------------------------- */
 
 /* A shape that is neither in the model nor given: name the input, and say what to write. */
 static int check_inputs(struct compile *c, const struct npu_graph *g)
@@ -117,10 +120,12 @@ static int check_inputs(struct compile *c, const struct npu_graph *g)
 			unknown |= t->dim[d].sym == NPU_DIM_UNKNOWN;
 		if (!unknown)
 			continue;
-		err = npu_diag_add(&c->result->diag, -EINVAL, "shape",
-				   "input '%s' has shape %s in the model: give its sizes, for example --shape "
-				   "'%s=1x3x224x224' or a range '{W=32..640:32}' for one of them", t->name,
-				   t->rank < 0 ? "unknown" : npu_shape_text(g, t, text, sizeof(text)), t->name);
+		err = npu_diag_add(
+			&c->result->diag, -EINVAL, "shape",
+			"input '%s' has shape %s in the model: give its sizes, for example --shape "
+			"'%s=1x3x224x224' or a range '{W=32..640:32}' for one of them",
+			t->name, t->rank < 0 ? "unknown" : npu_shape_text(g, t, text, sizeof(text)),
+			t->name);
 	}
 	return err;
 }
@@ -219,14 +224,16 @@ static void dump_plan(FILE *f, const struct npu_lower *l, const struct npu_plan 
 
 		if (b->kind != NPU_LBUF_SCRATCH || b->first > b->last)
 			continue;
-		fprintf(f, "%4u %10llu bytes at %10llu %-7s alive %d..%d", b->id, (unsigned long long)b->size,
-			(unsigned long long)b->offset, b->on_chip ? "on-chip" : "scratch", b->first, b->last);
+		fprintf(f, "%4u %10llu bytes at %10llu %-7s alive %d..%d", b->id,
+			(unsigned long long)b->size, (unsigned long long)b->offset,
+			b->on_chip ? "on-chip" : "scratch", b->first, b->last);
 		if (b->same)
 			fprintf(f, " in place of %u", npu_plan_root(b)->id);
 		fprintf(f, "  ; %s\n", b->name);
 	}
-	fprintf(f, "scratch %llu (at least %llu), on-chip %llu, %u in place\n", (unsigned long long)p->scratch,
-		(unsigned long long)p->scratch_lower, (unsigned long long)p->sram, p->in_place);
+	fprintf(f, "scratch %llu (at least %llu), on-chip %llu, %u in place\n",
+		(unsigned long long)p->scratch, (unsigned long long)p->scratch_lower,
+		(unsigned long long)p->sram, p->in_place);
 }
 
 static int lower_variant(struct compile *c, struct variant *v)
@@ -234,8 +241,13 @@ static int lower_variant(struct compile *c, struct variant *v)
 	struct npu_lower *l = &v->lower;
 	int err;
 
-	*l = (struct npu_lower){ .g = v->graph, .arena = &v->arena, .diag = &c->result->diag, .weights = &c->weights,
-				 .precision = c->opt.precision, .all_f16 = c->opt.all_f16, .output_name = v->output_name };
+	*l = (struct npu_lower){ .g = v->graph,
+				 .arena = &v->arena,
+				 .diag = &c->result->diag,
+				 .weights = &c->weights,
+				 .precision = c->opt.precision,
+				 .all_f16 = c->opt.all_f16,
+				 .output_name = v->output_name };
 	v->lowered = true;
 	err = npu_lower_graph(l);
 	if (wants_dump(c, "layout") && l->value)
@@ -251,7 +263,7 @@ static int lower_variant(struct compile *c, struct variant *v)
 	return err;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static int compile_variants(struct compile *c)
 {
@@ -282,7 +294,8 @@ static const char *variant_name(struct compile *c, unsigned int index)
 	for (unsigned int i = 0; i < c->opt.num_shapes && name; i++) {
 		if (c->shapes[i].variant != index)
 			continue;
-		name = *name ? npu_arena_printf(&c->result->arena, "%s %s", name, c->opt.shapes[i]) :
+		name = *name ? npu_arena_printf(&c->result->arena, "%s %s", name,
+						c->opt.shapes[i]) :
 			       npu_arena_strdup(&c->result->arena, c->opt.shapes[i]);
 	}
 	return name;
@@ -306,7 +319,8 @@ static int write_job(struct compile *c, const struct npu_jobfile_program *progra
 	struct npu_error err = { 0 };
 	int ret = npu_jobfile_encode(&job, &r->job, &r->job_size, &err);
 
-	return ret && ret != -ENOMEM ? npu_diag_add(&r->diag, ret, "job file", "%s", err.text) : ret;
+	return ret && ret != -ENOMEM ? npu_diag_add(&r->diag, ret, "job file", "%s", err.text) :
+				       ret;
 }
 
 static int emit_all(struct compile *c)
@@ -318,7 +332,9 @@ static int emit_all(struct compile *c)
 		struct variant *v = &c->variant[i];
 		const char *name = variant_name(c, i);
 
-		err = name ? npu_emit_program(&v->lower, &v->plan, c->weights.size, name, &v->emitted) : -ENOMEM;
+		err = name ? npu_emit_program(&v->lower, &v->plan, c->weights.size, name,
+					      &v->emitted) :
+			     -ENOMEM;
 		if (!err)
 			programs[i] = v->emitted.program;
 	}
@@ -366,20 +382,26 @@ static int check_options(struct compile *c, const struct npu_compile_options *op
 	struct npu_diag *diag = &c->result->diag;
 	unsigned int i = 0;
 
-	if (options->size < offsetof(struct npu_compile_options, no_sram) || options->size > sizeof(*options))
-		return npu_diag_add(diag, -EINVAL, "options", "size is %zu, expected %zu: use npu_compile_options_init()",
+	if (options->size < offsetof(struct npu_compile_options, no_sram) ||
+	    options->size > sizeof(*options))
+		return npu_diag_add(diag, -EINVAL, "options",
+				    "size is %zu, expected %zu: use npu_compile_options_init()",
 				    options->size, sizeof(*options));
 	memcpy(&c->opt, options, options->size);
 	if (c->opt.precision != NPU_PRECISION_F16 && c->opt.precision != NPU_PRECISION_F32)
-		return npu_diag_add(diag, -EINVAL, "precision", "%d is none", (int)c->opt.precision);
+		return npu_diag_add(diag, -EINVAL, "precision", "%d is none",
+				    (int)c->opt.precision);
 	if (c->opt.num_shapes && !c->opt.shapes)
-		return npu_diag_add(diag, -EINVAL, "shapes", "NULL with num_shapes %u", c->opt.num_shapes);
+		return npu_diag_add(diag, -EINVAL, "shapes", "NULL with num_shapes %u",
+				    c->opt.num_shapes);
 	if (!c->opt.dump_pass || !strcmp(c->opt.dump_pass, "all"))
 		return 0;
 	while (npu_compile_pass_name(i) && strcmp(npu_compile_pass_name(i), c->opt.dump_pass))
 		i++;
-	return npu_compile_pass_name(i) ? 0 : npu_diag_add(diag, -EINVAL, "dump_pass", "there is no pass '%.40s'",
-							  c->opt.dump_pass);
+	return npu_compile_pass_name(i) ?
+		       0 :
+		       npu_diag_add(diag, -EINVAL, "dump_pass", "there is no pass '%.40s'",
+				    c->opt.dump_pass);
 }
 
 static void compile_fini(struct compile *c)
@@ -407,8 +429,8 @@ static struct npu_compile_result *result_new(const char *path)
 	return r;
 }
 
-int npu_compile_onnx(const void *model, size_t model_size, const char *path, const struct npu_compile_options *options,
-		     struct npu_compile_result **result)
+int npu_compile_onnx(const void *model, size_t model_size, const char *path,
+		     const struct npu_compile_options *options, struct npu_compile_result **result)
 {
 	struct compile c = { .model = model, .model_size = model_size, .path = path };
 	struct npu_compile_options defaults;
@@ -422,7 +444,8 @@ int npu_compile_onnx(const void *model, size_t model_size, const char *path, con
 	npu_compile_options_init(&defaults);
 	err = check_options(&c, options ? options : &defaults);
 	if (!err)
-		err = npu_shape_text_parse(c.opt.shapes, c.opt.num_shapes, &c.shapes, &c.num_variants, &c.result->diag);
+		err = npu_shape_text_parse(c.opt.shapes, c.opt.num_shapes, &c.shapes,
+					   &c.num_variants, &c.result->diag);
 	if (!err)
 		err = compile_variants(&c);
 	ret = fill_report(&c, err);
@@ -436,7 +459,8 @@ int npu_compile_onnx(const void *model, size_t model_size, const char *path, con
 		ret = copy_strings(c.result);
 	compile_fini(&c);
 	if (err && !c.result->diag.errors)
-		npu_diag_add(&c.result->diag, err, NULL, "%s", err == -ENOMEM ? "out of memory" : strerror(-err));
+		npu_diag_add(&c.result->diag, err, NULL, "%s",
+			     err == -ENOMEM ? "out of memory" : strerror(-err));
 	c.result->messages = npu_diag_text(&c.result->diag);
 	return err ? err : ret;
 }
@@ -453,7 +477,7 @@ void npu_compile_result_free(struct npu_compile_result *r)
 	free(r);
 }
 
-/* ---- what came out ----------------------------------------------------------------------------------------- */
+/* ---- what came out --------------------------------------------------------------------------- */
 
 const void *npu_compile_job(const struct npu_compile_result *r, size_t *size)
 {
@@ -477,7 +501,8 @@ const char *npu_compile_report_json(const struct npu_compile_result *r)
 	return r->report.json ? r->report.json : "{}";
 }
 
-const struct npu_placement *npu_compile_placement(const struct npu_compile_result *r, unsigned int i)
+const struct npu_placement *npu_compile_placement(const struct npu_compile_result *r,
+						  unsigned int i)
 {
 	return r->report.placement && i < r->report.num_model ? &r->report.placement[i] : NULL;
 }

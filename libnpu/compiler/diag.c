@@ -25,7 +25,10 @@ static struct npu_diag_entry *diag_push(struct npu_diag *diag)
 	return &diag->entry[diag->count++];
 }
 
-/* Model names are untrusted bytes: a terminal must not be driven by them, and a message must stay readable. */
+/*
+ * Model names are untrusted bytes: a terminal must not be driven by them, and a message must stay
+ * readable.
+ */
 static const char *diag_clean(struct npu_diag *diag, const char *s)
 {
 	char *copy = npu_arena_strndup(&diag->arena, s ? s : "", s ? strnlen(s, 200) : 0);
@@ -39,8 +42,8 @@ static const char *diag_clean(struct npu_diag *diag, const char *s)
 	return copy;
 }
 
-static int diag_vadd(struct npu_diag *diag, enum npu_diag_level level, int err, const char *node, const char *op,
-		     const char *attr, const char *fmt, va_list ap)
+static int diag_vadd(struct npu_diag *diag, enum npu_diag_level level, int err, const char *node,
+		     const char *op, const char *attr, const char *fmt, va_list ap)
 {
 	struct npu_diag_entry *e;
 	char text[1024];
@@ -81,13 +84,14 @@ int npu_diag_node(struct npu_diag *diag, int err, const struct npu_gnode *node, 
 	va_list ap;
 
 	va_start(ap, fmt);
-	diag_vadd(diag, NPU_DIAG_ERROR, err, name, npu_gop_info(node->model_op)->name, attr, fmt, ap);
+	diag_vadd(diag, NPU_DIAG_ERROR, err, name, npu_gop_info(node->model_op)->name, attr, fmt,
+		  ap);
 	va_end(ap);
 	return err;
 }
 
-int npu_diag_named(struct npu_diag *diag, enum npu_diag_level level, int err, const char *node, const char *op,
-		   const char *fmt, ...)
+int npu_diag_named(struct npu_diag *diag, enum npu_diag_level level, int err, const char *node,
+		   const char *op, const char *fmt, ...)
 {
 	va_list ap;
 

@@ -21,8 +21,10 @@ static int dim_combine(struct npu_dim a, struct npu_dim b, int64_t sign, struct 
 		return -EDOM;
 	if (a.sym >= 0 && b.sym >= 0 && a.sym != b.sym)
 		return -EDOM;
-	if (__builtin_mul_overflow(b.base, sign, &base) || __builtin_mul_overflow(b.factor, sign, &factor) ||
-	    __builtin_add_overflow(a.base, base, &r.base) || __builtin_add_overflow(a.factor, factor, &r.factor))
+	if (__builtin_mul_overflow(b.base, sign, &base) ||
+	    __builtin_mul_overflow(b.factor, sign, &factor) ||
+	    __builtin_add_overflow(a.base, base, &r.base) ||
+	    __builtin_add_overflow(a.factor, factor, &r.factor))
 		return -ERANGE;
 	r.sym = a.sym >= 0 ? a.sym : b.sym;
 	*out = dim_normal(r);
@@ -45,7 +47,8 @@ int npu_dim_scale(struct npu_dim a, int64_t k, struct npu_dim *out)
 
 	if (a.sym == NPU_DIM_UNKNOWN)
 		return -EDOM;
-	if (__builtin_mul_overflow(a.base, k, &r.base) || __builtin_mul_overflow(a.factor, k, &r.factor))
+	if (__builtin_mul_overflow(a.base, k, &r.base) ||
+	    __builtin_mul_overflow(a.factor, k, &r.factor))
 		return -ERANGE;
 	*out = dim_normal(r);
 	return 0;
@@ -82,7 +85,10 @@ int npu_dim_div_floor(const struct npu_graph *g, struct npu_dim a, int64_t k, st
 		*out = dim_normal(r);
 		return 0;
 	}
-	/* Not exact in general, but a symbol with few values may still give a line (one value: a constant). */
+	/*
+	 * Not exact in general, but a symbol with few values may still give a line (one value: a
+	 * constant).
+	 */
 	s0 = g->syms[a.sym].smin;
 	if (g->syms[a.sym].smax - s0 > 1)
 		return -EDOM;
@@ -165,7 +171,8 @@ int64_t npu_dim_high(const struct npu_graph *g, struct npu_dim d)
 	return high;
 }
 
-static int dim_pick(const struct npu_graph *g, struct npu_dim a, struct npu_dim b, bool smaller, struct npu_dim *out)
+static int dim_pick(const struct npu_graph *g, struct npu_dim a, struct npu_dim b, bool smaller,
+		    struct npu_dim *out)
 {
 	struct npu_dim diff;
 
@@ -233,7 +240,8 @@ const char *npu_dim_text(const struct npu_graph *g, struct npu_dim d, char *buf,
 	return buf;
 }
 
-const char *npu_shape_text(const struct npu_graph *g, const struct npu_gtensor *t, char *buf, size_t size)
+const char *npu_shape_text(const struct npu_graph *g, const struct npu_gtensor *t, char *buf,
+			   size_t size)
 {
 	size_t used = 0;
 	char text[64];
@@ -248,8 +256,8 @@ const char *npu_shape_text(const struct npu_graph *g, const struct npu_gtensor *
 		used += (size_t)n;
 		if (used >= size)
 			return buf;
-		n = snprintf(buf + used, size - used, "%s%s", i ? "," : "", npu_dim_text(g, t->dim[i], text,
-											sizeof(text)));
+		n = snprintf(buf + used, size - used, "%s%s", i ? "," : "",
+			     npu_dim_text(g, t->dim[i], text, sizeof(text)));
 	}
 	used += n > 0 ? (size_t)n : 0;
 	if (used < size)
@@ -257,7 +265,8 @@ const char *npu_shape_text(const struct npu_graph *g, const struct npu_gtensor *
 	return buf;
 }
 
-int npu_dims_broadcast(const struct npu_dim *a, int ra, const struct npu_dim *b, int rb, struct npu_dim *out)
+int npu_dims_broadcast(const struct npu_dim *a, int ra, const struct npu_dim *b, int rb,
+		       struct npu_dim *out)
 {
 	int rank = ra > rb ? ra : rb, i;
 

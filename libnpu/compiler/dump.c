@@ -97,9 +97,11 @@ static void dump_node(const struct npu_graph *g, const struct npu_gnode *n, FILE
 		dump_attr(g, &n->attrs[i], out);
 	dump_act(&n->ep.act, "act", out);
 	if (n->ep.has_affine)
-		fprintf(out, " post=fma(%.9g,%.9g)", (double)n->ep.post_mul, (double)n->ep.post_add);
+		fprintf(out, " post=fma(%.9g,%.9g)", (double)n->ep.post_mul,
+			(double)n->ep.post_add);
 	if (n->ep.res_op)
-		fprintf(out, " res=%s(in%d)", n->ep.res_op == NPU_GR_ADD ? "add" : "mul", n->ep.res);
+		fprintf(out, " res=%s(in%d)", n->ep.res_op == NPU_GR_ADD ? "add" : "mul",
+			n->ep.res);
 	dump_act(&n->ep.act2, "act2", out);
 	fprintf(out, " <");
 	for (i = 0; i < n->num_sources; i++)
@@ -113,8 +115,8 @@ void npu_graph_dump(const struct npu_graph *g, FILE *out)
 
 	fprintf(out, "graph %s (opset %d, producer %s)\n", g->name, g->opset, g->producer);
 	for (i = 0; i < g->num_syms; i++)
-		fprintf(out, "  symbol %s = %" PRId64 "..%" PRId64 " step %" PRId64 "\n", g->syms[i].name, g->syms[i].min,
-			g->syms[i].max, g->syms[i].step);
+		fprintf(out, "  symbol %s = %" PRId64 "..%" PRId64 " step %" PRId64 "\n",
+			g->syms[i].name, g->syms[i].min, g->syms[i].max, g->syms[i].step);
 	for (i = 0; i < g->num_inputs; i++) {
 		fputs("  input ", out);
 		dump_tensor(g, g->inputs[i], out);

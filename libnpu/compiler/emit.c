@@ -53,10 +53,11 @@ static bool has_product(const struct npu_poly *p)
 }
 
 /*
- * Bytes of a dense tensor as a polynomial; the bound where that is not possible. An output whose planes vary in two
- * lengths is padded (see npu_lview_dense()), so that its size is the bound, too.
+ * Bytes of a dense tensor as a polynomial; the bound where that is not possible. An output whose
+ * planes vary in two lengths is padded (see npu_lview_dense()), so that its size is the bound, too.
  */
-static void dense_size(const struct npu_gtensor *t, bool padded, uint64_t bound, struct npu_poly *out)
+static void dense_size(const struct npu_gtensor *t, bool padded, uint64_t bound,
+		       struct npu_poly *out)
 {
 	if (padded) {
 		*out = npu_poly_const((int64_t)bound);
@@ -90,7 +91,8 @@ static bool output_view(const struct npu_lower *l, const struct npu_gtensor *t, 
 }
 
 /* Model input or output @i, inputs first, and its buffer. */
-static const struct npu_gtensor *io_tensor(const struct npu_lower *l, unsigned int i, const struct npu_lbuf **buf)
+static const struct npu_gtensor *io_tensor(const struct npu_lower *l, unsigned int i,
+					   const struct npu_lbuf **buf)
 {
 	unsigned int n = l->g->num_inputs;
 
@@ -133,7 +135,7 @@ static int collect_scalars(struct scalars *sc)
 	return 0;
 }
 
-/* ---- operands ---------------------------------------------------------------------------------------------- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 static int poly_len(struct scalars *sc, const struct npu_poly *p, struct npu_len *out)
 {
@@ -214,7 +216,8 @@ static int emit_insn(struct scalars *sc, struct npu_stream_builder *b, const str
 		if (!insn->operand[s])
 			continue;
 		if (view_tensor(sc, insn->operand[s], &tensor[s]))
-			return emit_error(sc->l, insn, -EOPNOTSUPP, "its strides need too many products of run-time lengths");
+			return emit_error(sc->l, insn, -EOPNOTSUPP,
+					  "its strides need too many products of run-time lengths");
 		operand[s] = &tensor[s];
 	}
 	for (unsigned int p = 0; p < insn->desc->num_params; p++) {
@@ -226,8 +229,8 @@ static int emit_insn(struct scalars *sc, struct npu_stream_builder *b, const str
 			return emit_error(sc->l, insn, err, "a run-time length is too large");
 		num_lens++;
 	}
-	err = npu_stream_emit_tensors(b, (enum npu_opcode)insn->desc->code, operand, insn->param, len, num_lens,
-				      insn->tag);
+	err = npu_stream_emit_tensors(b, (enum npu_opcode)insn->desc->code, operand, insn->param,
+				      len, num_lens, insn->tag);
 	return err ? emit_error(sc->l, insn, err, npu_stream_error(b)) : 0;
 }
 
@@ -243,8 +246,10 @@ static int declare_scalars(struct scalars *sc, struct npu_stream_builder *b)
 		if (i < n) {
 			lo = sym[i].smin;
 			hi = sym[i].smax;
-		} else if (__builtin_mul_overflow(sym[sc->product[i].a].smin, sym[sc->product[i].b].smin, &lo) ||
-			   __builtin_mul_overflow(sym[sc->product[i].a].smax, sym[sc->product[i].b].smax, &hi)) {
+		} else if (__builtin_mul_overflow(sym[sc->product[i].a].smin,
+						  sym[sc->product[i].b].smin, &lo) ||
+			   __builtin_mul_overflow(sym[sc->product[i].a].smax,
+						  sym[sc->product[i].b].smax, &hi)) {
 			return -ERANGE;
 		}
 		if (hi > (int64_t)UINT32_MAX)
@@ -256,7 +261,7 @@ static int declare_scalars(struct scalars *sc, struct npu_stream_builder *b)
 	return 0;
 }
 
-/* ---- the description --------------------------------------------------------------------------------------- */
+/* ---- the description ------------------------------------------------------------------------- */
 
 static int describe_symbols(struct scalars *sc, struct npu_jobfile_program *p)
 {
@@ -267,14 +272,18 @@ static int describe_symbols(struct scalars *sc, struct npu_jobfile_program *p)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < sc->num; i++) {
 		if (i < sc->l->g->num_syms) {
-			s[i] = (struct npu_jobfile_symbol){ .name = sym[i].name, .kind = NPU_SYMBOL_FREE,
-				.min = (npu_u32)sym[i].min, .max = (npu_u32)sym[i].max, .step = (npu_u32)sym[i].step };
+			s[i] = (struct npu_jobfile_symbol){ .name = sym[i].name,
+							    .kind = NPU_SYMBOL_FREE,
+							    .min = (npu_u32)sym[i].min,
+							    .max = (npu_u32)sym[i].max,
+							    .step = (npu_u32)sym[i].step };
 			continue;
 		}
 		s[i].kind = NPU_SYMBOL_PRODUCT;
 		s[i].a = (npu_u8)sc->product[i].a;
 		s[i].b = (npu_u8)sc->product[i].b;
-		s[i].name = npu_arena_printf(sc->l->arena, "%s*%s", sym[s[i].a].name, sym[s[i].b].name);
+		s[i].name = npu_arena_printf(sc->l->arena, "%s*%s", sym[s[i].a].name,
+					     sym[s[i].b].name);
 		if (!s[i].name)
 			return -ENOMEM;
 	}
@@ -298,7 +307,8 @@ static int poly_expr(struct scalars *sc, const struct npu_poly *p, struct npu_jo
 }
 
 /* Inputs and outputs: regions of their own, dense at every length. */
-static int describe_io(struct scalars *sc, struct npu_jobfile_region *regions, struct npu_jobfile_tensor *tensors)
+static int describe_io(struct scalars *sc, struct npu_jobfile_region *regions,
+		       struct npu_jobfile_tensor *tensors)
 {
 	struct npu_lower *l = sc->l;
 	int err = 0;
@@ -315,16 +325,22 @@ static int describe_io(struct scalars *sc, struct npu_jobfile_region *regions, s
 		struct npu_poly size;
 
 		*r = (struct npu_jobfile_region){
-			.name = name, .role = in ? NPU_REGION_INPUT : NPU_REGION_OUTPUT,
-			.access = in ? NPU_ACCESS_READ : NPU_ACCESS_READ | NPU_ACCESS_WRITE, .align = NPU_PLAN_ALIGN,
+			.name = name,
+			.role = in ? NPU_REGION_INPUT : NPU_REGION_OUTPUT,
+			.access = in ? NPU_ACCESS_READ : NPU_ACCESS_READ | NPU_ACCESS_WRITE,
+			.align = NPU_PLAN_ALIGN,
 		};
 		padded = output_view(l, t, &v) && !in;
 		dense_size(t, padded, b->size, &size);
 		err = poly_expr(sc, &size, &r->size);
 		tensors[i] = (struct npu_jobfile_tensor){
-			.name = name, .node = node ? node->name : "",
-			.role = in ? NPU_TENSOR_INPUT : NPU_TENSOR_OUTPUT, .dtype = v.dtype, .rank = (npu_u32)t->rank,
-			.region = NPU_REGION_ID_IO + i, .flags = padded ? 0 : NPU_JOBFILE_DENSE,
+			.name = name,
+			.node = node ? node->name : "",
+			.role = in ? NPU_TENSOR_INPUT : NPU_TENSOR_OUTPUT,
+			.dtype = v.dtype,
+			.rank = (npu_u32)t->rank,
+			.region = NPU_REGION_ID_IO + i,
+			.flags = padded ? 0 : NPU_JOBFILE_DENSE,
 		};
 		for (int d = 0; d < t->rank && !err; d++) {
 			struct npu_poly p = npu_poly_dim(t->dim[d]);
@@ -341,19 +357,31 @@ static int describe_memory(struct scalars *sc, const struct npu_plan *plan, uint
 			   struct npu_jobfile_program *p)
 {
 	unsigned int io = sc->l->g->num_inputs + sc->l->g->num_outputs;
-	struct npu_jobfile_region *r = npu_arena_array(sc->l->arena, NPU_REGION_ID_IO + io, sizeof(*r));
+	struct npu_jobfile_region *r = npu_arena_array(sc->l->arena, NPU_REGION_ID_IO + io,
+						       sizeof(*r));
 	struct npu_jobfile_tensor *t = npu_arena_array(sc->l->arena, io + 1, sizeof(*t));
 
 	if (!r || !t)
 		return -ENOMEM;
-	r[NPU_REGION_ID_WEIGHTS] = (struct npu_jobfile_region){ .name = "weights", .role = NPU_REGION_WEIGHTS,
-		.access = NPU_ACCESS_READ, .size = NPU_JOBFILE_CONST((int64_t)weights_size), .align = NPU_PLAN_ALIGN };
-	r[NPU_REGION_ID_SCRATCH] = (struct npu_jobfile_region){ .name = "scratch", .role = NPU_REGION_SCRATCH,
-		.access = NPU_ACCESS_READ | NPU_ACCESS_WRITE, .size = NPU_JOBFILE_CONST((int64_t)plan->scratch),
-		.align = NPU_PLAN_ALIGN };
-	r[NPU_REGION_ID_SRAM] = (struct npu_jobfile_region){ .name = "sram", .role = NPU_REGION_SRAM,
+	r[NPU_REGION_ID_WEIGHTS] =
+		(struct npu_jobfile_region){ .name = "weights",
+					     .role = NPU_REGION_WEIGHTS,
+					     .access = NPU_ACCESS_READ,
+					     .size = NPU_JOBFILE_CONST((int64_t)weights_size),
+					     .align = NPU_PLAN_ALIGN };
+	r[NPU_REGION_ID_SCRATCH] =
+		(struct npu_jobfile_region){ .name = "scratch",
+					     .role = NPU_REGION_SCRATCH,
+					     .access = NPU_ACCESS_READ | NPU_ACCESS_WRITE,
+					     .size = NPU_JOBFILE_CONST((int64_t)plan->scratch),
+					     .align = NPU_PLAN_ALIGN };
+	r[NPU_REGION_ID_SRAM] = (struct npu_jobfile_region){
+		.name = "sram",
+		.role = NPU_REGION_SRAM,
 		.access = NPU_ACCESS_READ | NPU_ACCESS_WRITE | NPU_ACCESS_SRAM,
-		.size = NPU_JOBFILE_CONST((int64_t)plan->sram), .align = NPU_PLAN_ALIGN };
+		.size = NPU_JOBFILE_CONST((int64_t)plan->sram),
+		.align = NPU_PLAN_ALIGN
+	};
 	p->regions = r;
 	p->num_regions = NPU_REGION_ID_IO + io;
 	p->tensors = t;
@@ -361,11 +389,13 @@ static int describe_memory(struct scalars *sc, const struct npu_plan *plan, uint
 	return describe_io(sc, r, t);
 }
 
-void npu_emit_traffic(const struct npu_lower *l, const struct npu_linsn *insn, uint64_t *read, uint64_t *written)
+void npu_emit_traffic(const struct npu_lower *l, const struct npu_linsn *insn, uint64_t *read,
+		      uint64_t *written)
 {
 	*read = *written = 0;
 	for (unsigned int s = 0; s < insn->desc->num_slots; s++) {
-		uint64_t bytes = insn->operand[s] ? (uint64_t)npu_lview_bytes(l, insn->operand[s]) : 0;
+		uint64_t bytes = insn->operand[s] ? (uint64_t)npu_lview_bytes(l, insn->operand[s]) :
+						    0;
 
 		if (insn->desc->slots[s].dir != NPU_DIR_OUT)
 			*read += bytes;
@@ -374,7 +404,10 @@ void npu_emit_traffic(const struct npu_lower *l, const struct npu_linsn *insn, u
 	}
 }
 
-/* Multiply-accumulates at the bound. The last dimensions of a weight, or the last of a, are what is summed over. */
+/*
+ * Multiply-accumulates at the bound. The last dimensions of a weight, or the last of a, are what is
+ * summed over.
+ */
 static uint64_t insn_macs(const struct npu_lower *l, const struct npu_linsn *insn)
 {
 	const struct npu_lview *k;
@@ -398,7 +431,8 @@ static uint64_t insn_macs(const struct npu_lower *l, const struct npu_linsn *ins
 	for (int i = 0; i < insn->operand[0]->rank; i++) {
 		bool input = insn->desc->code == NPU_OP_CONV_TRANSPOSE && i < 3;
 
-		macs *= npu_dim_high(l->g, insn->operand[input ? NPU_CONV_TRANSPOSE_IN : 0]->dim[i]);
+		macs *= npu_dim_high(l->g,
+				     insn->operand[input ? NPU_CONV_TRANSPOSE_IN : 0]->dim[i]);
 	}
 	for (int i = from; i < k->rank; i++)
 		macs *= npu_dim_high(l->g, k->dim[i]);
@@ -441,8 +475,8 @@ static int describe_debug(struct npu_lower *l, struct npu_jobfile_program *p)
 	return 0;
 }
 
-int npu_emit_program(struct npu_lower *l, const struct npu_plan *plan, uint64_t weights_size, const char *name,
-		     struct npu_emitted *out)
+int npu_emit_program(struct npu_lower *l, const struct npu_plan *plan, uint64_t weights_size,
+		     const char *name, struct npu_emitted *out)
 {
 	struct scalars sc = { .l = l };
 	struct npu_jobfile_program *p = &out->program;
@@ -451,7 +485,8 @@ int npu_emit_program(struct npu_lower *l, const struct npu_plan *plan, uint64_t 
 
 	memset(out, 0, sizeof(*out));
 	if (err)
-		return npu_diag_add(l->diag, -EOPNOTSUPP, "shape", "more than %d run-time lengths and products of them",
+		return npu_diag_add(l->diag, -EOPNOTSUPP, "shape",
+				    "more than %d run-time lengths and products of them",
 				    NPU_MAX_SCALARS);
 	p->name = name;
 	err = describe_symbols(&sc, p);
@@ -465,7 +500,8 @@ int npu_emit_program(struct npu_lower *l, const struct npu_plan *plan, uint64_t 
 		return err;
 	err = declare_scalars(&sc, out->builder);
 	if (err)
-		return npu_diag_add(l->diag, err, "shape", "a run-time length or a product of two is too large");
+		return npu_diag_add(l->diag, err, "shape",
+				    "a run-time length or a product of two is too large");
 	for (unsigned int i = 0; i < l->num_insns; i++) {
 		int e = emit_insn(&sc, out->builder, l->insns[i]);
 

@@ -11,7 +11,8 @@
 
 bool npu_fold_is_float(enum npu_gtype type)
 {
-	return type == NPU_GT_F32 || type == NPU_GT_F64 || type == NPU_GT_F16 || type == NPU_GT_BF16;
+	return type == NPU_GT_F32 || type == NPU_GT_F64 || type == NPU_GT_F16 ||
+	       type == NPU_GT_BF16;
 }
 
 void npu_fold_put_int(struct npu_gtensor *t, size_t i, int64_t v)
@@ -49,7 +50,9 @@ void npu_fold_put(struct npu_gtensor *t, size_t i, double v)
 		*p = v != 0;
 		return;
 	default:
-		/* out of range or NaN has no defined result in ONNX; zero is one that C can compute */
+		/*
+		 * out of range or NaN has no defined result in ONNX; zero is one that C can compute
+		 */
 		npu_fold_put_int(t, i, v > -9.2e18 && v < 9.2e18 ? (int64_t)v : 0);
 		return;
 	}
@@ -112,7 +115,8 @@ static bool fold_wanted(const struct npu_gnode *n)
 			continue;
 		elems = npu_gtensor_const_elems(n->outputs[i]);
 		if (elems < 0 || n->outputs[i]->type == NPU_GT_STRING ||
-		    __builtin_mul_overflow((size_t)elems, npu_gtype_size(n->outputs[i]->type), &bytes) ||
+		    __builtin_mul_overflow((size_t)elems, npu_gtype_size(n->outputs[i]->type),
+					   &bytes) ||
 		    __builtin_add_overflow(want, bytes, &want))
 			return false;
 	}
@@ -122,7 +126,11 @@ static bool fold_wanted(const struct npu_gnode *n)
 static bool fold_eval(const struct npu_gnode *n, struct npu_gtensor **outs)
 {
 	switch (npu_gnode_info(n)->family) {
-	case NPU_GF_UNARY: case NPU_GF_ACT: case NPU_GF_BINARY: case NPU_GF_VARIADIC: case NPU_GF_COMPARE:
+	case NPU_GF_UNARY:
+	case NPU_GF_ACT:
+	case NPU_GF_BINARY:
+	case NPU_GF_VARIADIC:
+	case NPU_GF_COMPARE:
 	case NPU_GF_LOGIC: case NPU_GF_SELECT:
 		return npu_fold_elementwise(n, outs[0]);
 	case NPU_GF_CAST:
@@ -145,14 +153,17 @@ int npu_fold_node(struct npu_graph *g, struct npu_gnode *n)
 
 	if (n->num_outputs > 64 || !fold_wanted(n))
 		return 0;
-	/* evaluated into copies, so that an operator that is not covered leaves the graph untouched */
+	/*
+	 * evaluated into copies, so that an operator that is not covered leaves the graph untouched
+	 */
 	for (i = 0; i < n->num_outputs; i++) {
 		outs[i] = NULL;
 		if (!n->outputs[i])
 			continue;
 		made[i] = *n->outputs[i];
 		outs[i] = &made[i];
-		made[i].size = (size_t)npu_gtensor_const_elems(&made[i]) * npu_gtype_size(made[i].type);
+		made[i].size = (size_t)npu_gtensor_const_elems(&made[i]) *
+			       npu_gtype_size(made[i].type);
 		made[i].data = npu_arena_alloc(&g->arena, made[i].size ? made[i].size : 1);
 		if (!made[i].data)
 			return -ENOMEM;

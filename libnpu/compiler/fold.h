@@ -8,9 +8,10 @@
 /**
  * npu_fold_node - evaluate @n when its inputs are constants and its output is small enough
  *
- * Outputs become constants and @n is removed. Returns 1 when folded, 0 when left alone, -ENOMEM. Floats are
- * computed in double and rounded once to the output's type, which for + - * / and sqrt equals the type's own
- * arithmetic. QuantizeLinear and DequantizeLinear are left alone: they say how a weight is stored.
+ * Outputs become constants and @n is removed. Returns 1 when folded, 0 when left alone, -ENOMEM.
+ * Floats are computed in double and rounded once to the output's type, which for + - * / and sqrt
+ * equals the type's own arithmetic. QuantizeLinear and DequantizeLinear are left alone: they say
+ * how a weight is stored.
  */
 int npu_fold_node(struct npu_graph *g, struct npu_gnode *n);
 
@@ -23,8 +24,8 @@ void npu_fold_put(struct npu_gtensor *t, size_t i, double v);
 void npu_fold_put_int(struct npu_gtensor *t, size_t i, int64_t v);
 
 /*
- * Walks the elements of a static shape in row-major order and keeps the element index of up to four operands, each
- * with its own strides (0 on broadcast dimensions).
+ * Walks the elements of a static shape in row-major order and keeps the element index of up to four
+ * operands, each with its own strides (0 on broadcast dimensions).
  */
 struct npu_fold_walk {
 	int rank;
@@ -39,7 +40,10 @@ void npu_fold_walk_init(struct npu_fold_walk *w, const struct npu_gtensor *shape
 void npu_fold_walk_operand(struct npu_fold_walk *w, const struct npu_gtensor *t);
 void npu_fold_walk_next(struct npu_fold_walk *w);
 
-/* Evaluators: outputs are allocated, inputs constant. False when the operator or type is not covered. */
+/*
+ * Evaluators: outputs are allocated, inputs constant. False when the operator or type is not
+ * covered.
+ */
 bool npu_fold_elementwise(const struct npu_gnode *n, struct npu_gtensor *out);
 bool npu_fold_cast(const struct npu_gnode *n, struct npu_gtensor *out);
 bool npu_fold_move(const struct npu_gnode *n, struct npu_gtensor *const *outs);

@@ -68,11 +68,15 @@ static bool binary_float(const struct npu_gnode *n, double a, double b, double *
 	}
 }
 
-/* Wraps like the machine types that runtimes use; dividing by zero is left to the runtime, so not folded. */
+/*
+ * Wraps like the machine types that runtimes use; dividing by zero is left to the runtime, so not
+ * folded.
+ */
 static bool binary_int(const struct npu_gnode *n, int64_t a, int64_t b, int64_t *out)
 {
 	switch (n->op) {
-	case NPU_GOP_Add: case NPU_GOP_Sum: *out = (int64_t)((uint64_t)a + (uint64_t)b); return true;
+	case NPU_GOP_Add:
+	case NPU_GOP_Sum: *out = (int64_t)((uint64_t)a + (uint64_t)b); return true;
 	case NPU_GOP_Sub: *out = (int64_t)((uint64_t)a - (uint64_t)b); return true;
 	case NPU_GOP_Mul: *out = (int64_t)((uint64_t)a * (uint64_t)b); return true;
 	case NPU_GOP_Div:
@@ -121,9 +125,12 @@ static bool fold_unary(const struct npu_gnode *n, struct npu_gtensor *out)
 	return true;
 }
 
-/* Operand @k with the running result; variadic operators round after each step, as the type's arithmetic would. */
-static bool fold_step(const struct npu_gnode *n, struct npu_gtensor *out, const struct npu_gtensor *a,
-		      const struct npu_gtensor *b)
+/*
+ * Operand @k with the running result; variadic operators round after each step, as the type's
+ * arithmetic would.
+ */
+static bool fold_step(const struct npu_gnode *n, struct npu_gtensor *out,
+		      const struct npu_gtensor *a, const struct npu_gtensor *b)
 {
 	struct npu_fold_walk w;
 	int64_t count = npu_gtensor_const_elems(out), i, iv;
@@ -140,7 +147,8 @@ static bool fold_step(const struct npu_gnode *n, struct npu_gtensor *out, const 
 				return false;
 			npu_fold_put(out, (size_t)i, v);
 		} else {
-			if (!binary_int(n, npu_gtensor_elem_int(a, ia), npu_gtensor_elem_int(b, ib), &iv))
+			if (!binary_int(n, npu_gtensor_elem_int(a, ia), npu_gtensor_elem_int(b, ib),
+					&iv))
 				return false;
 			npu_fold_put_int(out, (size_t)i, iv);
 		}
@@ -168,11 +176,14 @@ static bool fold_where(const struct npu_gnode *n, struct npu_gtensor *out)
 
 static bool fold_clip(const struct npu_gnode *n, struct npu_gtensor *out)
 {
-	const struct npu_gtensor *x = n->inputs[0], *lo = npu_gnode_in(n, 1), *hi = npu_gnode_in(n, 2);
+	const struct npu_gtensor *x = n->inputs[0], *lo = npu_gnode_in(n, 1),
+				 *hi = npu_gnode_in(n, 2);
 	int64_t count = npu_gtensor_const_elems(x), i;
-	double low = npu_gnode_float(n, "min", -INFINITY), high = npu_gnode_float(n, "max", INFINITY), v;
+	double low = npu_gnode_float(n, "min", -INFINITY),
+	       high = npu_gnode_float(n, "max", INFINITY), v;
 
-	if ((lo && !npu_gtensor_scalar(lo, &low)) || (hi && !npu_gtensor_scalar(hi, &high)) || x->type == NPU_GT_I64)
+	if ((lo && !npu_gtensor_scalar(lo, &low)) || (hi && !npu_gtensor_scalar(hi, &high)) ||
+	    x->type == NPU_GT_I64)
 		return false;
 	for (i = 0; i < count; i++) {
 		v = npu_gtensor_elem(x, (size_t)i);
@@ -194,9 +205,10 @@ bool npu_fold_elementwise(const struct npu_gnode *n, struct npu_gtensor *out)
 	if (n->op == NPU_GOP_Clip)
 		return fold_clip(n, out);
 	if (n->num_inputs == 1)
-		return n->op != NPU_GOP_Mean && (npu_gnode_info(n)->family == NPU_GF_VARIADIC ?
-						 (memcpy((void *)out->data, n->inputs[0]->data, out->size), true) :
-						 fold_unary(n, out));
+		return n->op != NPU_GOP_Mean &&
+		       (npu_gnode_info(n)->family == NPU_GF_VARIADIC ?
+				(memcpy((void *)out->data, n->inputs[0]->data, out->size), true) :
+				fold_unary(n, out));
 	if (n->op == NPU_GOP_Mean || !fold_step(n, out, n->inputs[0], n->inputs[1]))
 		return false;
 	for (k = 2; k < n->num_inputs; k++)

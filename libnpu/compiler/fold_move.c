@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Evaluates operators that move elements, on constants. Parameters are in their resolved form (shape.h). */
+/*
+ * Evaluates operators that move elements, on constants. Parameters are in their resolved form
+ * (shape.h).
+ */
 #include <string.h>
 
 #include "compiler/fold.h"
@@ -23,7 +26,8 @@ static void row_major(const struct npu_gtensor *t, int64_t *stride)
 }
 
 /* Output element at[] comes from input element base + sum at[i] * stride[i]. */
-static void copy_strided(struct npu_gtensor *out, const struct npu_gtensor *x, int64_t base, const int64_t *stride)
+static void copy_strided(struct npu_gtensor *out, const struct npu_gtensor *x, int64_t base,
+			 const int64_t *stride)
 {
 	int64_t count = npu_gtensor_const_elems(out), i;
 	struct npu_fold_walk w;
@@ -110,7 +114,8 @@ static bool fold_tile(const struct npu_gnode *n, struct npu_gtensor *out)
 
 static bool fold_concat(const struct npu_gnode *n, struct npu_gtensor *out)
 {
-	int64_t axis = npu_gnode_int(n, "axis", 0), outer = 1, row = (int64_t)npu_gtype_size(out->type), at = 0, o;
+	int64_t axis = npu_gnode_int(n, "axis", 0), outer = 1,
+		row = (int64_t)npu_gtype_size(out->type), at = 0, o;
 	unsigned int k;
 	int i;
 
@@ -125,8 +130,8 @@ static bool fold_concat(const struct npu_gnode *n, struct npu_gtensor *out)
 		int64_t bytes = x->dim[axis].base * row;
 
 		for (o = 0; o < outer && bytes; o++)
-			memcpy((char *)out->data + o * out->dim[axis].base * row + at, (const char *)x->data + o * bytes,
-			       (size_t)bytes);
+			memcpy((char *)out->data + o * out->dim[axis].base * row + at,
+			       (const char *)x->data + o * bytes, (size_t)bytes);
 		at += bytes;
 	}
 	return true;
@@ -135,7 +140,8 @@ static bool fold_concat(const struct npu_gnode *n, struct npu_gtensor *out)
 static bool fold_gather(const struct npu_gnode *n, struct npu_gtensor *out)
 {
 	const struct npu_gtensor *x = n->inputs[0], *idx = n->inputs[1];
-	int64_t axis = npu_gnode_int(n, "axis", 0), outer = 1, limit = x->dim[axis].base, picks, o, p;
+	int64_t axis = npu_gnode_int(n, "axis", 0), outer = 1, limit = x->dim[axis].base, picks, o,
+		p;
 	int64_t row = (int64_t)npu_gtype_size(out->type);
 	int i;
 
@@ -153,8 +159,8 @@ static bool fold_gather(const struct npu_gnode *n, struct npu_gtensor *out)
 			k = k < 0 ? k + limit : k;
 			if (k < 0 || k >= limit)
 				return false;
-			memcpy((char *)out->data + (o * picks + p) * row, (const char *)x->data + (o * limit + k) * row,
-			       (size_t)row);
+			memcpy((char *)out->data + (o * picks + p) * row,
+			       (const char *)x->data + (o * limit + k) * row, (size_t)row);
 		}
 	}
 	return true;

@@ -54,7 +54,8 @@ static double reduce_end(enum npu_gop op, double acc, double count)
 bool npu_fold_reduce(const struct npu_gnode *n, struct npu_gtensor *out)
 {
 	const struct npu_gtensor *x = n->inputs[0];
-	int64_t count = npu_gtensor_const_elems(x), results = npu_gtensor_const_elems(out), i, step = 1;
+	int64_t count = npu_gtensor_const_elems(x), results = npu_gtensor_const_elems(out), i,
+		step = 1;
 	bool hit[NPU_GRAPH_MAX_RANK] = { false };
 	struct npu_fold_walk w;
 	size_t num, k;
@@ -80,7 +81,8 @@ bool npu_fold_reduce(const struct npu_gnode *n, struct npu_gtensor *out)
 	for (i = 0; i < count && ok; i++, npu_fold_walk_next(&w))
 		ok = reduce_step(n->op, npu_gtensor_elem(x, (size_t)i), &acc[w.index[0]]);
 	for (i = 0; i < results && ok; i++)
-		npu_fold_put(out, (size_t)i, reduce_end(n->op, acc[i], (double)count / (double)results));
+		npu_fold_put(out, (size_t)i,
+			     reduce_end(n->op, acc[i], (double)count / (double)results));
 	free(acc);
 	return ok;
 }
@@ -102,7 +104,8 @@ bool npu_fold_matmul(const struct npu_gnode *n, struct npu_gtensor *out)
 			double sum = 0;
 
 			for (k = 0; k < inner; k++)
-				sum += npu_gtensor_elem(a, (size_t)(i * inner + k)) * npu_gtensor_elem(b, (size_t)(k * cols + j));
+				sum += npu_gtensor_elem(a, (size_t)(i * inner + k)) *
+				       npu_gtensor_elem(b, (size_t)(k * cols + j));
 			npu_fold_put(out, (size_t)(i * cols + j), sum);
 		}
 	}

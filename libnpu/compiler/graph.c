@@ -6,7 +6,7 @@
 
 #include "compiler/dims.h"
 
-/* ---- names -------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 struct npu_name_entry {
 	const char *name;
@@ -54,8 +54,8 @@ static int name_map_grow(struct npu_arena *arena, struct npu_name_map *map)
 }
 
 /* Returns the name as stored: @name itself, or with a suffix when it is taken or missing. */
-static const char *name_claim(struct npu_graph *g, struct npu_name_map *map, const char *name, const char *stem,
-			      void *item)
+static const char *name_claim(struct npu_graph *g, struct npu_name_map *map, const char *name,
+			      const char *stem, void *item)
 {
 	struct npu_name_entry *e;
 	const char *want = name && *name ? npu_arena_strdup(&g->arena, name) : NULL;
@@ -85,7 +85,7 @@ struct npu_gtensor *npu_graph_find_tensor(const struct npu_graph *g, const char 
 	return g->tensor_names->size ? name_slot(g->tensor_names, name)->item : NULL;
 }
 
-/* ---- graph -------------------------------------------------------------------------------------------------- */
+/* ---- graph ----------------------------------------------------------------------------------- */
 
 struct npu_graph *npu_graph_new(void)
 {
@@ -119,7 +119,9 @@ void npu_graph_free(struct npu_graph *g)
 	free(g);
 }
 
-/* Pointer arrays that grow are malloc'ed: in an arena every growth would leave the old copy behind. */
+/*
+ * Pointer arrays that grow are malloc'ed: in an arena every growth would leave the old copy behind.
+ */
 static int array_reserve(void *array, unsigned int count, unsigned int *max)
 {
 	void **p = *(void ***)array, **grown;
@@ -138,21 +140,24 @@ static int array_reserve(void *array, unsigned int count, unsigned int *max)
 	return 0;
 }
 
-int npu_graph_symbol_add(struct npu_graph *g, const char *name, int64_t min, int64_t max, int64_t step,
-			 struct npu_diag *diag)
+int npu_graph_symbol_add(struct npu_graph *g, const char *name, int64_t min, int64_t max,
+			 int64_t step, struct npu_diag *diag)
 {
 	struct npu_symbol *s = &g->syms[g->num_syms];
 	unsigned int i;
 
 	if (step < 1 || min < 1 || max < min || min % step || max % step)
-		return npu_diag_add(diag, -EINVAL, name,
-				    "symbol bounds %lld..%lld step %lld: expected 1 <= min <= max, both multiples of "
-				    "the step", (long long)min, (long long)max, (long long)step);
+		return npu_diag_add(
+			diag, -EINVAL, name,
+			"symbol bounds %lld..%lld step %lld: expected 1 <= min <= max, both multiples of "
+			"the step",
+			(long long)min, (long long)max, (long long)step);
 	for (i = 0; i < g->num_syms; i++)
 		if (!strcmp(g->syms[i].name, name))
 			return npu_diag_add(diag, -EINVAL, name, "symbol declared twice");
 	if (g->num_syms == NPU_GRAPH_MAX_SYMS)
-		return npu_diag_add(diag, -ENOSPC, name, "more than %d symbols", NPU_GRAPH_MAX_SYMS);
+		return npu_diag_add(diag, -ENOSPC, name, "more than %d symbols",
+				    NPU_GRAPH_MAX_SYMS);
 	s->name = npu_arena_strdup(&g->arena, name);
 	if (!s->name)
 		return -ENOMEM;
@@ -169,31 +174,35 @@ struct npu_dim npu_graph_symbol_dim(const struct npu_graph *g, int sym)
 	return (struct npu_dim){ 0, g->syms[sym].step, sym };
 }
 
-static int bind_check(const struct npu_graph *g, const struct npu_gtensor *t, const struct npu_dim *dims, int rank,
-		      struct npu_diag *diag)
+static int bind_check(const struct npu_graph *g, const struct npu_gtensor *t,
+		      const struct npu_dim *dims, int rank, struct npu_diag *diag)
 {
 	char text[64];
 	int i;
 
 	if (rank < 0 || rank > NPU_GRAPH_MAX_RANK || (t->rank >= 0 && t->rank != rank))
-		return npu_diag_add(diag, -EINVAL, t->name, "shape of rank %d given, but the model's input has rank %d",
+		return npu_diag_add(diag, -EINVAL, t->name,
+				    "shape of rank %d given, but the model's input has rank %d",
 				    rank, t->rank);
 	for (i = 0; i < rank; i++) {
 		if (dims[i].sym >= (int)g->num_syms || dims[i].sym < NPU_DIM_CONST ||
-		    (dims[i].sym == NPU_DIM_CONST && dims[i].factor) || npu_dim_low(g, dims[i]) < 0 ||
-		    npu_dim_high(g, dims[i]) > INT32_MAX)
-			return npu_diag_add(diag, -EINVAL, t->name,
-					    "dimension %d: expected 0..2147483647 or a declared symbol", i);
-		if (t->rank >= 0 && npu_dim_is_const(t->dim[i]) && !npu_dim_equal(t->dim[i], dims[i]))
+		    (dims[i].sym == NPU_DIM_CONST && dims[i].factor) ||
+		    npu_dim_low(g, dims[i]) < 0 || npu_dim_high(g, dims[i]) > INT32_MAX)
+			return npu_diag_add(
+				diag, -EINVAL, t->name,
+				"dimension %d: expected 0..2147483647 or a declared symbol", i);
+		if (t->rank >= 0 && npu_dim_is_const(t->dim[i]) &&
+		    !npu_dim_equal(t->dim[i], dims[i]))
 			return npu_diag_add(diag, -EINVAL, t->name,
 					    "dimension %d is %s, but the model fixes it to %lld", i,
-					    npu_dim_text(g, dims[i], text, sizeof(text)), (long long)t->dim[i].base);
+					    npu_dim_text(g, dims[i], text, sizeof(text)),
+					    (long long)t->dim[i].base);
 	}
 	return 0;
 }
 
-int npu_graph_bind_shape(struct npu_graph *g, const char *input, const struct npu_dim *dims, int rank,
-			 struct npu_diag *diag)
+int npu_graph_bind_shape(struct npu_graph *g, const char *input, const struct npu_dim *dims,
+			 int rank, struct npu_diag *diag)
 {
 	struct npu_gtensor *t = NULL;
 	unsigned int i;
@@ -203,7 +212,8 @@ int npu_graph_bind_shape(struct npu_graph *g, const char *input, const struct np
 		if (!strcmp(g->inputs[i]->name, input))
 			t = g->inputs[i];
 	if (!t)
-		return npu_diag_add(diag, -ENOENT, input, "the model has no input of this name (its first is '%s')",
+		return npu_diag_add(diag, -ENOENT, input,
+				    "the model has no input of this name (its first is '%s')",
 				    g->num_inputs ? g->inputs[0]->name : "");
 	err = bind_check(g, t, dims, rank, diag);
 	if (err)
@@ -214,9 +224,10 @@ int npu_graph_bind_shape(struct npu_graph *g, const char *input, const struct np
 	return 0;
 }
 
-/* ---- tensors ------------------------------------------------------------------------------------------------ */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
-struct npu_gtensor *npu_graph_tensor(struct npu_graph *g, const char *name, const char *stem, enum npu_gtype type)
+struct npu_gtensor *npu_graph_tensor(struct npu_graph *g, const char *name, const char *stem,
+				     enum npu_gtype type)
 {
 	struct npu_gtensor *t;
 
@@ -235,8 +246,8 @@ struct npu_gtensor *npu_graph_tensor(struct npu_graph *g, const char *name, cons
 	return t;
 }
 
-struct npu_gtensor *npu_graph_const(struct npu_graph *g, const char *stem, enum npu_gtype type, int rank,
-				    const int64_t *dims, const void *data)
+struct npu_gtensor *npu_graph_const(struct npu_graph *g, const char *stem, enum npu_gtype type,
+				    int rank, const int64_t *dims, const void *data)
 {
 	struct npu_gtensor *t;
 	size_t bytes = npu_gtype_size(type);
@@ -309,13 +320,14 @@ static void consumer_del(struct npu_gtensor *t, const struct npu_gnode *n)
 	while (i--) {
 		if (t->consumer[i] != n)
 			continue;
-		memmove(&t->consumer[i], &t->consumer[i + 1], (t->num_consumers - i - 1) * sizeof(*t->consumer));
+		memmove(&t->consumer[i], &t->consumer[i + 1],
+			(t->num_consumers - i - 1) * sizeof(*t->consumer));
 		t->num_consumers--;
 		return;
 	}
 }
 
-/* ---- nodes -------------------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 struct npu_gnode *npu_graph_node(struct npu_graph *g, enum npu_gop op, const char *name,
 				 struct npu_gtensor *const *inputs, unsigned int num_inputs,
@@ -355,7 +367,8 @@ struct npu_gnode *npu_graph_node(struct npu_graph *g, enum npu_gop op, const cha
 	return n;
 }
 
-int npu_gnode_set_input(struct npu_graph *g, struct npu_gnode *n, unsigned int i, struct npu_gtensor *t)
+int npu_gnode_set_input(struct npu_graph *g, struct npu_gnode *n, unsigned int i,
+			struct npu_gtensor *t)
 {
 	struct npu_gtensor **grown;
 
@@ -381,7 +394,8 @@ void npu_gnode_trim_inputs(struct npu_gnode *n, unsigned int count)
 		consumer_del(n->inputs[--n->num_inputs], n);
 }
 
-static int replace_inputs(struct npu_graph *g, struct npu_gnode *n, struct npu_gtensor *from, struct npu_gtensor *to)
+static int replace_inputs(struct npu_graph *g, struct npu_gnode *n, struct npu_gtensor *from,
+			  struct npu_gtensor *to)
 {
 	unsigned int i;
 	int err;
@@ -432,7 +446,8 @@ void npu_graph_remove(struct npu_graph *g, struct npu_gnode *n)
 
 int npu_gnode_take_sources(struct npu_graph *g, struct npu_gnode *to, const struct npu_gnode *from)
 {
-	const char **all = npu_arena_array(&g->arena, (size_t)to->num_sources + from->num_sources, sizeof(*all));
+	const char **all = npu_arena_array(&g->arena, (size_t)to->num_sources + from->num_sources,
+					   sizeof(*all));
 
 	if (!all)
 		return -ENOMEM;
@@ -445,7 +460,7 @@ int npu_gnode_take_sources(struct npu_graph *g, struct npu_gnode *to, const stru
 	return 0;
 }
 
-/* ---- order -------------------------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 enum { SORT_NEW, SORT_OPEN, SORT_DONE };
 
@@ -454,9 +469,12 @@ struct sort_frame {
 	unsigned int next;
 };
 
-/* Depth first over producers, with its own stack: a model may be a chain of a hundred thousand nodes. */
-static int sort_visit(struct npu_gnode *root, struct sort_frame *stack, struct npu_gnode **order, unsigned int *count,
-		      struct npu_diag *diag)
+/*
+ * Depth first over producers, with its own stack: a model may be a chain of a hundred thousand
+ * nodes.
+ */
+static int sort_visit(struct npu_gnode *root, struct sort_frame *stack, struct npu_gnode **order,
+		      unsigned int *count, struct npu_diag *diag)
 {
 	unsigned int depth = 0;
 
@@ -476,9 +494,10 @@ static int sort_visit(struct npu_gnode *root, struct sort_frame *stack, struct n
 		if (!t || !t->producer || t->producer->mark == SORT_DONE)
 			continue;
 		if (t->producer->mark == SORT_OPEN)
-			return npu_diag_node(diag, -ELOOP, t->producer, NULL,
-					     "its output '%s' is needed to compute its own input (the graph has a cycle)",
-					     t->name);
+			return npu_diag_node(
+				diag, -ELOOP, t->producer, NULL,
+				"its output '%s' is needed to compute its own input (the graph has a cycle)",
+				t->name);
 		t->producer->mark = SORT_OPEN;
 		stack[depth++] = (struct sort_frame){ t->producer, 0 };
 	}

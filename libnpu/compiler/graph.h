@@ -2,34 +2,45 @@
 /*
  * The compiler's graph: ONNX (or GGUF) operators on tensors with linear symbolic dimensions.
  *
- * An importer makes a graph, npu_graph_bind_shape() gives the inputs their shapes, npu_graph_optimize() brings it
- * to the canonical form below, the lowering reads that form. Everything a graph points to lives in its arena and
- * dies with npu_graph_free(). A graph belongs to one thread at a time; there is no global state.
+ * An importer makes a graph, npu_graph_bind_shape() gives the inputs their shapes,
+ * npu_graph_optimize() brings it to the canonical form below, the lowering reads that form.
+ * Everything a graph points to lives in its arena and dies with npu_graph_free(). A graph belongs
+ * to one thread at a time; there is no global state.
  *
  * Canonical form after npu_graph_optimize() (what the lowering may rely on):
  *  - nodes are in topological order, none is dead, every tensor has its type and shape;
- *  - Constant, Identity, Dropout, Shape, Flatten, Squeeze, Unsqueeze, Split, Sum, Mean, Upsample, Gemm and
- *    inference-mode BatchNormalization are gone: constants are tensors with data, the reshapes are Reshape with
- *    ONE input (the target is the output's shape), Split is several Slice, Upsample is Resize, Gemm is MatMul;
- *  - variadic Max and Min have two inputs; x / c with a constant power of two c is Mul, x - c is Add;
+ *  - Constant, Identity, Dropout, Shape, Flatten, Squeeze, Unsqueeze, Split, Sum, Mean, Upsample,
+ *    Gemm and inference-mode BatchNormalization are gone: constants are tensors with data, the
+ *    reshapes are Reshape with ONE input (the target is the output's shape), Split is several
+ *    Slice, Upsample is Resize, Gemm is MatMul;
+ *  - variadic Max and Min have two inputs; x / c with a constant power of two c is Mul, x - c is
+ *   Add;
  *  - every activation (Relu, Clip, Sigmoid, HardSwish, PRelu, Gelu, ... and recovered patterns) is
- *    NPU_GOP_Activation with its kind in node->ep.act, or part of the epilogue of the node before it;
- *  - Conv, ConvTranspose, pools: `kernel_shape`, `strides`, `pads` (begin..., end...), `dilations`, `group` are all
- *    present and explicit (auto_pad is resolved; ceil_mode is in the output's shape, pads may be exceeded at the
- *    end); rank 3 (1-D) or 4 (2-D), 5 only if the model has it. W of Conv is [M, C/group, k...], of ConvTranspose
- *    [C, M/group, k...]; bias is inputs[2] or NULL;
- *  - MatMul: inputs A [..., M, K], B [..., K, N], optional inputs[2] = bias f32 [N]; int attributes `transA`,
- *    `transB` (default 0) say that the last two dimensions are stored the other way round;
- *  - Softmax, LogSoftmax: `axis` >= 0, one axis (the old flattening form is rewritten with Reshape);
- *  - Reduce*: ints `axes` (>= 0, ascending, never empty), `keepdims`; one input. Mean over all of H, W of a rank 4
- *    tensor with keepdims is GlobalAveragePool;
- *  - Slice: dims `starts` and ints `steps`, both of full rank, one input; the lengths are the output's shape;
- *  - Pad: ints `pads` (2 * rank), string `mode`, float `value`, one input. Transpose: full `perm`. Tile: `repeats`;
- *  - Resize: floats `scales` of full rank (output = input * scale as the model states it; out/in when it gave
- *    sizes), `mode`, `coordinate_transformation_mode`, `nearest_mode`, `cubic_coeff_a`, `exclude_outside`,
- *    `extrapolation_value`; one input;
- *  - Expand: one input, target = output's shape. TopK: int `k`, one input. `axis` is >= 0 everywhere;
- *  - an output of the graph may be an input, a constant, or listed twice: output_names[] has the model's names.
+ *    NPU_GOP_Activation with its kind in node->ep.act, or part of the epilogue of the node before
+ *    it;
+ *  - Conv, ConvTranspose, pools: `kernel_shape`, `strides`, `pads` (begin..., end...), `dilations`,
+ *    `group` are all present and explicit (auto_pad is resolved; ceil_mode is in the output's
+ *    shape, pads may be exceeded at the end); rank 3 (1-D) or 4 (2-D), 5 only if the model has it.
+ *    W of Conv is [M, C/group, k...], of ConvTranspose [C, M/group, k...]; bias is inputs[2] or
+ *    NULL;
+ *  - MatMul: inputs A [..., M, K], B [..., K, N], optional inputs[2] = bias f32 [N]; int attributes
+ *    `transA`, `transB` (default 0) say that the last two dimensions are stored the other way
+ *    round;
+ *  - Softmax, LogSoftmax: `axis` >= 0, one axis (the old flattening form is rewritten with
+ *   Reshape);
+ *  - Reduce*: ints `axes` (>= 0, ascending, never empty), `keepdims`; one input. Mean over all of
+ *    H, W of a rank 4 tensor with keepdims is GlobalAveragePool;
+ *  - Slice: dims `starts` and ints `steps`, both of full rank, one input; the lengths are the
+ *   output's shape;
+ *  - Pad: ints `pads` (2 * rank), string `mode`, float `value`, one input. Transpose: full `perm`.
+ *   Tile: `repeats`;
+ *  - Resize: floats `scales` of full rank (output = input * scale as the model states it; out/in
+ *    when it gave sizes), `mode`, `coordinate_transformation_mode`, `nearest_mode`,
+ *    `cubic_coeff_a`, `exclude_outside`, `extrapolation_value`; one input;
+ *  - Expand: one input, target = output's shape. TopK: int `k`, one input. `axis` is >= 0
+ *   everywhere;
+ *  - an output of the graph may be an input, a constant, or listed twice: output_names[] has the
+ *   model's names.
  */
 #ifndef NPU_COMPILER_GRAPH_H
 #define NPU_COMPILER_GRAPH_H
@@ -44,7 +55,7 @@
 #define NPU_GRAPH_MAX_RANK	8
 #define NPU_GRAPH_MAX_SYMS	16
 
-/* ---- diagnostics ------------------------------------------------------------------------------------------- */
+/* ---- diagnostics ----------------------------------------------------------------------------- */
 
 enum npu_diag_level {
 	NPU_DIAG_ERROR,
@@ -78,25 +89,35 @@ struct npu_diag {
 
 struct npu_gnode;
 
-/** npu_diag_add - record an error about the file as a whole; returns @err so that callers can `return npu_diag_add()` */
+/**
+ * npu_diag_add - record an error about the file as a whole; returns @err so that callers can
+ * `return npu_diag_add()`
+ */
 __attribute__((format(printf, 4, 5)))
 int npu_diag_add(struct npu_diag *diag, int err, const char *attr, const char *fmt, ...);
 
-/** npu_diag_node - record an error about one node (@attr: the attribute or input, or NULL); returns @err */
+/**
+ * npu_diag_node - record an error about one node (@attr: the attribute or input, or NULL); returns
+ * @err
+ */
 __attribute__((format(printf, 5, 6)))
 int npu_diag_node(struct npu_diag *diag, int err, const struct npu_gnode *node, const char *attr,
 		  const char *fmt, ...);
 
 /** npu_diag_named - the same for a node that exists by name only */
-__attribute__((format(printf, 6, 7)))
-int npu_diag_named(struct npu_diag *diag, enum npu_diag_level level, int err, const char *node, const char *op,
-		   const char *fmt, ...);
+__attribute__((format(printf, 6, 7))) int npu_diag_named(struct npu_diag *diag,
+							 enum npu_diag_level level, int err,
+							 const char *node, const char *op,
+							 const char *fmt, ...);
 
-/** npu_diag_text - all entries, one per line; valid until the next call or npu_diag_fini(). Never NULL. */
+/**
+ * npu_diag_text - all entries, one per line; valid until the next call or npu_diag_fini(). Never
+ * NULL.
+ */
 const char *npu_diag_text(struct npu_diag *diag);
 void npu_diag_fini(struct npu_diag *diag);
 
-/* ---- dimensions and symbols -------------------------------------------------------------------------------- */
+/* ---- dimensions and symbols ------------------------------------------------------------------ */
 
 /**
  * struct npu_dim - a linear dimension: base + factor * s
@@ -128,26 +149,43 @@ static inline bool npu_dim_is_const(struct npu_dim d)
 
 static inline bool npu_dim_equal(struct npu_dim a, struct npu_dim b)
 {
-	return a.sym != NPU_DIM_UNKNOWN && a.sym == b.sym && a.base == b.base && a.factor == b.factor;
+	return a.sym != NPU_DIM_UNKNOWN && a.sym == b.sym && a.base == b.base &&
+	       a.factor == b.factor;
 }
 
-/* Value at given scalars (s of every symbol); dimensions that entered a graph cannot overflow within the bounds. */
+/*
+ * Value at given scalars (s of every symbol); dimensions that entered a graph cannot overflow
+ * within the bounds.
+ */
 static inline int64_t npu_dim_eval(struct npu_dim d, const int64_t *scalars)
 {
 	return d.sym >= 0 ? d.base + d.factor * scalars[d.sym] : d.base;
 }
 
-/* ---- tensors ----------------------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 enum npu_gtype {
 	NPU_GT_NONE,
-	NPU_GT_F32, NPU_GT_F16, NPU_GT_BF16, NPU_GT_I8, NPU_GT_U8, NPU_GT_I32, NPU_GT_I64, NPU_GT_BOOL,
+	NPU_GT_F32,
+	NPU_GT_F16,
+	NPU_GT_BF16,
+	NPU_GT_I8,
+	NPU_GT_U8,
+	NPU_GT_I32,
+	NPU_GT_I64,
+	NPU_GT_BOOL,
 	/* import only: a node that computes in one of these is refused or goes to the host */
-	NPU_GT_F64, NPU_GT_I16, NPU_GT_U16, NPU_GT_U32, NPU_GT_U64, NPU_GT_STRING,
+	NPU_GT_F64,
+	NPU_GT_I16,
+	NPU_GT_U16,
+	NPU_GT_U32,
+	NPU_GT_U64,
+	NPU_GT_STRING,
 	NPU_GT_COUNT,
 };
 
-size_t npu_gtype_size(enum npu_gtype type);		/* bytes per element; 0 for string and none */
+/* bytes per element; 0 for string and none */
+size_t npu_gtype_size(enum npu_gtype type);
 const char *npu_gtype_name(enum npu_gtype type);	/* "f32", ... */
 
 struct npu_gtensor {
@@ -157,10 +195,12 @@ struct npu_gtensor {
 	int rank;			/* 0..NPU_GRAPH_MAX_RANK; -1 = not inferred yet */
 	struct npu_dim dim[NPU_GRAPH_MAX_RANK];
 
-	const void *data;		/* constant: dense little-endian elements in row-major order; NULL otherwise */
+	/* constant: dense little-endian elements in row-major order; NULL otherwise */
+	const void *data;
 	size_t size;			/* bytes of data */
 
-	struct npu_dim *value;		/* integer content that is known as linear forms (shape arithmetic), or NULL */
+	/* integer content that is known as linear forms (shape arithmetic), or NULL */
+	struct npu_dim *value;
 	size_t num_values;
 
 	struct npu_gnode *producer;	/* NULL for inputs and constants */
@@ -174,24 +214,50 @@ static inline bool npu_gtensor_is_const(const struct npu_gtensor *t)
 	return t && t->data;
 }
 
-bool npu_gtensor_is_static(const struct npu_gtensor *t);	/* shape known and without symbols */
+/* shape known and without symbols */
+bool npu_gtensor_is_static(const struct npu_gtensor *t);
 int64_t npu_gtensor_elems(const struct npu_gtensor *t, const int64_t *scalars);
-int64_t npu_gtensor_const_elems(const struct npu_gtensor *t);	/* of a static tensor; -1 otherwise */
+/* of a static tensor; -1 otherwise */
+int64_t npu_gtensor_const_elems(const struct npu_gtensor *t);
 
-/** npu_gtensor_scalar - value of a constant tensor with exactly one element, any numeric type; false when it is not */
+/**
+ * npu_gtensor_scalar - value of a constant tensor with exactly one element, any numeric type; false
+ * when it is not
+ */
 bool npu_gtensor_scalar(const struct npu_gtensor *t, double *value);
 
 /** npu_gtensor_elem - element @i of a numeric constant as double (i64 beyond 2^53 rounds) */
 double npu_gtensor_elem(const struct npu_gtensor *t, size_t i);
 int64_t npu_gtensor_elem_int(const struct npu_gtensor *t, size_t i);
 
-/* ---- operators --------------------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 enum npu_gop_family {
-	NPU_GF_CONV, NPU_GF_POOL, NPU_GF_MATMUL, NPU_GF_UNARY, NPU_GF_ACT, NPU_GF_BINARY, NPU_GF_VARIADIC,
-	NPU_GF_COMPARE, NPU_GF_LOGIC, NPU_GF_SELECT, NPU_GF_REDUCE, NPU_GF_ARG, NPU_GF_SOFTMAX, NPU_GF_NORM,
-	NPU_GF_RESHAPE, NPU_GF_MOVE, NPU_GF_INDEX, NPU_GF_RESIZE, NPU_GF_SHAPEINFO, NPU_GF_CAST, NPU_GF_QUANT,
-	NPU_GF_QCONV, NPU_GF_RNN, NPU_GF_CONTROL, NPU_GF_OTHER,
+	NPU_GF_CONV,
+	NPU_GF_POOL,
+	NPU_GF_MATMUL,
+	NPU_GF_UNARY,
+	NPU_GF_ACT,
+	NPU_GF_BINARY,
+	NPU_GF_VARIADIC,
+	NPU_GF_COMPARE,
+	NPU_GF_LOGIC,
+	NPU_GF_SELECT,
+	NPU_GF_REDUCE,
+	NPU_GF_ARG,
+	NPU_GF_SOFTMAX,
+	NPU_GF_NORM,
+	NPU_GF_RESHAPE,
+	NPU_GF_MOVE,
+	NPU_GF_INDEX,
+	NPU_GF_RESIZE,
+	NPU_GF_SHAPEINFO,
+	NPU_GF_CAST,
+	NPU_GF_QUANT,
+	NPU_GF_QCONV,
+	NPU_GF_RNN,
+	NPU_GF_CONTROL,
+	NPU_GF_OTHER,
 };
 
 enum npu_gop {
@@ -214,18 +280,20 @@ struct npu_gop_info {
 const struct npu_gop_info *npu_gop_info(enum npu_gop op);
 enum npu_gop npu_gop_find(const char *domain, const char *name);
 
-/* ---- epilogue ---------------------------------------------------------------------------------------------- */
+/* ---- epilogue -------------------------------------------------------------------------------- */
 
 enum npu_act_kind {
 	NPU_GA_NONE,
 	NPU_GA_RELU,
 	NPU_GA_CLIP,		/* min(max(v, a), b); relu6 is clip(0, 6); a or b may be infinite */
 	NPU_GA_LEAKY,		/* v < 0 ? a * v : v */
-	NPU_GA_PRELU,		/* v < 0 ? slope[c] * v : v; slope = inputs[act.slope], f32, broadcastable to the output */
+	/* v < 0 ? slope[c] * v : v; slope = inputs[act.slope], f32, broadcastable to the output */
+	NPU_GA_PRELU,
 	NPU_GA_SIGMOID,
 	NPU_GA_TANH,
 	NPU_GA_HARDSIGMOID,	/* max(0, min(1, a * v + b)) */
-	NPU_GA_HARDSWISH,	/* v * max(0, min(1, a * v + b)); a = 1/6, b = 0.5 in ONNX's operator */
+	/* v * max(0, min(1, a * v + b)); a = 1/6, b = 0.5 in ONNX's operator */
+	NPU_GA_HARDSWISH,
 	NPU_GA_SILU,		/* v * sigmoid(v) */
 	NPU_GA_GELU_ERF,
 	NPU_GA_GELU_TANH,
@@ -258,9 +326,9 @@ enum npu_residual_op {
  * struct npu_gepilogue - what happens to a result before it is stored, in this order:
  * v = acc + bias; v = act(v); v = fma(v, post_mul, post_add); v = v (add|mul) residual; v = act2(v)
  *
- * Conv, ConvTranspose and MatMul may use all of it; NPU_GOP_Activation, element-wise, pooling and normalisation
- * nodes use act only. The residual is computed by another node (or an input), never a constant, and has exactly the
- * output's shape and type.
+ * Conv, ConvTranspose and MatMul may use all of it; NPU_GOP_Activation, element-wise, pooling and
+ * normalisation nodes use act only. The residual is computed by another node (or an input), never a
+ * constant, and has exactly the output's shape and type.
  */
 struct npu_gepilogue {
 	struct npu_gact act;
@@ -271,11 +339,17 @@ struct npu_gepilogue {
 	struct npu_gact act2;
 };
 
-/* ---- nodes ------------------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 enum npu_attr_type {
-	NPU_ATTR_INT, NPU_ATTR_FLOAT, NPU_ATTR_STRING, NPU_ATTR_TENSOR, NPU_ATTR_INTS, NPU_ATTR_FLOATS,
-	NPU_ATTR_STRINGS, NPU_ATTR_DIMS,
+	NPU_ATTR_INT,
+	NPU_ATTR_FLOAT,
+	NPU_ATTR_STRING,
+	NPU_ATTR_TENSOR,
+	NPU_ATTR_INTS,
+	NPU_ATTR_FLOATS,
+	NPU_ATTR_STRINGS,
+	NPU_ATTR_DIMS,
 };
 
 struct npu_attr {
@@ -295,7 +369,8 @@ struct npu_attr {
 struct npu_gnode {
 	unsigned int id;
 	enum npu_gop op;
-	enum npu_gop model_op;		/* what the model called it, for messages; op may have been rewritten */
+	/* what the model called it, for messages; op may have been rewritten */
+	enum npu_gop model_op;
 	int opset;			/* version of the operator set the node was written for */
 	const char *name;		/* unique; made up when the model's was empty */
 	struct npu_gtensor **inputs;	/* NULL entry = absent optional input */
@@ -305,7 +380,8 @@ struct npu_gnode {
 	struct npu_attr *attrs;
 	unsigned int num_attrs, max_attrs;
 	struct npu_gepilogue ep;
-	const char **sources;		/* names of the model's nodes this one stands for, in execution order */
+	/* names of the model's nodes this one stands for, in execution order */
+	const char **sources;
 	unsigned int num_sources;
 	bool dead;			/* removed; dropped from the array at the end of the pass */
 	unsigned int mark;		/* scratch of the pass that runs */
@@ -330,7 +406,7 @@ const int64_t *npu_gnode_ints(const struct npu_gnode *n, const char *name, size_
 const float *npu_gnode_floats(const struct npu_gnode *n, const char *name, size_t *count);
 const struct npu_dim *npu_gnode_dims(const struct npu_gnode *n, const char *name, size_t *count);
 
-/* ---- the graph --------------------------------------------------------------------------------------------- */
+/* ---- the graph ------------------------------------------------------------------------------- */
 
 struct npu_graph {
 	struct npu_arena arena;
@@ -348,8 +424,10 @@ struct npu_graph {
 
 	struct npu_gtensor **inputs;	/* without those that have an initializer */
 	unsigned int num_inputs;
-	struct npu_gtensor **outputs;	/* may repeat, and may be an input or a constant (pass-through) */
-	const char **output_names;	/* the model's names; passes may have replaced the tensor behind one */
+	/* may repeat, and may be an input or a constant (pass-through) */
+	struct npu_gtensor **outputs;
+	/* the model's names; passes may have replaced the tensor behind one */
+	const char **output_names;
 	unsigned int num_outputs;
 
 	struct npu_name_map *tensor_names, *node_names;	/* used by graph.c */
@@ -368,10 +446,11 @@ void npu_graph_free(struct npu_graph *g);
  * npu_graph_symbol_add - declare a run-time size
  * @min, @max: bounds of the value, multiples of @step, 1 <= min <= max
  *
- * Returns the symbol's index, -EINVAL (bad bounds, text in @diag), -ENOSPC (NPU_GRAPH_MAX_SYMS) or -ENOMEM.
+ * Returns the symbol's index, -EINVAL (bad bounds, text in @diag), -ENOSPC (NPU_GRAPH_MAX_SYMS) or
+ * -ENOMEM.
  */
-int npu_graph_symbol_add(struct npu_graph *g, const char *name, int64_t min, int64_t max, int64_t step,
-			 struct npu_diag *diag);
+int npu_graph_symbol_add(struct npu_graph *g, const char *name, int64_t min, int64_t max,
+			 int64_t step, struct npu_diag *diag);
 
 /** npu_graph_symbol_dim - the dimension whose value is symbol @sym's value: { 0, step, sym } */
 struct npu_dim npu_graph_symbol_dim(const struct npu_graph *g, int sym);
@@ -380,25 +459,28 @@ struct npu_dim npu_graph_symbol_dim(const struct npu_graph *g, int sym);
  * npu_graph_bind_shape - give the input called @input its shape
  * @dims: @rank dimensions, constants or linear in a declared symbol
  *
- * Returns 0, -ENOENT (no such input), -EINVAL (rank or a fixed dimension disagrees with the model); text in @diag.
+ * Returns 0, -ENOENT (no such input), -EINVAL (rank or a fixed dimension disagrees with the model);
+ * text in @diag.
  */
-int npu_graph_bind_shape(struct npu_graph *g, const char *input, const struct npu_dim *dims, int rank,
-			 struct npu_diag *diag);
+int npu_graph_bind_shape(struct npu_graph *g, const char *input, const struct npu_dim *dims,
+			 int rank, struct npu_diag *diag);
 
 struct npu_pass_options {
 	const char *dump_pass;	/* print the graph after this pass; "all" = after each; NULL = never */
 	FILE *dump;		/* where to, NULL = nowhere */
-	const char *skip;	/* comma-separated optional passes to leave out (debugging); NULL = none */
+	/* comma-separated optional passes to leave out (debugging); NULL = none */
+	const char *skip;
 };
 
 /**
  * npu_graph_optimize - run every pass of the table in pass.h
  * @options: may be NULL
  *
- * Returns 0; a negative errno when a node is refused or a shape cannot be inferred, with every finding in @diag.
- * The graph stays valid for npu_graph_free() and npu_graph_dump() in either case.
+ * Returns 0; a negative errno when a node is refused or a shape cannot be inferred, with every
+ * finding in @diag. The graph stays valid for npu_graph_free() and npu_graph_dump() in either case.
  */
-int npu_graph_optimize(struct npu_graph *g, const struct npu_pass_options *options, struct npu_diag *diag);
+int npu_graph_optimize(struct npu_graph *g, const struct npu_pass_options *options,
+		       struct npu_diag *diag);
 
 /* Name and one-line description of pass @i of the table; NULL past the end. */
 const char *npu_pass_name(unsigned int i);
@@ -407,27 +489,39 @@ const char *npu_pass_help(unsigned int i);
 /** npu_graph_dump - print the graph as text, one node a line; the same graph gives the same text */
 void npu_graph_dump(const struct npu_graph *g, FILE *out);
 
-/** npu_gnode_macs - multiply-accumulates of a node (bias and epilogue are not counted) at given scalars */
+/**
+ * npu_gnode_macs - multiply-accumulates of a node (bias and epilogue are not counted) at given
+ * scalars
+ */
 int64_t npu_gnode_macs(const struct npu_gnode *n, const int64_t *scalars);
 
 /**
  * npu_onnx_import - read an ONNX model
  * @data, @size: the file's contents, needed during the call only
- * @path: used in messages, and its folder is where external data is looked for (never outside of it); NULL =
- *        external data is refused
+ * @path: used in messages, and its folder is where external data is looked for (never outside of
+ *        it); NULL = external data is refused
  *
- * Returns the graph, or NULL with at least one entry in @diag. Every unsupported node and attribute is reported.
+ * Returns the graph, or NULL with at least one entry in @diag. Every unsupported node and attribute
+ * is reported.
  */
-struct npu_graph *npu_onnx_import(const void *data, size_t size, const char *path, struct npu_diag *diag);
+struct npu_graph *npu_onnx_import(const void *data, size_t size, const char *path,
+				  struct npu_diag *diag);
 
-/* ---- building and changing a graph ------------------------------------------------------------------------- */
+/* ---- building and changing a graph ----------------------------------------------------------- */
 
-/* New tensor without shape; @name may be NULL (made up from @stem) or taken (a suffix is added). NULL: no memory. */
-struct npu_gtensor *npu_graph_tensor(struct npu_graph *g, const char *name, const char *stem, enum npu_gtype type);
+/*
+ * New tensor without shape; @name may be NULL (made up from @stem) or taken (a suffix is added).
+ * NULL: no memory.
+ */
+struct npu_gtensor *npu_graph_tensor(struct npu_graph *g, const char *name, const char *stem,
+				     enum npu_gtype type);
 
-/* Constant with a copy of @data (NULL: zeroed; write through the returned tensor's data before anyone reads it). */
-struct npu_gtensor *npu_graph_const(struct npu_graph *g, const char *stem, enum npu_gtype type, int rank,
-				    const int64_t *dims, const void *data);
+/*
+ * Constant with a copy of @data (NULL: zeroed; write through the returned tensor's data before
+ * anyone reads it).
+ */
+struct npu_gtensor *npu_graph_const(struct npu_graph *g, const char *stem, enum npu_gtype type,
+				    int rank, const int64_t *dims, const void *data);
 
 /* New node at the end of the array; @name as for tensors. Inputs and outputs are connected. */
 struct npu_gnode *npu_graph_node(struct npu_graph *g, enum npu_gop op, const char *name,
@@ -435,10 +529,14 @@ struct npu_gnode *npu_graph_node(struct npu_graph *g, enum npu_gop op, const cha
 				 struct npu_gtensor *const *outputs, unsigned int num_outputs);
 
 /* Replace input @i (growing the list when needed), keeping consumer lists right. 0 or -ENOMEM. */
-int npu_gnode_set_input(struct npu_graph *g, struct npu_gnode *n, unsigned int i, struct npu_gtensor *t);
+int npu_gnode_set_input(struct npu_graph *g, struct npu_gnode *n, unsigned int i,
+			struct npu_gtensor *t);
 void npu_gnode_trim_inputs(struct npu_gnode *n, unsigned int count);
 
-/* Everybody who used @from uses @to, graph outputs included (output_names[] keeps their names). 0 or -ENOMEM. */
+/*
+ * Everybody who used @from uses @to, graph outputs included (output_names[] keeps their names). 0
+ * or -ENOMEM.
+ */
 int npu_graph_replace(struct npu_graph *g, struct npu_gtensor *from, struct npu_gtensor *to);
 
 /* Take a node out: its inputs lose a consumer, its outputs their producer. */
@@ -450,18 +548,24 @@ int npu_gnode_take_sources(struct npu_graph *g, struct npu_gnode *to, const stru
 int npu_gnode_set_int(struct npu_graph *g, struct npu_gnode *n, const char *name, int64_t v);
 int npu_gnode_set_float(struct npu_graph *g, struct npu_gnode *n, const char *name, float v);
 int npu_gnode_set_string(struct npu_graph *g, struct npu_gnode *n, const char *name, const char *v);
-int npu_gnode_set_ints(struct npu_graph *g, struct npu_gnode *n, const char *name, const int64_t *v, size_t count);
-int npu_gnode_set_floats(struct npu_graph *g, struct npu_gnode *n, const char *name, const float *v, size_t count);
-int npu_gnode_set_dims(struct npu_graph *g, struct npu_gnode *n, const char *name, const struct npu_dim *v,
+int npu_gnode_set_ints(struct npu_graph *g, struct npu_gnode *n, const char *name, const int64_t *v,
 		       size_t count);
-int npu_gnode_set_strings(struct npu_graph *g, struct npu_gnode *n, const char *name, const char *const *v,
-			  size_t count);
-int npu_gnode_set_tensor(struct npu_graph *g, struct npu_gnode *n, const char *name, struct npu_gtensor *t);
+int npu_gnode_set_floats(struct npu_graph *g, struct npu_gnode *n, const char *name, const float *v,
+			 size_t count);
+int npu_gnode_set_dims(struct npu_graph *g, struct npu_gnode *n, const char *name,
+		       const struct npu_dim *v, size_t count);
+int npu_gnode_set_strings(struct npu_graph *g, struct npu_gnode *n, const char *name,
+			  const char *const *v, size_t count);
+int npu_gnode_set_tensor(struct npu_graph *g, struct npu_gnode *n, const char *name,
+			 struct npu_gtensor *t);
 void npu_gnode_del_attr(struct npu_gnode *n, const char *name);
 
 struct npu_gtensor *npu_graph_find_tensor(const struct npu_graph *g, const char *name);
 
-/* Drop dead nodes and restore topological order, keeping the present order where it is one. -ELOOP on a cycle. */
+/*
+ * Drop dead nodes and restore topological order, keeping the present order where it is one. -ELOOP
+ * on a cycle.
+ */
 int npu_graph_sort(struct npu_graph *g, struct npu_diag *diag);
 
 #endif

@@ -2,12 +2,13 @@
 /*
  * Memory orders and places, chosen before lowering so that as little as possible is copied:
  *
- *  1. tensors of image operators (convolution, pooling, resize) and what is computed element by element between them
- *     lie channels-last, everything else in its logical order;
- *  2. model outputs and the parts of a Concat are written in place by their producers, also through Reshape and
- *     Transpose, which are undone on the way back;
- *  3. the same for a Reshape that would copy because of its input's memory order: the producer writes in the order of the
- *     result, when nobody else reads it. (Heads of attention, joined again; the last feature map before a classifier.)
+ *  1. tensors of image operators (convolution, pooling, resize) and what is computed element by
+ *     element between them lie channels-last, everything else in its logical order;
+ *  2. model outputs and the parts of a Concat are written in place by their producers, also through
+ *     Reshape and Transpose, which are undone on the way back;
+ *  3. the same for a Reshape that would copy because of its input's memory order: the producer
+ *     writes in the order of the result, when nobody else reads it. (Heads of attention, joined
+ *     again; the last feature map before a classifier.)
  */
 #include <errno.h>
 #include <string.h>
@@ -38,7 +39,8 @@ static const struct npu_op_rule *rule_of(const struct npu_gnode *n)
 	return r && r->lower ? r : NULL;
 }
 
-static bool any_image_like(const struct npu_lower *l, struct npu_gtensor **t, unsigned int n, int rank)
+static bool any_image_like(const struct npu_lower *l, struct npu_gtensor **t, unsigned int n,
+			   int rank)
 {
 	for (unsigned int i = 0; i < n; i++)
 		if (t[i] && t[i]->rank == rank && is_image(l, t[i]))
@@ -76,16 +78,20 @@ static void choose_orders(struct npu_lower *l)
 		if (!r || r->layout != NPU_OL_ANY || !is_image(l, n->outputs[0]))
 			continue;
 		for (unsigned int k = 0; k < n->num_inputs; k++) {
-			const struct npu_op_rule *p = n->inputs[k] ? rule_of(n->inputs[k]->producer) : NULL;
+			const struct npu_op_rule *p = n->inputs[k] ?
+							      rule_of(n->inputs[k]->producer) :
+							      NULL;
 
-			if (p && p->layout == NPU_OL_ANY && n->inputs[k]->rank == n->outputs[0]->rank)
+			if (p && p->layout == NPU_OL_ANY &&
+			    n->inputs[k]->rank == n->outputs[0]->rank)
 				want_image(l, n->inputs[k]);
 		}
 	}
 }
 
 /* What a tensor's own buffer will look like, for trying a reshape before it exists. */
-static int preview(const struct npu_lower *l, const struct npu_gtensor *t, bool channels_last, struct npu_lview *v)
+static int preview(const struct npu_lower *l, const struct npu_gtensor *t, bool channels_last,
+		   struct npu_lview *v)
 {
 	static const int cl4[] = { 0, 2, 3, 1 }, cl3[] = { 0, 2, 1 };
 
@@ -124,8 +130,8 @@ static bool place_through(struct npu_lower *l, struct npu_gnode *n, const struct
 }
 
 /* A cast on the way out is free only for instructions that convert when they store. */
-static bool type_fits(const struct npu_lower *l, const struct npu_gtensor *t, const struct npu_op_rule *r,
-		      enum npu_dtype dtype)
+static bool type_fits(const struct npu_lower *l, const struct npu_gtensor *t,
+		      const struct npu_op_rule *r, enum npu_dtype dtype)
 {
 	enum npu_dtype own = npu_lower_dtype(l, t);
 
@@ -185,7 +191,8 @@ static int part_start(const struct npu_gnode *n, int axis, unsigned int k, struc
 	return 0;
 }
 
-int npu_layout_part(const struct npu_gnode *n, const struct npu_lview *whole, unsigned int k, struct npu_lview *out)
+int npu_layout_part(const struct npu_gnode *n, const struct npu_lview *whole, unsigned int k,
+		    struct npu_lview *out)
 {
 	struct npu_dim start[NPU_GRAPH_MAX_RANK];
 	int axis = (int)npu_gnode_int(n, "axis", 0), err;
@@ -196,14 +203,16 @@ int npu_layout_part(const struct npu_gnode *n, const struct npu_lview *whole, un
 	return err ? err : npu_lview_slice(whole, start, NULL, n->inputs[k]->dim, out);
 }
 
-bool npu_layout_pad_part(const struct npu_gnode *n, const struct npu_lview *whole, struct npu_lview *out)
+bool npu_layout_pad_part(const struct npu_gnode *n, const struct npu_lview *whole,
+			 struct npu_lview *out)
 {
 	size_t count;
 	const int64_t *pads = npu_gnode_ints(n, "pads", &count);
 	struct npu_dim start[NPU_GRAPH_MAX_RANK];
 	int axes = 0;
 
-	if (!pads || count != 2 * (size_t)whole->rank || strcmp(npu_gnode_string(n, "mode", "constant"), "constant"))
+	if (!pads || count != 2 * (size_t)whole->rank ||
+	    strcmp(npu_gnode_string(n, "mode", "constant"), "constant"))
 		return false;
 	for (int i = 0; i < whole->rank; i++) {
 		if (pads[i] < 0 || pads[i + whole->rank] < 0)
@@ -220,8 +229,9 @@ static int place_parts(struct npu_lower *l, struct npu_gnode *n)
 	struct npu_lview whole, part;
 	int err;
 
-	if (n->op == NPU_GOP_Pad && (n->inputs[0]->is_output || !npu_layout_pad_part(n, &(struct npu_lview){
-		.rank = out->rank }, &part)))
+	if (n->op == NPU_GOP_Pad &&
+	    (n->inputs[0]->is_output ||
+	     !npu_layout_pad_part(n, &(struct npu_lview){ .rank = out->rank }, &part)))
 		return 0;
 	if (out->rank < 1 || npu_lower_dtype(l, out) == NPU_NONE)
 		return 0;
@@ -243,8 +253,8 @@ static int place_parts(struct npu_lower *l, struct npu_gnode *n)
 }
 
 /*
- * What lowering will see as the input of Reshape @n, as far as it is known now: behind Transposes, the buffer of whoever computes it.
- * False when that is another view.
+ * What lowering will see as the input of Reshape @n, as far as it is known now: behind Transposes,
+ * the buffer of whoever computes it. False when that is another view.
  */
 static bool reshape_input(const struct npu_lower *l, const struct npu_gnode *n, struct npu_lview *v)
 {

@@ -18,7 +18,10 @@ enum npu_dtype npu_lower_dtype(const struct npu_lower *l, const struct npu_gtens
 {
 	switch (t->type) {
 	case NPU_GT_F32:
-		return l->precision == NPU_PRECISION_F32 || (t->id < l->num_tensors && l->keep_f32[t->id]) ? NPU_F32 : NPU_F16;
+		return l->precision == NPU_PRECISION_F32 ||
+				       (t->id < l->num_tensors && l->keep_f32[t->id]) ?
+			       NPU_F32 :
+			       NPU_F16;
 	case NPU_GT_F16:
 		return NPU_F16;
 	case NPU_GT_BF16:
@@ -38,7 +41,8 @@ enum npu_dtype npu_lower_dtype(const struct npu_lower *l, const struct npu_gtens
 	}
 }
 
-static int grow(struct npu_lower *l, void *array, unsigned int count, unsigned int *max, size_t size)
+static int grow(struct npu_lower *l, void *array, unsigned int count, unsigned int *max,
+		size_t size)
 {
 	void **p = array, *bigger;
 
@@ -54,7 +58,7 @@ static int grow(struct npu_lower *l, void *array, unsigned int count, unsigned i
 	return 0;
 }
 
-/* ---- messages ---------------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 int npu_lower_refuse(struct npu_lower *l, const char *attr, const char *fmt, ...)
 {
@@ -69,7 +73,8 @@ int npu_lower_refuse(struct npu_lower *l, const char *attr, const char *fmt, ...
 		return npu_diag_add(l->diag, -EOPNOTSUPP, attr, "%s", text);
 	err = npu_diag_node(l->diag, -EOPNOTSUPP, l->cur->node, attr, "%s", text);
 	l->cur->place = NPU_PLACE_REFUSED;
-	l->cur->reason = attr ? npu_arena_printf(l->arena, "%s: %s", attr, text) : npu_arena_strdup(l->arena, text);
+	l->cur->reason = attr ? npu_arena_printf(l->arena, "%s: %s", attr, text) :
+				npu_arena_strdup(l->arena, text);
 	return l->cur->reason ? err : -ENOMEM;
 }
 
@@ -92,9 +97,10 @@ void npu_lower_note(struct npu_lower *l, const char *fmt, ...)
 		l->cur->reason = s;
 }
 
-/* ---- buffers ----------------------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
-struct npu_lbuf *npu_lower_buf(struct npu_lower *l, enum npu_lbuf_kind kind, uint64_t size, const char *name)
+struct npu_lbuf *npu_lower_buf(struct npu_lower *l, enum npu_lbuf_kind kind, uint64_t size,
+			       const char *name)
 {
 	struct npu_lbuf *b = npu_arena_alloc(l->arena, sizeof(*b));
 
@@ -111,15 +117,18 @@ struct npu_lbuf *npu_lower_buf(struct npu_lower *l, enum npu_lbuf_kind kind, uin
 }
 
 /* A dense buffer of its own for @v, whose dims and type are set. */
-static int view_alloc(struct npu_lower *l, struct npu_lview *v, const int *order, enum npu_lbuf_kind kind,
-		      const char *name)
+static int view_alloc(struct npu_lower *l, struct npu_lview *v, const int *order,
+		      enum npu_lbuf_kind kind, const char *name)
 {
 	int64_t bytes = npu_lview_bytes(l, v);
 
 	if (bytes > (int64_t)NPU_MAX_EXTENT)
-		return npu_lower_refuse(l, name, "the tensor is larger than the device's address space");
+		return npu_lower_refuse(l, name,
+					"the tensor is larger than the device's address space");
 	if (npu_lview_dense(l, v, order, kind != NPU_LBUF_INPUT))
-		return npu_lower_refuse(l, name, "more than two run-time lengths multiply in its strides; fix one of them");
+		return npu_lower_refuse(
+			l, name,
+			"more than two run-time lengths multiply in its strides; fix one of them");
 	v->offset = npu_poly_const(0);
 	v->layout = NPU_LAYOUT_STRIDED;
 	v->buf = npu_lower_buf(l, kind, (uint64_t)bytes, name);
@@ -144,7 +153,8 @@ int npu_lower_temp(struct npu_lower *l, const struct npu_dim *dim, int rank, enu
 	return view_alloc(l, out, NULL, NPU_LBUF_SCRATCH, "");
 }
 
-int npu_lower_out_typed(struct npu_lower *l, struct npu_gtensor *t, enum npu_dtype dtype, struct npu_lview *out)
+int npu_lower_out_typed(struct npu_lower *l, struct npu_gtensor *t, enum npu_dtype dtype,
+			struct npu_lview *out)
 {
 	/* channels-last: batch, then the spatial dimensions, then channels */
 	static const int cl4[] = { 0, 2, 3, 1 }, cl3[] = { 0, 2, 1 };
@@ -191,7 +201,8 @@ int npu_lower_out(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *
 
 	if (l->value[t->id].placed)
 		dtype = l->value[t->id].view.dtype;
-	else if (dtype == NPU_F16 && t->type == NPU_GT_F32 && ((rule && rule->wide) || feeds_exponent(t)))
+	else if (dtype == NPU_F16 && t->type == NPU_GT_F32 &&
+		 ((rule && rule->wide) || feeds_exponent(t)))
 		dtype = NPU_F32;
 	return npu_lower_out_typed(l, t, dtype, out);
 }
@@ -220,7 +231,7 @@ int npu_lower_alias(struct npu_lower *l, struct npu_gtensor *t, const struct npu
 	return npu_lower_copy(l, &val->view, view, "the data lies elsewhere");
 }
 
-/* ---- constants --------------------------------------------------------------------------------------------- */
+/* ---- constants ------------------------------------------------------------------------------- */
 
 static void store_elem(uint8_t *p, enum npu_dtype dtype, const struct npu_gtensor *t, size_t i)
 {
@@ -246,7 +257,8 @@ static void store_elem(uint8_t *p, enum npu_dtype dtype, const struct npu_gtenso
 	}
 }
 
-int npu_lower_const(struct npu_lower *l, const struct npu_gtensor *t, enum npu_dtype dtype, struct npu_lview *out)
+int npu_lower_const(struct npu_lower *l, const struct npu_gtensor *t, enum npu_dtype dtype,
+		    struct npu_lview *out)
 {
 	size_t count = (size_t)npu_gtensor_const_elems(t), size = npu_dtype_bits(dtype) / 8;
 	uint64_t offset;
@@ -313,11 +325,12 @@ int npu_lower_in(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *o
 		return npu_lower_refuse(l, t->name, "nothing computes this tensor");
 	dtype = const_dtype(l, t);
 	if (dtype == NPU_NONE)
-		return npu_lower_refuse(l, t->name, "the device has no type %s", npu_gtype_name(t->type));
+		return npu_lower_refuse(l, t->name, "the device has no type %s",
+					npu_gtype_name(t->type));
 	return npu_lower_const(l, t, dtype, out);
 }
 
-/* ---- instructions ------------------------------------------------------------------------------------------ */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 struct npu_linsn *npu_lower_insn(struct npu_lower *l, enum npu_opcode op)
 {
@@ -336,7 +349,8 @@ struct npu_linsn *npu_lower_insn(struct npu_lower *l, enum npu_opcode op)
 	return insn;
 }
 
-int npu_linsn_operand(struct npu_lower *l, struct npu_linsn *insn, unsigned int slot, const struct npu_lview *view)
+int npu_linsn_operand(struct npu_lower *l, struct npu_linsn *insn, unsigned int slot,
+		      const struct npu_lview *view)
 {
 	const struct npu_slot_desc *desc = &insn->desc->slots[slot];
 	struct npu_lview *v = npu_arena_alloc(l->arena, sizeof(*v));
@@ -346,11 +360,13 @@ int npu_linsn_operand(struct npu_lower *l, struct npu_linsn *insn, unsigned int 
 	*v = *view;
 	insn->operand[slot] = v;
 	if (view->rank > NPU_MAX_RANK || view->rank > desc->max_rank || view->rank < desc->min_rank)
-		return npu_lower_refuse(l, NULL, "operand '%s' of %s would have rank %d; it takes %d to %d", desc->name,
-					insn->desc->mnemonic, view->rank, desc->min_rank, desc->max_rank);
+		return npu_lower_refuse(l, NULL,
+					"operand '%s' of %s would have rank %d; it takes %d to %d",
+					desc->name, insn->desc->mnemonic, view->rank,
+					desc->min_rank, desc->max_rank);
 	if (!(desc->types & (1u << view->dtype)))
-		return npu_lower_refuse(l, NULL, "operand '%s' of %s cannot be %s", desc->name, insn->desc->mnemonic,
-					npu_dtype_name(view->dtype));
+		return npu_lower_refuse(l, NULL, "operand '%s' of %s cannot be %s", desc->name,
+					insn->desc->mnemonic, npu_dtype_name(view->dtype));
 	return 0;
 }
 
@@ -359,7 +375,8 @@ void npu_linsn_float(struct npu_linsn *insn, unsigned int i, float v)
 	memcpy(&insn->param[i], &v, sizeof(v));
 }
 
-int npu_lower_copy(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *in, const char *why)
+int npu_lower_copy(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *in,
+		   const char *why)
 {
 	struct npu_lview o = *out, i = *in;
 	struct npu_lview *both[] = { &o, &i };
@@ -434,7 +451,7 @@ int npu_lower_fill(struct npu_lower *l, const struct npu_lview *out, double valu
 	return npu_linsn_operand(l, insn, NPU_FILL_OUT, &o);
 }
 
-/* ---- the walk ---------------------------------------------------------------------------------------------- */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 static int lower_setup(struct npu_lower *l)
 {
@@ -461,19 +478,20 @@ static enum npu_dtype user_dtype(const struct npu_lower *l, const struct npu_gte
 	return t->type == NPU_GT_F32 ? NPU_F32 : npu_lower_dtype(l, t);
 }
 
-static int io_view(struct npu_lower *l, struct npu_gtensor *t, enum npu_lbuf_kind kind, unsigned int index,
-		   struct npu_lview *v)
+static int io_view(struct npu_lower *l, struct npu_gtensor *t, enum npu_lbuf_kind kind,
+		   unsigned int index, struct npu_lview *v)
 {
 	enum npu_dtype dtype = user_dtype(l, t);
 	const char *what = kind == NPU_LBUF_INPUT ? "input" : "output";
 	int err;
 
 	if (dtype == NPU_NONE)
-		return npu_lower_refuse(l, t->name, "model %s has type %s, which the device lacks", what,
-					npu_gtype_name(t->type));
+		return npu_lower_refuse(l, t->name, "model %s has type %s, which the device lacks",
+					what, npu_gtype_name(t->type));
 	for (int i = 0; i < t->rank; i++)
 		if (npu_dim_low(l->g, t->dim[i]) < 1)
-			return npu_lower_refuse(l, t->name, "model %s can be empty (dimension %d)", what, i);
+			return npu_lower_refuse(l, t->name, "model %s can be empty (dimension %d)",
+						what, i);
 	view_of(t, dtype, v);
 	err = view_alloc(l, v, NULL, kind, t->name);
 	if (!err)
@@ -513,14 +531,16 @@ static int check_tensor(struct npu_lower *l, const struct npu_gtensor *t)
 	if (!t)
 		return 0;
 	if (npu_lower_dtype(l, t) == NPU_NONE)
-		return npu_lower_refuse(l, t->name, "type %s is not one of the device's", npu_gtype_name(t->type));
+		return npu_lower_refuse(l, t->name, "type %s is not one of the device's",
+					npu_gtype_name(t->type));
 	if (t->rank < 0)
 		return npu_lower_refuse(l, t->name, "its shape is not known");
 	for (int i = 0; i < t->rank; i++) {
 		if (t->dim[i].sym == NPU_DIM_UNKNOWN)
 			return npu_lower_refuse(l, t->name, "dimension %d is not known", i);
 		if (npu_dim_low(l->g, t->dim[i]) < 1 && !npu_gtensor_is_const(t))
-			return npu_lower_refuse(l, t->name, "the tensor can be empty (dimension %d)", i);
+			return npu_lower_refuse(l, t->name,
+						"the tensor can be empty (dimension %d)", i);
 		if (npu_dim_high(l->g, t->dim[i]) > (int64_t)NPU_MAX_DIM)
 			return npu_lower_refuse(l, t->name, "dimension %d is too large", i);
 	}
@@ -570,7 +590,10 @@ static int refused_outputs(struct npu_lower *l, struct npu_gnode *n)
 	return 0;
 }
 
-/* Outputs that no instruction wrote in place: a model input or a constant handed through, or one tensor twice. */
+/*
+ * Outputs that no instruction wrote in place: a model input or a constant handed through, or one
+ * tensor twice.
+ */
 static int lower_outputs(struct npu_lower *l)
 {
 	for (unsigned int i = 0; i < l->g->num_outputs; i++) {

@@ -2,10 +2,11 @@
 /*
  * Lowering: from the canonical graph to a list of instructions on buffers.
  *
- * Every graph tensor becomes a view: a buffer with an offset and one stride per logical (ONNX order) dimension.
- * Operators that only rearrange addresses (Transpose, Reshape, Slice, Expand) make a new view of the same
- * buffer. Tensors of image operators lie channels-last in memory while their logical order stays NCHW; the operator's lowering
- * permutes the view into the order that the instruction wants. See Documentation/compiler.md.
+ * Every graph tensor becomes a view: a buffer with an offset and one stride per logical (ONNX
+ * order) dimension. Operators that only rearrange addresses (Transpose, Reshape, Slice, Expand)
+ * make a new view of the same buffer. Tensors of image operators lie channels-last in memory while
+ * their logical order stays NCHW; the operator's lowering permutes the view into the order that the
+ * instruction wants. See Documentation/compiler.md.
  */
 #ifndef NPU_COMPILER_LOWER_H
 #define NPU_COMPILER_LOWER_H
@@ -16,7 +17,7 @@
 #include "npu_compiler.h"
 #include "npu_isa_desc.h"
 
-/* ---- buffers and views ------------------------------------------------------------------------------------- */
+/* ---- buffers and views ----------------------------------------------------------------------- */
 
 enum npu_lbuf_kind {
 	NPU_LBUF_SCRATCH,	/* planned: region 1, or 2 (on-chip memory) */
@@ -33,7 +34,8 @@ struct npu_lbuf {
 	const char *name;	/* tensor that it was made for */
 
 	/* filled in by the plan */
-	struct npu_lbuf *same;	/* shares the memory of this one (in place), NULL: stands for itself */
+	/* shares the memory of this one (in place), NULL: stands for itself */
+	struct npu_lbuf *same;
 	int first, last;	/* instructions that use it; first > last: nobody */
 	uint64_t traffic;	/* bytes read and written over all uses */
 	bool on_chip;
@@ -46,23 +48,26 @@ struct npu_lview {
 	enum npu_layout layout;
 	int rank;
 	struct npu_dim dim[NPU_GRAPH_MAX_RANK];
-	struct npu_poly stride[NPU_GRAPH_MAX_RANK];	/* bytes; of a dimension of size 1: anything */
+	/* bytes; of a dimension of size 1: anything */
+	struct npu_poly stride[NPU_GRAPH_MAX_RANK];
 	struct npu_poly offset;				/* bytes */
 };
 
-/* ---- instructions ------------------------------------------------------------------------------------------ */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 struct npu_linsn {
 	const struct npu_op_desc *desc;
 	struct npu_lview *operand[NPU_MAX_OPERANDS];	/* NULL: absent */
 	uint32_t param[NPU_MAX_PARAMS];
-	struct npu_dim len[NPU_MAX_PARAMS];		/* of LEN parameters; used instead of param when sym >= 0 */
+	/* of LEN parameters; used instead of param when sym >= 0 */
+	struct npu_dim len[NPU_MAX_PARAMS];
 	const struct npu_gnode *node;
 	unsigned int tag;
-	bool is_copy;					/* counted as a layout conversion or a move */
+	/* counted as a layout conversion or a move */
+	bool is_copy;
 };
 
-/* ---- where a tensor is ------------------------------------------------------------------------------------- */
+/* ---- where a tensor is ----------------------------------------------------------------------- */
 
 struct npu_lvalue {
 	bool ready;		/* view is valid */
@@ -89,7 +94,8 @@ struct npu_lower {
 	enum npu_precision precision;
 	bool all_f16;			/* f16 even where the result is steep */
 	bool *keep_f32;			/* by tensor id: stays f32 in an f16 job (precision.c) */
-	const char *const *output_name;	/* the model's; passes may put another tensor in an output's place */
+	/* the model's; passes may put another tensor in an output's place */
+	const char *const *output_name;
 
 	struct npu_lvalue *value;	/* by tensor id */
 	struct npu_lbuf **bufs;
@@ -106,80 +112,101 @@ struct npu_lower {
 /**
  * npu_lower_graph - make the instructions of a program
  *
- * Every node that cannot be lowered is reported in l->diag and the rest is still looked at. Returns 0, -EOPNOTSUPP
- * when a node was refused, -ENOMEM or -EINVAL.
+ * Every node that cannot be lowered is reported in l->diag and the rest is still looked at. Returns
+ * 0, -EOPNOTSUPP when a node was refused, -ENOMEM or -EINVAL.
  */
 int npu_lower_graph(struct npu_lower *l);
 
-/* Choose memory orders and let producers write where their consumers want the data; before lowering. */
+/*
+ * Choose memory orders and let producers write where their consumers want the data; before
+ * lowering.
+ */
 int npu_layout_choose(struct npu_lower *l);
 
-/* ---- views (view.c) ---------------------------------------------------------------------------------------- */
+/* ---- views (view.c) -------------------------------------------------------------------------- */
 
 /* The view with its dimensions in the order @perm. */
 void npu_lview_permute(const struct npu_lview *v, const int *perm, struct npu_lview *out);
 /* The same elements with other dimensions, or -EDOM when strides cannot say it. */
-int npu_lview_reshape(const struct npu_lower *l, const struct npu_lview *v, const struct npu_dim *dim, int rank,
-		      struct npu_lview *out);
+int npu_lview_reshape(const struct npu_lower *l, const struct npu_lview *v,
+		      const struct npu_dim *dim, int rank, struct npu_lview *out);
 /* Elements start, start + step, ... of every dimension (steps > 0). */
 int npu_lview_slice(const struct npu_lview *v, const struct npu_dim *start, const int64_t *step,
 		    const struct npu_dim *dim, struct npu_lview *out);
 /* Leading dimensions of size 1 up to @rank, then stride 0 where @dim is larger. */
-int npu_lview_expand(const struct npu_lview *v, const struct npu_dim *dim, int rank, struct npu_lview *out);
+int npu_lview_expand(const struct npu_lview *v, const struct npu_dim *dim, int rank,
+		     struct npu_lview *out);
 /* Only the leading dimensions of size 1; out's sizes stay. */
 void npu_lview_extend(const struct npu_lview *v, int rank, struct npu_lview *out);
 void npu_lview_insert(struct npu_lview *v, int at);	/* a dimension of size 1 */
 void npu_lview_drop(struct npu_lview *v, int at);	/* one of size 1 */
 /*
- * Dense strides for the memory order @order (order[0] outermost; NULL: logical order). A stride that would be a product of two
- * run-time lengths is, with @pad, constant at its bound: the device checks what is written for every combination of
- * lengths, and a product is one more length to it.
+ * Dense strides for the memory order @order (order[0] outermost; NULL: logical order). A stride
+ * that would be a product of two run-time lengths is, with @pad, constant at its bound: the device
+ * checks what is written for every combination of lengths, and a product is one more length to it.
  */
 int npu_lview_dense(const struct npu_lower *l, struct npu_lview *v, const int *order, bool pad);
 bool npu_lview_same_place(const struct npu_lview *a, const struct npu_lview *b);
-int64_t npu_lview_bytes(const struct npu_lower *l, const struct npu_lview *v);	/* of the elements, at the bound */
+/* of the elements, at the bound */
+int64_t npu_lview_bytes(const struct npu_lower *l, const struct npu_lview *v);
 
 /*
- * Bring the dimensions of an element-wise instruction into the memory order of @view[0] and merge what can be merged.
- * All views have the same rank with dims equal to view[0]'s or 1. @keep_last: the last logical dimension @channel
- * becomes the last of the instruction and is not merged (channel < 0: none).
+ * Bring the dimensions of an element-wise instruction into the memory order of @view[0] and merge
+ * what can be merged. All views have the same rank with dims equal to view[0]'s or 1. @keep_last:
+ * the last logical dimension @channel becomes the last of the instruction and is not merged
+ * (channel < 0: none).
  */
-void npu_lview_canonical(const struct npu_lower *l, struct npu_lview **view, unsigned int count, int channel);
+void npu_lview_canonical(const struct npu_lower *l, struct npu_lview **view, unsigned int count,
+			 int channel);
 
 /* perm: the dimensions of @v from the outermost in memory to the innermost. */
 void npu_lview_order(const struct npu_lower *l, const struct npu_lview *v, int *perm);
 
-/* ---- for the lowerings (lower.c) --------------------------------------------------------------------------- */
+/* ---- for the lowerings (lower.c) ------------------------------------------------------------- */
 
-struct npu_lbuf *npu_lower_buf(struct npu_lower *l, enum npu_lbuf_kind kind, uint64_t size, const char *name);
+struct npu_lbuf *npu_lower_buf(struct npu_lower *l, enum npu_lbuf_kind kind, uint64_t size,
+			       const char *name);
 
-/* Where tensor @t is; constants are put into the weight section. -EOPNOTSUPP (reported) when it cannot be read. */
+/*
+ * Where tensor @t is; constants are put into the weight section. -EOPNOTSUPP (reported) when it
+ * cannot be read.
+ */
 int npu_lower_in(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *out);
 /* A constant with elements of type @dtype. */
-int npu_lower_const(struct npu_lower *l, const struct npu_gtensor *t, enum npu_dtype dtype, struct npu_lview *out);
+int npu_lower_const(struct npu_lower *l, const struct npu_gtensor *t, enum npu_dtype dtype,
+		    struct npu_lview *out);
 /* Fill in keep_f32. */
 int npu_precision_choose(struct npu_lower *l);
 
 /* An f32 vector [count] of the weight section. */
 int npu_lower_vector(struct npu_lower *l, const float *data, size_t count, struct npu_lview *out);
 /* One element, rank 0. */
-int npu_lower_scalar(struct npu_lower *l, enum npu_dtype dtype, double value, struct npu_lview *out);
-/* Where the node's output @t must be written: placed by a consumer, or a new buffer in its memory order. */
+int npu_lower_scalar(struct npu_lower *l, enum npu_dtype dtype, double value,
+		     struct npu_lview *out);
+/*
+ * Where the node's output @t must be written: placed by a consumer, or a new buffer in its memory
+ * order.
+ */
 int npu_lower_out(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *out);
 /*
- * The same for an instruction that must write elements of @dtype: when @t was placed as another type, @out is a temporary
- * that npu_lower_finish() copies to its place.
+ * The same for an instruction that must write elements of @dtype: when @t was placed as another
+ * type, @out is a temporary that npu_lower_finish() copies to its place.
  */
-int npu_lower_out_typed(struct npu_lower *l, struct npu_gtensor *t, enum npu_dtype dtype, struct npu_lview *out);
+int npu_lower_out_typed(struct npu_lower *l, struct npu_gtensor *t, enum npu_dtype dtype,
+			struct npu_lview *out);
 int npu_lower_finish(struct npu_lower *l, struct npu_gtensor *t, const struct npu_lview *out);
 /* A new dense buffer that is nobody's output. */
 int npu_lower_temp(struct npu_lower *l, const struct npu_dim *dim, int rank, enum npu_dtype dtype,
 		   struct npu_lview *out);
-/* Tensor @t is this view (an alias of something that exists). Copies when @t was placed elsewhere. */
+/*
+ * Tensor @t is this view (an alias of something that exists). Copies when @t was placed elsewhere.
+ */
 int npu_lower_alias(struct npu_lower *l, struct npu_gtensor *t, const struct npu_lview *view);
 
-struct npu_linsn *npu_lower_insn(struct npu_lower *l, enum npu_opcode op);	/* NULL: no memory */
-int npu_linsn_operand(struct npu_lower *l, struct npu_linsn *insn, unsigned int slot, const struct npu_lview *view);
+/* NULL: no memory */
+struct npu_linsn *npu_lower_insn(struct npu_lower *l, enum npu_opcode op);
+int npu_linsn_operand(struct npu_lower *l, struct npu_linsn *insn, unsigned int slot,
+		      const struct npu_lview *view);
 static inline void npu_linsn_param(struct npu_linsn *insn, unsigned int i, uint32_t v)
 {
 	insn->param[i] = v;
@@ -189,7 +216,8 @@ void npu_linsn_float(struct npu_linsn *insn, unsigned int i, float v);
 void npu_linsn_bits(struct npu_linsn *insn, unsigned int lo, enum npu_dtype dtype, double value);
 
 /* COPY @in to @out (same logical dims; in's may be 1). @why is what the report says. */
-int npu_lower_copy(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *in, const char *why);
+int npu_lower_copy(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *in,
+		   const char *why);
 /* FILL @out with the value. */
 int npu_lower_fill(struct npu_lower *l, const struct npu_lview *out, double value);
 
@@ -203,9 +231,12 @@ void npu_lower_note(struct npu_lower *l, const char *fmt, ...);
 /* Type in memory of a graph tensor; NPU_NONE when the device has none. */
 enum npu_dtype npu_lower_dtype(const struct npu_lower *l, const struct npu_gtensor *t);
 
-/* ---- activations (lower_act.c) ----------------------------------------------------------------------------- */
+/* ---- activations (lower_act.c) --------------------------------------------------------------- */
 
-/* The device's form of a graph activation: v = act(v) * mul + add. -EOPNOTSUPP: needs instructions of its own. */
+/*
+ * The device's form of a graph activation: v = act(v) * mul + add. -EOPNOTSUPP: needs instructions
+ * of its own.
+ */
 struct npu_lact {
 	enum npu_act act;
 	float alpha, beta;
@@ -214,39 +245,52 @@ struct npu_lact {
 int npu_lact_map(const struct npu_gact *a, struct npu_lact *out);
 
 /*
- * Bias and epilogue of node @n for CONV, CONV_TRANSPOSE or MATMUL: slots from @slot (BIAS) on, parameters from @param
- * (ACT) on. @perm brings the logical order of the output into the instruction's (NULL: as it is); @channels is the size of
- * its last dimension and @axis that dimension's logical place.
+ * Bias and epilogue of node @n for CONV, CONV_TRANSPOSE or MATMUL: slots from @slot (BIAS) on,
+ * parameters from @param (ACT) on. @perm brings the logical order of the output into the
+ * instruction's (NULL: as it is); @channels is the size of its last dimension and @axis that
+ * dimension's logical place.
  */
-int npu_lower_epilogue(struct npu_lower *l, struct npu_linsn *insn, struct npu_gnode *n, unsigned int slot,
-		       unsigned int param, const int *perm, int axis, int64_t channels);
-/* Slopes of PRelu as an f32 vector when they differ along logical dimension @axis of @out only, else -EDOM. */
-int npu_lower_slope(struct npu_lower *l, const struct npu_gtensor *slope, const struct npu_gtensor *out, int axis,
-		    struct npu_lview *view);
+int npu_lower_epilogue(struct npu_lower *l, struct npu_linsn *insn, struct npu_gnode *n,
+		       unsigned int slot, unsigned int param, const int *perm, int axis,
+		       int64_t channels);
+/*
+ * Slopes of PRelu as an f32 vector when they differ along logical dimension @axis of @out only,
+ * else -EDOM.
+ */
+int npu_lower_slope(struct npu_lower *l, const struct npu_gtensor *slope,
+		    const struct npu_gtensor *out, int axis, struct npu_lview *view);
 
 /* One EWISE1 or EWISE2; views in logical order. @act may be NULL. */
-int npu_lower_ewise1(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *in, enum npu_unary func,
-		     const struct npu_lact *act);
+int npu_lower_ewise1(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *in,
+		     enum npu_unary func, const struct npu_lact *act);
 int npu_lower_ewise2(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *a,
 		     const struct npu_lview *b, enum npu_binary func, const struct npu_lact *act);
-/* The activation in node->ep.act of an element-wise node, or an empty one; refuses what an instruction cannot carry. */
+/*
+ * The activation in node->ep.act of an element-wise node, or an empty one; refuses what an
+ * instruction cannot carry.
+ */
 int npu_lower_node_act(struct npu_lower *l, const struct npu_gnode *n, struct npu_lact *act);
 
-/* REDUCE over the logical dimensions in the bit mask @axes; same rank on both sides (lower_reduce.c). */
-int npu_lower_reduce_view(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *in,
-			  enum npu_reduce func, uint32_t axes);
+/*
+ * REDUCE over the logical dimensions in the bit mask @axes; same rank on both sides
+ * (lower_reduce.c).
+ */
+int npu_lower_reduce_view(struct npu_lower *l, const struct npu_lview *out,
+			  const struct npu_lview *in, enum npu_reduce func, uint32_t axes);
 /* @out = rows of @in along @axis, picked by the indices in tensor @index (lower_index.c). */
-int npu_lower_gather_rows(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *in,
-			  struct npu_gtensor *index, int axis);
+int npu_lower_gather_rows(struct npu_lower *l, const struct npu_lview *out,
+			  const struct npu_lview *in, struct npu_gtensor *index, int axis);
 
-/* ---- places (layout.c) ------------------------------------------------------------------------------------- */
+/* ---- places (layout.c) ----------------------------------------------------------------------- */
 
 /* Where part @k of Concat node @n lies in its result. */
-int npu_layout_part(const struct npu_gnode *n, const struct npu_lview *whole, unsigned int k, struct npu_lview *out);
+int npu_layout_part(const struct npu_gnode *n, const struct npu_lview *whole, unsigned int k,
+		    struct npu_lview *out);
 /* The same for the input of a Pad with constants along one dimension; false for other Pads. */
-bool npu_layout_pad_part(const struct npu_gnode *n, const struct npu_lview *whole, struct npu_lview *out);
+bool npu_layout_pad_part(const struct npu_gnode *n, const struct npu_lview *whole,
+			 struct npu_lview *out);
 
-/* ---- one lowering per operator family ---------------------------------------------------------------------- */
+/* ---- one lowering per operator family -------------------------------------------------------- */
 
 typedef int (*npu_lower_fn)(struct npu_lower *l, struct npu_gnode *n);
 
@@ -287,7 +331,7 @@ int npu_lower_hardmax(struct npu_lower *l, struct npu_gnode *n);
 int npu_lower_constant_of_shape(struct npu_lower *l, struct npu_gnode *n);
 int npu_lower_range(struct npu_lower *l, struct npu_gnode *n);
 
-/* ---- the operator table (constraints.c) -------------------------------------------------------------------- */
+/* ---- the operator table (constraints.c) ------------------------------------------------------ */
 
 /* Memory order that an operator's image tensors want. */
 enum npu_op_layout {
@@ -302,7 +346,8 @@ struct npu_op_rule {
 	npu_lower_fn lower;	/* NULL: gone after optimization, or refused when @insns is "" */
 	enum npu_op_layout layout;
 	bool retypes;		/* may write its result in another float type than its inputs' */
-	bool wide;		/* the result of an f16 job stays f32: its range or its small differences matter */
+	/* the result of an f16 job stays f32: its range or its small differences matter */
+	bool wide;
 	const char *insns;
 	const char *limits;
 };

@@ -28,7 +28,8 @@ static float finite_bound(float v)
 int npu_lact_map(const struct npu_gact *a, struct npu_lact *out)
 {
 	*out = (struct npu_lact){ .mul = 1 };
-	if ((unsigned int)a->kind >= NPU_GA_COUNT || (a->kind != NPU_GA_NONE && plain_act[a->kind] == NPU_ACT_NONE))
+	if ((unsigned int)a->kind >= NPU_GA_COUNT ||
+	    (a->kind != NPU_GA_NONE && plain_act[a->kind] == NPU_ACT_NONE))
 		return -EOPNOTSUPP;
 	out->act = plain_act[a->kind];
 	switch (a->kind) {
@@ -59,8 +60,8 @@ int npu_lact_map(const struct npu_gact *a, struct npu_lact *out)
 	return 0;
 }
 
-int npu_lower_slope(struct npu_lower *l, const struct npu_gtensor *slope, const struct npu_gtensor *out, int axis,
-		    struct npu_lview *view)
+int npu_lower_slope(struct npu_lower *l, const struct npu_gtensor *slope,
+		    const struct npu_gtensor *out, int axis, struct npu_lview *view)
 {
 	int shift = out->rank - slope->rank;
 	size_t count = (size_t)npu_gtensor_const_elems(slope);
@@ -86,15 +87,16 @@ static bool one_slope(struct npu_gnode *n, struct npu_lact *act)
 {
 	double v;
 
-	if (act->act != NPU_ACT_PRELU || !npu_gtensor_scalar(npu_gnode_in(n, (unsigned int)n->ep.act.slope), &v))
+	if (act->act != NPU_ACT_PRELU ||
+	    !npu_gtensor_scalar(npu_gnode_in(n, (unsigned int)n->ep.act.slope), &v))
 		return false;
 	act->act = NPU_ACT_LEAKY_RELU;
 	act->alpha = (float)v;
 	return true;
 }
 
-static int epilogue_bias(struct npu_lower *l, struct npu_linsn *insn, struct npu_gtensor *bias, unsigned int slot,
-			 int64_t channels)
+static int epilogue_bias(struct npu_lower *l, struct npu_linsn *insn, struct npu_gtensor *bias,
+			 unsigned int slot, int64_t channels)
 {
 	struct npu_lview v, f;
 	int err;
@@ -104,7 +106,8 @@ static int epilogue_bias(struct npu_lower *l, struct npu_linsn *insn, struct npu
 	if (npu_gtensor_is_const(bias)) {
 		if (npu_gtensor_const_elems(bias) != channels)
 			return npu_lower_refuse(l, "bias", "it has %lld elements, expected %lld",
-						(long long)npu_gtensor_const_elems(bias), (long long)channels);
+						(long long)npu_gtensor_const_elems(bias),
+						(long long)channels);
 		err = npu_lower_const(l, bias, NPU_F32, &v);
 		if (err)
 			return err;
@@ -123,8 +126,8 @@ static int epilogue_bias(struct npu_lower *l, struct npu_linsn *insn, struct npu
 		     npu_linsn_operand(l, insn, slot, &f);
 }
 
-static int epilogue_residual(struct npu_lower *l, struct npu_linsn *insn, struct npu_gnode *n, unsigned int slot,
-			     const int *perm)
+static int epilogue_residual(struct npu_lower *l, struct npu_linsn *insn, struct npu_gnode *n,
+			     unsigned int slot, const int *perm)
 {
 	struct npu_lview v;
 	int err = npu_lower_in(l, n->inputs[n->ep.res], &v);
@@ -139,8 +142,9 @@ static int epilogue_residual(struct npu_lower *l, struct npu_linsn *insn, struct
 	return npu_linsn_operand(l, insn, slot, &v);
 }
 
-int npu_lower_epilogue(struct npu_lower *l, struct npu_linsn *insn, struct npu_gnode *n, unsigned int slot,
-		       unsigned int param, const int *perm, int axis, int64_t channels)
+int npu_lower_epilogue(struct npu_lower *l, struct npu_linsn *insn, struct npu_gnode *n,
+		       unsigned int slot, unsigned int param, const int *perm, int axis,
+		       int64_t channels)
 {
 	const struct npu_gepilogue *ep = &n->ep;
 	struct npu_lact a, b;
@@ -148,9 +152,11 @@ int npu_lower_epilogue(struct npu_lower *l, struct npu_linsn *insn, struct npu_g
 	float mul, add;
 	int err;
 
-	if (npu_lact_map(&ep->act, &a) || npu_lact_map(&ep->act2, &b) || b.mul != 1 || b.act == NPU_ACT_PRELU)
+	if (npu_lact_map(&ep->act, &a) || npu_lact_map(&ep->act2, &b) || b.mul != 1 ||
+	    b.act == NPU_ACT_PRELU)
 		return npu_lower_refuse(l, NULL, "activation %s cannot be part of an epilogue",
-					npu_gact_name(npu_lact_map(&ep->act, &a) ? ep->act.kind : ep->act2.kind));
+					npu_gact_name(npu_lact_map(&ep->act, &a) ? ep->act.kind :
+										   ep->act2.kind));
 	err = epilogue_bias(l, insn, npu_gnode_in(n, 2), slot, channels);
 	if (!err && a.act == NPU_ACT_PRELU && !one_slope(n, &a)) {
 		err = npu_lower_slope(l, n->inputs[ep->act.slope], n->outputs[0], axis, &slope);
@@ -177,7 +183,8 @@ int npu_lower_epilogue(struct npu_lower *l, struct npu_linsn *insn, struct npu_g
 int npu_lower_node_act(struct npu_lower *l, const struct npu_gnode *n, struct npu_lact *act)
 {
 	if (npu_lact_map(&n->ep.act, act) || act->act == NPU_ACT_PRELU)
-		return npu_lower_refuse(l, NULL, "activation %s cannot follow %s in one instruction",
+		return npu_lower_refuse(l, NULL,
+					"activation %s cannot follow %s in one instruction",
 					npu_gact_name(n->ep.act.kind), npu_gnode_info(n)->name);
 	if (n->ep.res_op != NPU_GR_NONE || n->ep.act2.kind != NPU_GA_NONE)
 		return npu_lower_refuse(l, NULL, "%s carries no residual", npu_gnode_info(n)->name);
@@ -188,9 +195,10 @@ int npu_lower_node_act(struct npu_lower *l, const struct npu_gnode *n, struct np
 	return 0;
 }
 
-/* ---- activations that stand alone -------------------------------------------------------------------------- */
+/* ---- activations that stand alone ------------------------------------------------------------ */
 
-static int const_like(struct npu_lower *l, int rank, enum npu_dtype dtype, double value, struct npu_lview *v)
+static int const_like(struct npu_lower *l, int rank, enum npu_dtype dtype, double value,
+		      struct npu_lview *v)
 {
 	float f = (float)value;
 	int64_t n = (int64_t)value;
@@ -241,7 +249,8 @@ static int integer_clip(struct npu_lower *l, const struct npu_gact *a, const str
 }
 
 /* x / a, then elu with alpha 1, times a. */
-static int celu(struct npu_lower *l, const struct npu_gact *a, const struct npu_lview *out, const struct npu_lview *in)
+static int celu(struct npu_lower *l, const struct npu_gact *a, const struct npu_lview *out,
+		const struct npu_lview *in)
 {
 	struct npu_lact scale = { .act = NPU_ACT_NONE, .mul = 1 / a->a };
 	struct npu_lact elu = { .act = NPU_ACT_ELU, .alpha = 1, .mul = a->a };
@@ -285,8 +294,8 @@ static int threshold(struct npu_lower *l, const struct npu_gact *a, const struct
 }
 
 /* Slopes per channel: the channel becomes the last dimension. */
-static int prelu_channels(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *in, int axis,
-			  const struct npu_lview *slope)
+static int prelu_channels(struct npu_lower *l, const struct npu_lview *out,
+			  const struct npu_lview *in, int axis, const struct npu_lview *slope)
 {
 	struct npu_lview o = *out, i = *in;
 	struct npu_lview *both[] = { &o, &i };
@@ -306,8 +315,8 @@ static int prelu_channels(struct npu_lower *l, const struct npu_lview *out, cons
 }
 
 /* max(x, 0) + slope * min(x, 0) for slopes of any shape. */
-static int prelu_general(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *in,
-			 struct npu_gtensor *slope)
+static int prelu_general(struct npu_lower *l, const struct npu_lview *out,
+			 const struct npu_lview *in, struct npu_gtensor *slope)
 {
 	const struct npu_lact relu = { .act = NPU_ACT_RELU, .mul = 1 };
 	struct npu_lview s, zero, low, high;
@@ -328,7 +337,8 @@ static int prelu_general(struct npu_lower *l, const struct npu_lview *out, const
 	return err ? err : npu_lower_ewise2(l, out, &high, &low, NPU_BINARY_ADD, NULL);
 }
 
-static int prelu(struct npu_lower *l, struct npu_gnode *n, const struct npu_lview *out, const struct npu_lview *in)
+static int prelu(struct npu_lower *l, struct npu_gnode *n, const struct npu_lview *out,
+		 const struct npu_lview *in)
 {
 	struct npu_gtensor *slope = n->inputs[n->ep.act.slope];
 	struct npu_lview s;

@@ -20,14 +20,15 @@ static int image_view(struct npu_lower *l, struct npu_lview *v)
 		return 0;
 	}
 	if (v->rank != 3)
-		return npu_lower_refuse(l, NULL, "rank %d; images of rank 3 and 4 are supported", v->rank);
+		return npu_lower_refuse(l, NULL, "rank %d; images of rank 3 and 4 are supported",
+					v->rank);
 	npu_lview_permute(v, nlc, v);
 	npu_lview_insert(v, 1);
 	return 0;
 }
 
-static int read_pair(struct npu_lower *l, const struct npu_gnode *n, const char *name, int spatial, int64_t low,
-		     int64_t high, int64_t out[2])
+static int read_pair(struct npu_lower *l, const struct npu_gnode *n, const char *name, int spatial,
+		     int64_t low, int64_t high, int64_t out[2])
 {
 	size_t count = 0;
 	const int64_t *v = npu_gnode_ints(n, name, &count);
@@ -36,8 +37,8 @@ static int read_pair(struct npu_lower *l, const struct npu_gnode *n, const char 
 		return npu_lower_refuse(l, name, "it has %zu entries, expected %d", count, spatial);
 	for (int i = 0; i < spatial; i++) {
 		if (v[i] < low || v[i] > high)
-			return npu_lower_refuse(l, name, "%lld, supported are %lld to %lld", (long long)v[i],
-						(long long)low, (long long)high);
+			return npu_lower_refuse(l, name, "%lld, supported are %lld to %lld",
+						(long long)v[i], (long long)low, (long long)high);
 		out[2 - spatial + i] = v[i];
 	}
 	return 0;
@@ -49,7 +50,8 @@ static int read_window(struct npu_lower *l, const struct npu_gnode *n, int rank,
 
 	*w = (struct window){ { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0, 0 } };
 	if (spatial != 1 && spatial != 2)
-		return npu_lower_refuse(l, "kernel_shape", "%d spatial dimensions; 1 and 2 are supported", spatial);
+		return npu_lower_refuse(l, "kernel_shape",
+					"%d spatial dimensions; 1 and 2 are supported", spatial);
 	err = read_pair(l, n, "kernel_shape", spatial, 1, 1 << 20, w->kernel);
 	if (!err)
 		err = read_pair(l, n, "strides", spatial, 1, 4096, w->stride);
@@ -59,8 +61,9 @@ static int read_window(struct npu_lower *l, const struct npu_gnode *n, int rank,
 }
 
 /*
- * The weight operand [O, KH, KW, C / groups]. Constants are packed; with one channel per group (depthwise) they are stored
- * [KH][KW][O], so that neighbouring channels are neighbours in memory. @transposed: the model has [C, O / groups, ...].
+ * The weight operand [O, KH, KW, C / groups]. Constants are packed; with one channel per group
+ * (depthwise) they are stored [KH][KW][O], so that neighbouring channels are neighbours in memory.
+ * @transposed: the model has [C, O / groups, ...].
  */
 static int conv_weight(struct npu_lower *l, struct npu_gtensor *t, int64_t groups, bool transposed,
 		       struct npu_lview *view)
@@ -98,7 +101,8 @@ static int conv_weight(struct npu_lower *l, struct npu_gtensor *t, int64_t group
 	return 0;
 }
 
-static int computed_weight(struct npu_lower *l, struct npu_gtensor *t, bool transposed, struct npu_lview *view)
+static int computed_weight(struct npu_lower *l, struct npu_gtensor *t, bool transposed,
+			   struct npu_lview *view)
 {
 	int err = npu_lower_in(l, t, view);
 
@@ -120,9 +124,11 @@ static int conv_common(struct npu_lower *l, struct npu_gnode *n, enum npu_opcode
 	int err, rank = n->outputs[0]->rank;
 
 	if (groups < 1 || w->rank != rank || (npu_gtensor_is_const(w) && w->dim[0].base % groups))
-		return npu_lower_refuse(l, "group", "%lld groups of a weight of rank %d", (long long)groups, w->rank);
+		return npu_lower_refuse(l, "group", "%lld groups of a weight of rank %d",
+					(long long)groups, w->rank);
 	if (!npu_dtype_is_float(npu_lower_dtype(l, n->inputs[0])))
-		return npu_lower_refuse(l, "X", "type %s; floats are supported", npu_gtype_name(n->inputs[0]->type));
+		return npu_lower_refuse(l, "X", "type %s; floats are supported",
+					npu_gtype_name(n->inputs[0]->type));
 	err = read_window(l, n, rank, &win);
 	if (!err)
 		err = npu_lower_in(l, n->inputs[0], &in);
@@ -142,8 +148,10 @@ static int conv_common(struct npu_lower *l, struct npu_gnode *n, enum npu_opcode
 		return -ENOMEM;
 	/* Both opcodes have these places in common (checked where the instruction set is). */
 	for (int i = 0; i < 2; i++) {
-		npu_linsn_param(insn, NPU_CONV_P_STRIDE_H + (unsigned int)i, (uint32_t)win.stride[i]);
-		npu_linsn_param(insn, NPU_CONV_P_DIL_H + (unsigned int)i, (uint32_t)win.dilation[i]);
+		npu_linsn_param(insn, NPU_CONV_P_STRIDE_H + (unsigned int)i,
+				(uint32_t)win.stride[i]);
+		npu_linsn_param(insn, NPU_CONV_P_DIL_H + (unsigned int)i,
+				(uint32_t)win.dilation[i]);
 		npu_linsn_param(insn, NPU_CONV_P_PAD_TOP + (unsigned int)i, (uint32_t)win.pad[i]);
 	}
 	npu_linsn_param(insn, NPU_CONV_P_GROUPS, (uint32_t)groups);
@@ -164,14 +172,16 @@ int npu_lower_conv(struct npu_lower *l, struct npu_gnode *n)
 int npu_lower_conv_transpose(struct npu_lower *l, struct npu_gnode *n)
 {
 	_Static_assert((int)NPU_CONV_TRANSPOSE_BIAS == (int)NPU_CONV_BIAS &&
-		       (int)NPU_CONV_TRANSPOSE_P_STRIDE_H == (int)NPU_CONV_P_STRIDE_H &&
-		       (int)NPU_CONV_TRANSPOSE_P_ACT == (int)NPU_CONV_P_ACT, "the two share their code");
+			       (int)NPU_CONV_TRANSPOSE_P_STRIDE_H == (int)NPU_CONV_P_STRIDE_H &&
+			       (int)NPU_CONV_TRANSPOSE_P_ACT == (int)NPU_CONV_P_ACT,
+		       "the two share their code");
 	return conv_common(l, n, NPU_OP_CONV_TRANSPOSE);
 }
 
-/* ---- pooling ----------------------------------------------------------------------------------------------- */
+/* ---- pooling --------------------------------------------------------------------------------- */
 
-static int pool_insn(struct npu_lower *l, struct npu_gnode *n, enum npu_pool kind, struct npu_linsn **insn)
+static int pool_insn(struct npu_lower *l, struct npu_gnode *n, enum npu_pool kind,
+		     struct npu_linsn **insn)
 {
 	struct npu_lview in, out;
 	int err = npu_lower_in(l, n->inputs[0], &in);
@@ -207,7 +217,8 @@ int npu_lower_pool(struct npu_lower *l, struct npu_gnode *n)
 		return npu_lower_refuse(l, NULL, "the device has max and average pooling only");
 	err = read_window(l, n, rank, &w);
 	if (!err)
-		err = pool_insn(l, n, n->op == NPU_GOP_MaxPool ? NPU_POOL_MAX : NPU_POOL_AVG, &insn);
+		err = pool_insn(l, n, n->op == NPU_GOP_MaxPool ? NPU_POOL_MAX : NPU_POOL_AVG,
+				&insn);
 	if (err)
 		return err;
 	for (int i = 0; i < 2; i++) {
@@ -215,7 +226,8 @@ int npu_lower_pool(struct npu_lower *l, struct npu_gnode *n)
 		int64_t end = from >= 0 ? pads[spatial + from] : 0;
 
 		if (end < 0 || end > 65535)
-			return npu_lower_refuse(l, "pads", "%lld, supported are 0 to 65535", (long long)end);
+			return npu_lower_refuse(l, "pads", "%lld, supported are 0 to 65535",
+						(long long)end);
 		npu_linsn_param(insn, NPU_POOL_P_KERNEL_H + (unsigned int)i, (uint32_t)w.kernel[i]);
 		npu_linsn_param(insn, NPU_POOL_P_STRIDE_H + (unsigned int)i, (uint32_t)w.stride[i]);
 		npu_linsn_param(insn, NPU_POOL_P_DIL_H + (unsigned int)i, (uint32_t)w.dilation[i]);
@@ -230,7 +242,8 @@ int npu_lower_global_pool(struct npu_lower *l, struct npu_gnode *n)
 {
 	struct npu_gtensor *in = n->inputs[0];
 	struct npu_linsn *insn;
-	int err = pool_insn(l, n, n->op == NPU_GOP_GlobalMaxPool ? NPU_POOL_MAX : NPU_POOL_AVG, &insn);
+	int err = pool_insn(l, n, n->op == NPU_GOP_GlobalMaxPool ? NPU_POOL_MAX : NPU_POOL_AVG,
+			    &insn);
 
 	if (err)
 		return err;
@@ -246,7 +259,7 @@ int npu_lower_global_pool(struct npu_lower *l, struct npu_gnode *n)
 	return 0;
 }
 
-/* ---- resampling -------------------------------------------------------------------------------------------- */
+/* ---- resampling ------------------------------------------------------------------------------ */
 
 static int lookup(const char *s, const char *const *names, int count)
 {
@@ -259,12 +272,15 @@ static int lookup(const char *s, const char *const *names, int count)
 int npu_lower_resize(struct npu_lower *l, struct npu_gnode *n)
 {
 	static const char *const modes[] = { "nearest", "linear", "cubic" };
-	static const char *const coords[] = { "half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric" };
-	static const char *const nearests[] = { "round_prefer_floor", "round_prefer_ceil", "floor", "ceil" };
+	static const char *const coords[] = { "half_pixel", "pytorch_half_pixel", "align_corners",
+					      "asymmetric" };
+	static const char *const nearests[] = { "round_prefer_floor", "round_prefer_ceil", "floor",
+						"ceil" };
 	const char *mode_s = npu_gnode_string(n, "mode", "nearest");
 	const char *coord_s = npu_gnode_string(n, "coordinate_transformation_mode", "half_pixel");
 	const char *near_s = npu_gnode_string(n, "nearest_mode", "round_prefer_floor");
-	int mode = lookup(mode_s, modes, 3), coord = lookup(coord_s, coords, 4), nearest = lookup(near_s, nearests, 4);
+	int mode = lookup(mode_s, modes, 3), coord = lookup(coord_s, coords, 4),
+	    nearest = lookup(near_s, nearests, 4);
 	struct npu_lview in, out;
 	struct npu_linsn *insn;
 	size_t count = 0;
@@ -280,8 +296,10 @@ int npu_lower_resize(struct npu_lower *l, struct npu_gnode *n)
 	if (npu_gnode_int(n, "antialias", 0))
 		return npu_lower_refuse(l, "antialias", "it must be 0");
 	if (!scales || count != (size_t)rank || (rank != 3 && rank != 4))
-		return npu_lower_refuse(l, "scales", "rank %d with %zu scales; images of rank 3 and 4 are supported", rank,
-					count);
+		return npu_lower_refuse(
+			l, "scales",
+			"rank %d with %zu scales; images of rank 3 and 4 are supported", rank,
+			count);
 	if (scales[0] != 1 || scales[1] != 1)
 		return npu_lower_refuse(l, "scales", "batch and channels cannot be resized");
 	err = npu_lower_in(l, n->inputs[0], &in);
@@ -302,7 +320,8 @@ int npu_lower_resize(struct npu_lower *l, struct npu_gnode *n)
 	npu_linsn_float(insn, NPU_RESIZE_P_SCALE_H, rank == 4 ? scales[2] : 1);
 	npu_linsn_float(insn, NPU_RESIZE_P_SCALE_W, scales[rank - 1]);
 	npu_linsn_float(insn, NPU_RESIZE_P_CUBIC_A, npu_gnode_float(n, "cubic_coeff_a", -0.75f));
-	npu_linsn_param(insn, NPU_RESIZE_P_EXCLUDE_OUTSIDE, npu_gnode_int(n, "exclude_outside", 0) ? 1 : 0);
+	npu_linsn_param(insn, NPU_RESIZE_P_EXCLUDE_OUTSIDE,
+			npu_gnode_int(n, "exclude_outside", 0) ? 1 : 0);
 	err = npu_linsn_operand(l, insn, NPU_RESIZE_OUT, &out);
 	return err ? err : npu_linsn_operand(l, insn, NPU_RESIZE_IN, &in);
 }

@@ -18,8 +18,8 @@ static void set_act(struct npu_linsn *insn, unsigned int param, const struct npu
 	npu_linsn_float(insn, param + 4, act->add);
 }
 
-int npu_lower_ewise1(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *in, enum npu_unary func,
-		     const struct npu_lact *act)
+int npu_lower_ewise1(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *in,
+		     enum npu_unary func, const struct npu_lact *act)
 {
 	struct npu_lview o = *out, i = *in;
 	struct npu_lview *both[] = { &o, &i };
@@ -91,7 +91,8 @@ static int unary_func(enum npu_gop op)
 
 int npu_lower_unary(struct npu_lower *l, struct npu_gnode *n)
 {
-	bool negative = npu_gnode_int(n, "detect_negative", 1), positive = npu_gnode_int(n, "detect_positive", 1);
+	bool negative = npu_gnode_int(n, "detect_negative", 1),
+	     positive = npu_gnode_int(n, "detect_positive", 1);
 	struct npu_lview in, out, limit;
 	struct npu_lact act;
 	int func = unary_func(n->op), err;
@@ -121,7 +122,7 @@ static int binary_func(const struct npu_gnode *n)
 	case NPU_GOP_Mul:	return NPU_BINARY_MUL;
 	case NPU_GOP_Div:	return NPU_BINARY_DIV;
 	case NPU_GOP_Pow:	return NPU_BINARY_POW;
-	case NPU_GOP_Mod:	return npu_gnode_int(n, "fmod", 0) ? NPU_BINARY_FMOD : NPU_BINARY_MOD;
+	case NPU_GOP_Mod: return npu_gnode_int(n, "fmod", 0) ? NPU_BINARY_FMOD : NPU_BINARY_MOD;
 	case NPU_GOP_Max:	return NPU_BINARY_MAX;
 	case NPU_GOP_Min:	return NPU_BINARY_MIN;
 	case NPU_GOP_Equal:	return NPU_BINARY_EQ;
@@ -142,8 +143,9 @@ static bool scalar_affine(const struct npu_gnode *n, unsigned int *tensor, struc
 	for (unsigned int i = 0; i < 2; i++) {
 		double c;
 
-		if (!npu_gtensor_scalar(n->inputs[i], &c) || !isfinite((float)c) || act->act != NPU_ACT_NONE ||
-		    act->mul != 1 || act->add != 0 || n->inputs[1 - i]->rank != n->outputs[0]->rank)
+		if (!npu_gtensor_scalar(n->inputs[i], &c) || !isfinite((float)c) ||
+		    act->act != NPU_ACT_NONE || act->mul != 1 || act->add != 0 ||
+		    n->inputs[1 - i]->rank != n->outputs[0]->rank)
 			continue;
 		*tensor = 1 - i;
 		if (n->op == NPU_GOP_Mul)
@@ -187,7 +189,8 @@ int npu_lower_binary(struct npu_lower *l, struct npu_gnode *n)
 }
 
 /* Bring @v to @dtype: constants are stored so, others are copied. */
-static int as_type(struct npu_lower *l, struct npu_gtensor *t, enum npu_dtype dtype, struct npu_lview *v)
+static int as_type(struct npu_lower *l, struct npu_gtensor *t, enum npu_dtype dtype,
+		   struct npu_lview *v)
 {
 	struct npu_lview c;
 	int err;
@@ -243,7 +246,8 @@ int npu_lower_cast(struct npu_lower *l, struct npu_gnode *n)
 
 	if (err)
 		return err;
-	if (in.dtype == npu_lower_dtype(l, n->outputs[0]) || n->inputs[0]->type == n->outputs[0]->type)
+	if (in.dtype == npu_lower_dtype(l, n->outputs[0]) ||
+	    n->inputs[0]->type == n->outputs[0]->type)
 		return npu_lower_alias(l, n->outputs[0], &in);
 	err = npu_lower_out(l, n->outputs[0], &out);
 	if (err)

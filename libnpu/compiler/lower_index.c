@@ -6,7 +6,8 @@
 #include "compiler/lower.h"
 
 /* Three dimensions: before @axis, @axis, behind it. */
-static int three_dims(struct npu_lower *l, const struct npu_lview *v, int axis, int axes, struct npu_lview *out)
+static int three_dims(struct npu_lower *l, const struct npu_lview *v, int axis, int axes,
+		      struct npu_lview *out)
 {
 	struct npu_dim d[3];
 
@@ -48,8 +49,8 @@ static int gather_insn(struct npu_lower *l, const struct npu_lview *out, const s
 	return err ? err : npu_linsn_operand(l, insn, NPU_GATHER_INDEX, index);
 }
 
-int npu_lower_gather_rows(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *in,
-			  struct npu_gtensor *index, int axis)
+int npu_lower_gather_rows(struct npu_lower *l, const struct npu_lview *out,
+			  const struct npu_lview *in, struct npu_gtensor *index, int axis)
 {
 	struct npu_lview rows, dst, ix, dense, whole = *out;
 	int axes = index->rank, err = index_vector(l, index, &ix);
@@ -87,13 +88,14 @@ static bool index_run(const struct npu_gtensor *t, int64_t size, int64_t *start,
 	if (*start < 0)
 		*start += size;
 	for (int64_t i = 1; i < count; i++)
-		if (npu_gtensor_elem_int(t, (size_t)i) - npu_gtensor_elem_int(t, (size_t)i - 1) != *step)
+		if (npu_gtensor_elem_int(t, (size_t)i) - npu_gtensor_elem_int(t, (size_t)i - 1) !=
+		    *step)
 			return false;
 	return *step > 0 && *start >= 0 && *start + (count - 1) * *step < size;
 }
 
-static int gather_slice(struct npu_lower *l, struct npu_gnode *n, const struct npu_lview *in, int axis, int64_t start,
-			int64_t step)
+static int gather_slice(struct npu_lower *l, struct npu_gnode *n, const struct npu_lview *in,
+			int axis, int64_t start, int64_t step)
 {
 	struct npu_gtensor *index = n->inputs[1];
 	struct npu_dim first[NPU_GRAPH_MAX_RANK], dim[NPU_GRAPH_MAX_RANK];

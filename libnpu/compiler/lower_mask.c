@@ -6,7 +6,8 @@
 #include "compiler/lower.h"
 
 /* 0, 1, ... + @first as i64 along dimension @axis of @rank. */
-static int positions(struct npu_lower *l, int rank, int axis, int64_t count, int64_t first, struct npu_lview *v)
+static int positions(struct npu_lower *l, int rank, int axis, int64_t count, int64_t first,
+		     struct npu_lview *v)
 {
 	struct npu_gtensor *t = npu_graph_const(l->g, "positions", NPU_GT_I64, 1, &count, NULL);
 	int err;
@@ -23,8 +24,9 @@ static int positions(struct npu_lower *l, int rank, int axis, int64_t count, int
 }
 
 /* @out = @cond ? @a : @b. */
-static int select_insn(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *cond,
-		       const struct npu_lview *a, const struct npu_lview *b)
+static int select_insn(struct npu_lower *l, const struct npu_lview *out,
+		       const struct npu_lview *cond, const struct npu_lview *a,
+		       const struct npu_lview *b)
 {
 	struct npu_lview v[4] = { *out, *cond, *a, *b };
 	struct npu_lview *all[] = { &v[0], &v[1], &v[2], &v[3] };
@@ -52,7 +54,8 @@ int npu_lower_trilu(struct npu_lower *l, struct npu_gnode *n)
 
 	if (npu_gnode_in(n, 1) && !npu_gtensor_scalar(n->inputs[1], &k))
 		return npu_lower_refuse(l, "k", "it must be a constant");
-	if (x->rank < 2 || !npu_dim_is_const(x->dim[x->rank - 1]) || !npu_dim_is_const(x->dim[x->rank - 2]))
+	if (x->rank < 2 || !npu_dim_is_const(x->dim[x->rank - 1]) ||
+	    !npu_dim_is_const(x->dim[x->rank - 2]))
 		return npu_lower_refuse(l, "input", "its last two dimensions must be known");
 	for (int i = 0; i < 2; i++)
 		size[i] = x->dim[x->rank - 2 + i].base;
@@ -82,7 +85,8 @@ int npu_lower_one_hot(struct npu_lower *l, struct npu_gnode *n)
 
 	if (axis < 0)
 		axis += out->rank;
-	if (!npu_gtensor_is_const(values) || npu_gtensor_const_elems(values) != 2 || !npu_dim_is_const(out->dim[axis]))
+	if (!npu_gtensor_is_const(values) || npu_gtensor_const_elems(values) != 2 ||
+	    !npu_dim_is_const(out->dim[axis]))
 		return npu_lower_refuse(l, "values", "depth and values must be constants");
 	err = npu_lower_in(l, n->inputs[0], &in);
 	if (!err)
@@ -93,7 +97,8 @@ int npu_lower_one_hot(struct npu_lower *l, struct npu_gnode *n)
 	/* A negative index counts from the end; one out of range hits nothing. */
 	err = positions(l, out->rank, axis, out->dim[axis].base, 0, &up);
 	if (!err)
-		err = positions(l, out->rank, axis, out->dim[axis].base, -out->dim[axis].base, &down);
+		err = positions(l, out->rank, axis, out->dim[axis].base, -out->dim[axis].base,
+				&down);
 	if (!err)
 		err = npu_lower_temp(l, out->dim, out->rank, NPU_BOOL, &hit);
 	if (!err)
@@ -105,9 +110,11 @@ int npu_lower_one_hot(struct npu_lower *l, struct npu_gnode *n)
 	if (!err)
 		err = npu_lower_ewise2(l, &hit, &hit, &hit2, NPU_BINARY_OR, NULL);
 	if (!err)
-		err = npu_lower_scalar(l, npu_lower_dtype(l, values), npu_gtensor_elem(values, 1), &on);
+		err = npu_lower_scalar(l, npu_lower_dtype(l, values), npu_gtensor_elem(values, 1),
+				       &on);
 	if (!err)
-		err = npu_lower_scalar(l, npu_lower_dtype(l, values), npu_gtensor_elem(values, 0), &off);
+		err = npu_lower_scalar(l, npu_lower_dtype(l, values), npu_gtensor_elem(values, 0),
+				       &off);
 	return err ? err : select_insn(l, &to, &hit, &on, &off);
 }
 

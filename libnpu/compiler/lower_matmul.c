@@ -16,7 +16,10 @@ static void swap_last(struct npu_lview *v)
 	v->stride[v->rank - 2] = s;
 }
 
-/* A constant [K, N] (or [N, K] when @trans), alone or with leading dimensions: panels of 16 columns. */
+/*
+ * A constant [K, N] (or [N, K] when @trans), alone or with leading dimensions: panels of 16
+ * columns.
+ */
 static int matmul_weight(struct npu_lower *l, const struct npu_gtensor *t, bool trans, int rank,
 			 struct npu_lview *view)
 {
@@ -27,8 +30,13 @@ static int matmul_weight(struct npu_lower *l, const struct npu_gtensor *t, bool 
 	for (int i = 0; i < t->rank - 2; i++)
 		batch *= t->dim[i].base;
 	src = (struct npu_pack_source){
-		.t = t, .groups = batch, .outs = n, .dim = { 1, 1, k }, .stride = { 0, 0, trans ? 1 : n },
-		.out_stride = trans ? k : 1, .group_stride = k * n,
+		.t = t,
+		.groups = batch,
+		.outs = n,
+		.dim = { 1, 1, k },
+		.stride = { 0, 0, trans ? 1 : n },
+		.out_stride = trans ? k : 1,
+		.group_stride = k * n,
 	};
 	err = npu_pack_weight(l, &src, true, view);
 	view->rank = t->rank;
@@ -77,8 +85,8 @@ static bool merge_leading(struct npu_lview **v, int i)
 }
 
 /*
- * [.., M, K] times one [K, N] is one product of all rows: the leading dimensions join M when a and out are contiguous
- * there, which gives the engine long runs of rows.
+ * [.., M, K] times one [K, N] is one product of all rows: the leading dimensions join M when a and
+ * out are contiguous there, which gives the engine long runs of rows.
  */
 static void fold_rows(struct npu_lview **v)
 {
@@ -120,8 +128,12 @@ int npu_lower_matmul(struct npu_lower *l, struct npu_gnode *n)
 	if (err)
 		return err;
 	if (!npu_dtype_is_float(npu_lower_dtype(l, n->outputs[0])))
-		return npu_lower_refuse(l, NULL, "type %s; floats are supported", npu_gtype_name(ga->type));
-	/* numpy: a vector on the left is a row, on the right a column, and the result loses that dimension. */
+		return npu_lower_refuse(l, NULL, "type %s; floats are supported",
+					npu_gtype_name(ga->type));
+	/*
+	 * numpy: a vector on the left is a row, on the right a column, and the result loses that
+	 * dimension.
+	 */
 	if (ga->rank == 1) {
 		npu_lview_insert(&a, 0);
 		npu_lview_insert(&out, out.rank - (gb->rank > 1 ? 1 : 0));

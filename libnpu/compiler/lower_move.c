@@ -16,7 +16,10 @@ int npu_lower_reshape(struct npu_lower *l, struct npu_gnode *n)
 		return err;
 	if (!npu_lview_reshape(l, &in, out->dim, out->rank, &v))
 		return npu_lower_alias(l, out, &v);
-	/* Copy, straight to where the result belongs when that can be seen with the input's dimensions. */
+	/*
+	 * Copy, straight to where the result belongs when that can be seen with the input's
+	 * dimensions.
+	 */
 	if (val->placed && !npu_lview_reshape(l, &val->view, in.dim, in.rank, &whole)) {
 		val->ready = true;
 		return npu_lower_copy(l, &whole, &in, "the reshape crosses the memory order");
@@ -25,7 +28,8 @@ int npu_lower_reshape(struct npu_lower *l, struct npu_gnode *n)
 	if (!err)
 		err = npu_lower_copy(l, &whole, &in, "the reshape crosses the memory order");
 	if (!err && npu_lview_reshape(l, &whole, out->dim, out->rank, &v))
-		return npu_lower_refuse(l, "shape", "the new shape mixes two run-time lengths; fix one of them");
+		return npu_lower_refuse(
+			l, "shape", "the new shape mixes two run-time lengths; fix one of them");
 	return err ? err : npu_lower_alias(l, out, &v);
 }
 
@@ -48,8 +52,8 @@ int npu_lower_transpose(struct npu_lower *l, struct npu_gnode *n)
 }
 
 /* Along one dimension backwards: rows picked by a constant list of indices. */
-static int slice_backwards(struct npu_lower *l, struct npu_gnode *n, const struct npu_lview *in, int axis,
-			   const struct npu_dim *start, const int64_t *step)
+static int slice_backwards(struct npu_lower *l, struct npu_gnode *n, const struct npu_lview *in,
+			   int axis, const struct npu_dim *start, const int64_t *step)
 {
 	struct npu_gtensor *out = n->outputs[0];
 	int64_t count = out->dim[axis].base, dims[1] = { count };
@@ -89,7 +93,8 @@ int npu_lower_slice(struct npu_lower *l, struct npu_gnode *n)
 	if (err)
 		return err;
 	if (num_starts != (size_t)in.rank || (step && num_steps != (size_t)in.rank))
-		return npu_lower_refuse(l, "starts", "%zu entries, expected %d", num_starts, in.rank);
+		return npu_lower_refuse(l, "starts", "%zu entries, expected %d", num_starts,
+					in.rank);
 	for (int i = 0; step && i < in.rank; i++)
 		if (step[i] < 0 && !(npu_dim_is_const(out->dim[i]) && out->dim[i].base == 1))
 			return slice_backwards(l, n, &in, i, start, step);
@@ -147,14 +152,16 @@ int npu_lower_concat(struct npu_lower *l, struct npu_gnode *n)
 		if (npu_dim_is_const(t->dim[axis]) && !t->dim[axis].base)
 			continue;
 		if (npu_layout_part(n, &whole, k, &part))
-			return npu_lower_refuse(l, "axis", "the offset of input %u mixes run-time lengths", k);
+			return npu_lower_refuse(l, "axis",
+						"the offset of input %u mixes run-time lengths", k);
 		err = concat_part(l, t, &part);
 	}
 	return err;
 }
 
 /* The input was written in the middle of the result: fill what is in front of it and behind. */
-static int pad_borders(struct npu_lower *l, struct npu_gnode *n, const struct npu_lview *whole, const int64_t *pads)
+static int pad_borders(struct npu_lower *l, struct npu_gnode *n, const struct npu_lview *whole,
+		       const int64_t *pads)
 {
 	struct npu_dim start[NPU_GRAPH_MAX_RANK], dim[NPU_GRAPH_MAX_RANK], at;
 	double value = npu_gnode_float(n, "value", 0);
@@ -203,7 +210,8 @@ int npu_lower_pad(struct npu_lower *l, struct npu_gnode *n)
 		m++;
 	if (m == 4)
 		return npu_lower_refuse(l, "mode", "%s", mode);
-	if (l->value[n->outputs[0]->id].placed && npu_layout_pad_part(n, &l->value[n->outputs[0]->id].view, &part) &&
+	if (l->value[n->outputs[0]->id].placed &&
+	    npu_layout_pad_part(n, &l->value[n->outputs[0]->id].view, &part) &&
 	    npu_lview_same_place(&part, &in)) {
 		l->value[n->outputs[0]->id].ready = true;
 		return pad_borders(l, n, &l->value[n->outputs[0]->id].view, pads);
@@ -221,7 +229,8 @@ int npu_lower_pad(struct npu_lower *l, struct npu_gnode *n)
 	for (int d = 0; d < in.rank && d < NPU_MAX_RANK; d++) {
 		if (pads[perm[d]] > INT32_MAX || pads[perm[d]] < -INT32_MAX)
 			return npu_lower_refuse(l, "pads", "%lld", (long long)pads[perm[d]]);
-		npu_linsn_param(insn, NPU_PAD_P_BEFORE0 + (unsigned int)d, (uint32_t)(int32_t)pads[perm[d]]);
+		npu_linsn_param(insn, NPU_PAD_P_BEFORE0 + (unsigned int)d,
+				(uint32_t)(int32_t)pads[perm[d]]);
 	}
 	npu_linsn_bits(insn, NPU_PAD_P_VALUE_LO, in.dtype, npu_gnode_float(n, "value", 0));
 	err = npu_linsn_operand(l, insn, NPU_PAD_OUT, &o);
@@ -266,12 +275,14 @@ int npu_lower_tile(struct npu_lower *l, struct npu_gnode *n)
 	if (err)
 		return err;
 	if (!repeats || count != (size_t)in.rank)
-		return npu_lower_refuse(l, "repeats", "it must be a constant with %d entries", in.rank);
+		return npu_lower_refuse(l, "repeats", "it must be a constant with %d entries",
+					in.rank);
 	for (int i = 0; i < in.rank; i++)
 		copy |= repeats[i] > 1 && !(npu_dim_is_const(in.dim[i]) && in.dim[i].base == 1);
 	if (!copy)
-		return npu_lview_expand(&in, t->dim, t->rank, &in) ? npu_lower_refuse(l, "repeats", "shape") :
-								       npu_lower_alias(l, t, &in);
+		return npu_lview_expand(&in, t->dim, t->rank, &in) ?
+			       npu_lower_refuse(l, "repeats", "shape") :
+			       npu_lower_alias(l, t, &in);
 	err = npu_lower_out(l, t, &out);
 	for (int i = in.rank - 1; i >= 0 && !err; i--) {
 		struct npu_dim d = in.dim[i];
@@ -292,15 +303,17 @@ int npu_lower_tile(struct npu_lower *l, struct npu_gnode *n)
 }
 
 /*
- * Both are one copy between the same six dimensions; which of them make up the channels, and in which order, is all that
- * differs.
+ * Both are one copy between the same six dimensions; which of them make up the channels, and in
+ * which order, is all that differs.
  */
 int npu_lower_depth_space(struct npu_lower *l, struct npu_gnode *n)
 {
 	const bool to_space = n->op == NPU_GOP_DepthToSpace;
 	const bool crd = to_space && !strcmp(npu_gnode_string(n, "mode", "DCR"), "CRD");
 	int64_t b = npu_gnode_int(n, "blocksize", 0);
-	/* Of the deep side after its channels are split in three: where batch, C, H, b, W, b are. */
+	/*
+	 * Of the deep side after its channels are split in three: where batch, C, H, b, W, b are.
+	 */
 	static const int dcr_order[] = { 0, 3, 4, 1, 5, 2 }, crd_order[] = { 0, 1, 4, 2, 5, 3 };
 	struct npu_lview in, out, deep, wide;
 	struct npu_dim bd = npu_dim_const(b), c, rest;
@@ -309,14 +322,16 @@ int npu_lower_depth_space(struct npu_lower *l, struct npu_gnode *n)
 	if (err)
 		return err;
 	if (in.rank != 4 || b < 1)
-		return npu_lower_refuse(l, "blocksize", "rank %d, block %lld", in.rank, (long long)b);
+		return npu_lower_refuse(l, "blocksize", "rank %d, block %lld", in.rank,
+					(long long)b);
 	err = npu_lower_out(l, n->outputs[0], &out);
 	if (err)
 		return err;
 	deep = to_space ? in : out;
 	wide = to_space ? out : in;
 	if (!npu_dim_is_const(deep.dim[1]) || deep.dim[1].base % (b * b))
-		return npu_lower_refuse(l, "blocksize", "channels are not a multiple of its square");
+		return npu_lower_refuse(l, "blocksize",
+					"channels are not a multiple of its square");
 	c = npu_dim_const(deep.dim[1].base / (b * b));
 	rest = npu_dim_const(crd ? b * b : deep.dim[1].base / b);
 	err = split_dim(&deep, 1, crd ? c : bd, rest);

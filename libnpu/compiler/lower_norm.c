@@ -16,14 +16,18 @@ static int reshaped(struct npu_lower *l, struct npu_lview *v, const struct npu_d
 		return 0;
 	err = npu_lower_temp(l, v->dim, v->rank, v->dtype, &t);
 	if (!err)
-		err = npu_lower_copy(l, &t, v, "the elements that are normalized together must lie in a row");
+		err = npu_lower_copy(l, &t, v,
+				     "the elements that are normalized together must lie in a row");
 	if (!err && npu_lview_reshape(l, &t, dim, rank, v))
-		err = npu_lower_refuse(l, NULL, "the elements that are normalized together mix two run-time lengths");
+		err = npu_lower_refuse(
+			l, NULL,
+			"the elements that are normalized together mix two run-time lengths");
 	return err;
 }
 
 static int norm_insn(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *in,
-		     const struct npu_lview *gamma, const struct npu_lview *beta, enum npu_norm kind, float eps)
+		     const struct npu_lview *gamma, const struct npu_lview *beta,
+		     enum npu_norm kind, float eps)
 {
 	struct npu_lview o = *out, i = *in;
 	struct npu_lview *both[] = { &o, &i };
@@ -44,7 +48,8 @@ static int norm_insn(struct npu_lower *l, const struct npu_lview *out, const str
 }
 
 /* Scale and shift, [D] in any form. */
-static int norm_vector(struct npu_lower *l, struct npu_gtensor *t, struct npu_dim d, struct npu_lview *v)
+static int norm_vector(struct npu_lower *l, struct npu_gtensor *t, struct npu_dim d,
+		       struct npu_lview *v)
 {
 	int err = npu_lower_in(l, t, v);
 
@@ -52,7 +57,8 @@ static int norm_vector(struct npu_lower *l, struct npu_gtensor *t, struct npu_di
 }
 
 /* The second and third output: mean, and 1 / sqrt(variance + epsilon). */
-static int norm_statistics(struct npu_lower *l, struct npu_gnode *n, const struct npu_lview *in, int axis)
+static int norm_statistics(struct npu_lower *l, struct npu_gnode *n, const struct npu_lview *in,
+			   int axis)
 {
 	const struct npu_lact eps = { .mul = 1, .add = npu_gnode_float(n, "epsilon", 1e-5f) };
 	uint32_t axes = (1u << in->rank) - (1u << axis);
@@ -66,7 +72,8 @@ static int norm_statistics(struct npu_lower *l, struct npu_gnode *n, const struc
 		return 0;
 	for (int i = 0; i < in->rank; i++)
 		dim[i] = i < axis ? in->dim[i] : npu_dim_const(1);
-	err = stat[0] ? npu_lower_out(l, stat[0], &mean) : npu_lower_temp(l, dim, in->rank, NPU_F32, &mean);
+	err = stat[0] ? npu_lower_out(l, stat[0], &mean) :
+			npu_lower_temp(l, dim, in->rank, NPU_F32, &mean);
 	if (!err)
 		err = npu_lower_reduce_view(l, &mean, in, NPU_REDUCE_MEAN, axes);
 	if (err || !stat[1])
@@ -120,8 +127,10 @@ int npu_lower_norm(struct npu_lower *l, struct npu_gnode *n)
 	if (!err && npu_gnode_in(n, 2))
 		err = norm_vector(l, n->inputs[2], d, &beta);
 	if (!err)
-		err = norm_insn(l, &out, &in, npu_gnode_in(n, 1) ? &gamma : NULL, npu_gnode_in(n, 2) ? &beta : NULL,
-				rms ? NPU_NORM_RMS : NPU_NORM_LAYER, npu_gnode_float(n, "epsilon", 1e-5f));
+		err = norm_insn(l, &out, &in, npu_gnode_in(n, 1) ? &gamma : NULL,
+				npu_gnode_in(n, 2) ? &beta : NULL,
+				rms ? NPU_NORM_RMS : NPU_NORM_LAYER,
+				npu_gnode_float(n, "epsilon", 1e-5f));
 	if (!err && (act.act != NPU_ACT_NONE || act.mul != 1 || act.add != 0))
 		err = npu_lower_ewise1(l, &place, &place, NPU_UNARY_COPY, &act);
 	return err;
@@ -137,11 +146,15 @@ static int channel_view(struct npu_lower *l, struct npu_gtensor *t, int rank, st
 	return err;
 }
 
-/* Instance and group normalization: rows of a group's channels and all positions, then scale and shift per channel. */
+/*
+ * Instance and group normalization: rows of a group's channels and all positions, then scale and
+ * shift per channel.
+ */
 int npu_lower_instance_norm(struct npu_lower *l, struct npu_gnode *n)
 {
 	struct npu_gtensor *x = n->inputs[0];
-	int64_t groups = n->op == NPU_GOP_GroupNormalization ? npu_gnode_int(n, "num_groups", 1) : x->dim[1].base;
+	int64_t groups = n->op == NPU_GOP_GroupNormalization ? npu_gnode_int(n, "num_groups", 1) :
+							       x->dim[1].base;
 	struct npu_lview in, out, flat, norm, scale, bias;
 	struct npu_dim dim[3], space;
 	struct npu_lact act;
@@ -149,7 +162,8 @@ int npu_lower_instance_norm(struct npu_lower *l, struct npu_gnode *n)
 
 	if (x->rank < 3 || !npu_dim_is_const(x->dim[1]) || groups < 1 || x->dim[1].base % groups)
 		return npu_lower_refuse(l, "input", "rank %d or its channels", x->rank);
-	if (npu_gtensor_is_const(n->inputs[1]) && npu_gtensor_const_elems(n->inputs[1]) != x->dim[1].base)
+	if (npu_gtensor_is_const(n->inputs[1]) &&
+	    npu_gtensor_const_elems(n->inputs[1]) != x->dim[1].base)
 		return npu_lower_refuse(l, "scale", "it must have one element per channel");
 	if (npu_dims_product(x->dim + 2, x->rank - 2, &space) ||
 	    npu_dim_scale(space, x->dim[1].base / groups, &dim[2]))
@@ -168,7 +182,8 @@ int npu_lower_instance_norm(struct npu_lower *l, struct npu_gnode *n)
 	if (!err && npu_lview_reshape(l, &norm, dim, 3, &flat))
 		err = npu_lower_refuse(l, "input", "its positions mix two run-time lengths");
 	if (!err)
-		err = norm_insn(l, &flat, &in, NULL, NULL, NPU_NORM_LAYER, npu_gnode_float(n, "epsilon", 1e-5f));
+		err = norm_insn(l, &flat, &in, NULL, NULL, NPU_NORM_LAYER,
+				npu_gnode_float(n, "epsilon", 1e-5f));
 	if (!err)
 		err = channel_view(l, n->inputs[1], x->rank, &scale);
 	if (!err)
@@ -197,19 +212,21 @@ int npu_lower_lp_norm(struct npu_lower *l, struct npu_gnode *n)
 	dim[axis] = npu_dim_const(1);
 	err = npu_lower_temp(l, dim, in.rank, NPU_F32, &len);
 	if (!err)
-		err = npu_lower_reduce_view(l, &len, &in, p == 1 ? NPU_REDUCE_L1 : NPU_REDUCE_L2, 1u << axis);
+		err = npu_lower_reduce_view(l, &len, &in, p == 1 ? NPU_REDUCE_L1 : NPU_REDUCE_L2,
+					    1u << axis);
 	return err ? err : npu_lower_ewise2(l, &out, &in, &len, NPU_BINARY_DIV, NULL);
 }
 
 /*
- * x / (bias + alpha / size * (sum of squares over a window of channels)) ^ beta. The mean over the window is average
- * pooling along the channels, with padding counted.
+ * x / (bias + alpha / size * (sum of squares over a window of channels)) ^ beta. The mean over the
+ * window is average pooling along the channels, with padding counted.
  */
 int npu_lower_lrn(struct npu_lower *l, struct npu_gnode *n)
 {
 	int64_t size = npu_gnode_int(n, "size", 1);
 	float beta = npu_gnode_float(n, "beta", 0.75f);
-	struct npu_lact scale = { .mul = npu_gnode_float(n, "alpha", 1e-4f), .add = npu_gnode_float(n, "bias", 1) };
+	struct npu_lact scale = { .mul = npu_gnode_float(n, "alpha", 1e-4f),
+				  .add = npu_gnode_float(n, "bias", 1) };
 	struct npu_lview in, out, square, mean, power, s, m;
 	struct npu_linsn *insn;
 	struct npu_dim dim[4];
@@ -217,8 +234,10 @@ int npu_lower_lrn(struct npu_lower *l, struct npu_gnode *n)
 
 	if (err)
 		return err;
-	if (in.rank < 3 || size < 1 || size > 65535 || npu_dims_product(in.dim + 2, in.rank - 2, &dim[1]))
-		return npu_lower_refuse(l, "size", "%lld channels of a tensor of rank %d", (long long)size, in.rank);
+	if (in.rank < 3 || size < 1 || size > 65535 ||
+	    npu_dims_product(in.dim + 2, in.rank - 2, &dim[1]))
+		return npu_lower_refuse(l, "size", "%lld channels of a tensor of rank %d",
+					(long long)size, in.rank);
 	err = npu_lower_out(l, n->outputs[0], &out);
 	if (!err)
 		err = npu_lower_temp(l, in.dim, in.rank, NPU_F32, &square);
@@ -229,8 +248,9 @@ int npu_lower_lrn(struct npu_lower *l, struct npu_gnode *n)
 	/* [N, positions, C, 1]: the channels are what the window moves along. */
 	dim[0] = in.dim[0];
 	dim[2] = in.dim[1];
-	if (!err && (npu_lview_reshape(l, &square, (struct npu_dim[]){ dim[0], dim[2], dim[1] }, 3, &s) ||
-		     npu_lview_reshape(l, &mean, (struct npu_dim[]){ dim[0], dim[2], dim[1] }, 3, &m)))
+	if (!err &&
+	    (npu_lview_reshape(l, &square, (struct npu_dim[]){ dim[0], dim[2], dim[1] }, 3, &s) ||
+	     npu_lview_reshape(l, &mean, (struct npu_dim[]){ dim[0], dim[2], dim[1] }, 3, &m)))
 		err = npu_lower_refuse(l, "input", "its positions mix two run-time lengths");
 	if (err)
 		return err;

@@ -32,8 +32,8 @@ static int reduce_func(enum npu_gop op)
 	}
 }
 
-int npu_lower_reduce_view(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *in,
-			  enum npu_reduce func, uint32_t axes)
+int npu_lower_reduce_view(struct npu_lower *l, const struct npu_lview *out,
+			  const struct npu_lview *in, enum npu_reduce func, uint32_t axes)
 {
 	struct npu_linsn *insn = npu_lower_insn(l, NPU_OP_REDUCE);
 	struct npu_lview o, i;
@@ -95,7 +95,8 @@ int npu_lower_arg(struct npu_lower *l, struct npu_gnode *n)
 	keep_dims(&out, in.rank, 1u << axis);
 	npu_linsn_param(insn, NPU_ARG_REDUCE_P_AXIS, (uint32_t)axis);
 	npu_linsn_param(insn, NPU_ARG_REDUCE_P_IS_MIN, n->op == NPU_GOP_ArgMin);
-	npu_linsn_param(insn, NPU_ARG_REDUCE_P_LAST, npu_gnode_int(n, "select_last_index", 0) ? 1 : 0);
+	npu_linsn_param(insn, NPU_ARG_REDUCE_P_LAST,
+			npu_gnode_int(n, "select_last_index", 0) ? 1 : 0);
 	err = npu_linsn_operand(l, insn, NPU_ARG_REDUCE_OUT, &out);
 	return err ? err : npu_linsn_operand(l, insn, NPU_ARG_REDUCE_IN, &in);
 }
@@ -111,8 +112,9 @@ int npu_lower_topk(struct npu_lower *l, struct npu_gnode *n)
 		err = n->outputs[0] ? npu_lower_out_typed(l, n->outputs[0], in.dtype, &values) :
 				      npu_lower_temp(l, some->dim, some->rank, in.dtype, &values);
 	if (!err)
-		err = n->num_outputs > 1 && n->outputs[1] ? npu_lower_out(l, n->outputs[1], &indices) :
-			npu_lower_temp(l, some->dim, some->rank, NPU_I32, &indices);
+		err = n->num_outputs > 1 && n->outputs[1] ?
+			      npu_lower_out(l, n->outputs[1], &indices) :
+			      npu_lower_temp(l, some->dim, some->rank, NPU_I32, &indices);
 	if (err)
 		return err;
 	insn = npu_lower_insn(l, NPU_OP_TOPK);

@@ -21,7 +21,8 @@ static int64_t per_output(const struct npu_gtensor *w)
 
 int64_t npu_gnode_macs(const struct npu_gnode *n, const int64_t *scalars)
 {
-	const struct npu_gtensor *x = npu_gnode_in(n, 0), *y = n->num_outputs ? n->outputs[0] : NULL, *w;
+	const struct npu_gtensor *x = npu_gnode_in(n, 0),
+				 *y = n->num_outputs ? n->outputs[0] : NULL, *w;
 	int inner;
 
 	if (n->dead || !x || !y || y->rank < 0 || x->rank < 0)
@@ -37,7 +38,9 @@ int64_t npu_gnode_macs(const struct npu_gnode *n, const int64_t *scalars)
 		return mul(npu_gtensor_elems(x, scalars), per_output(w));
 	case NPU_GOP_MatMul: case NPU_GOP_MatMulInteger: case NPU_GOP_QLinearMatMul:
 		inner = x->rank > 1 && npu_gnode_int(n, "transA", 0) ? x->rank - 2 : x->rank - 1;
-		return inner < 0 ? 0 : mul(npu_gtensor_elems(y, scalars), npu_dim_eval(x->dim[inner], scalars));
+		return inner < 0 ? 0 :
+				   mul(npu_gtensor_elems(y, scalars),
+				       npu_dim_eval(x->dim[inner], scalars));
 	case NPU_GOP_Gemm:
 		inner = npu_gnode_int(n, "transA", 0) ? 0 : 1;
 		return mul(npu_gtensor_elems(y, scalars), npu_dim_eval(x->dim[inner], scalars));

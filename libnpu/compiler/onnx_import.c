@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* ONNX model -> graph. Everything that is wrong with a model is reported before the import fails. */
+/*
+ * ONNX model -> graph. Everything that is wrong with a model is reported before the import fails.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +34,9 @@ static int import_opsets(struct npu_onnx_ctx *ctx, const Onnx__ModelProto *model
 		int64_t version = model->opset_import[i]->version;
 
 		if (version < 0 || version > 1000)
-			return npu_diag_add(ctx->diag, -EINVAL, "opset_import", "version %lld of domain '%s'",
-					    (long long)version, domain);
+			return npu_diag_add(ctx->diag, -EINVAL, "opset_import",
+					    "version %lld of domain '%s'", (long long)version,
+					    domain);
 		if (!*domain || !strcmp(domain, "ai.onnx"))
 			g->opset = (int)version;
 		else if (!strcmp(domain, "com.microsoft"))
@@ -41,8 +44,8 @@ static int import_opsets(struct npu_onnx_ctx *ctx, const Onnx__ModelProto *model
 	}
 	if (g->opset < NPU_ONNX_OPSET_MIN || g->opset > NPU_ONNX_OPSET_MAX)
 		return npu_diag_add(ctx->diag, -EOPNOTSUPP, "opset_import",
-				    "operator set %d of ai.onnx; supported are %d to %d", g->opset, NPU_ONNX_OPSET_MIN,
-				    NPU_ONNX_OPSET_MAX);
+				    "operator set %d of ai.onnx; supported are %d to %d", g->opset,
+				    NPU_ONNX_OPSET_MIN, NPU_ONNX_OPSET_MAX);
 	return 0;
 }
 
@@ -59,8 +62,9 @@ static int import_initializers(struct npu_onnx_ctx *ctx, const Onnx__GraphProto 
 		struct npu_gtensor *t;
 
 		if (!*name || npu_graph_find_tensor(ctx->g, name)) {
-			err = npu_diag_add(ctx->diag, -EINVAL, "graph.initializer", "entry %zu: the name '%s' is %s", i,
-					   name, *name ? "used twice" : "empty");
+			err = npu_diag_add(ctx->diag, -EINVAL, "graph.initializer",
+					   "entry %zu: the name '%s' is %s", i, name,
+					   *name ? "used twice" : "empty");
 		} else {
 			t = npu_graph_tensor(ctx->g, name, "const", NPU_GT_NONE);
 			err = t ? npu_onnx_tensor(ctx, graph->initializer[i], t, name) : -ENOMEM;
@@ -70,30 +74,37 @@ static int import_initializers(struct npu_onnx_ctx *ctx, const Onnx__GraphProto 
 	return first;
 }
 
-static int import_input_shape(struct npu_onnx_ctx *ctx, const Onnx__TypeProto__Tensor *type, struct npu_gtensor *t)
+static int import_input_shape(struct npu_onnx_ctx *ctx, const Onnx__TypeProto__Tensor *type,
+			      struct npu_gtensor *t)
 {
 	const Onnx__TensorShapeProto *shape = type->shape;
 	size_t i;
 
 	t->type = npu_onnx_type(type->has_elem_type ? type->elem_type : 0);
 	if (t->type == NPU_GT_NONE)
-		return npu_diag_add(ctx->diag, -EOPNOTSUPP, t->name, "input: element type %s is not supported",
+		return npu_diag_add(ctx->diag, -EOPNOTSUPP, t->name,
+				    "input: element type %s is not supported",
 				    npu_onnx_type_name(type->elem_type));
 	if (!shape)
 		return 0;
 	if (shape->n_dim > NPU_GRAPH_MAX_RANK)
-		return npu_diag_add(ctx->diag, -EINVAL, t->name, "input: rank %zu, at most %d are supported",
-				    shape->n_dim, NPU_GRAPH_MAX_RANK);
+		return npu_diag_add(ctx->diag, -EINVAL, t->name,
+				    "input: rank %zu, at most %d are supported", shape->n_dim,
+				    NPU_GRAPH_MAX_RANK);
 	t->rank = (int)shape->n_dim;
 	for (i = 0; i < shape->n_dim; i++) {
 		const Onnx__TensorShapeProto__Dimension *d = shape->dim[i];
-		bool fixed = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value > 0;
+		bool fixed = d->value_case ==
+				     ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
+			     d->dim_value > 0;
 
 		if (fixed && d->dim_value > INT32_MAX)
-			return npu_diag_add(ctx->diag, -EINVAL, t->name, "input: dimension %zu is %lld", i,
+			return npu_diag_add(ctx->diag, -EINVAL, t->name,
+					    "input: dimension %zu is %lld", i,
 					    (long long)d->dim_value);
 		/* exporters write unknown sizes as a name, as -1 and as 0 */
-		t->dim[i] = fixed ? npu_dim_const(d->dim_value) : (struct npu_dim){ 0, 0, NPU_DIM_UNKNOWN };
+		t->dim[i] = fixed ? npu_dim_const(d->dim_value) :
+				    (struct npu_dim){ 0, 0, NPU_DIM_UNKNOWN };
 	}
 	return 0;
 }
@@ -106,10 +117,12 @@ static int import_input(struct npu_onnx_ctx *ctx, const Onnx__ValueInfoProto *in
 	if (t && t->data && !t->is_input)
 		return 0;	/* IR versions before 4 list initializers as inputs too */
 	if (t || !*name)
-		return npu_diag_add(ctx->diag, -EINVAL, "graph.input", "entry %zu: the name '%s' is %s", i, name,
+		return npu_diag_add(ctx->diag, -EINVAL, "graph.input",
+				    "entry %zu: the name '%s' is %s", i, name,
 				    *name ? "used twice" : "empty");
 	/* the kinds of type share their memory, so the case must be looked at */
-	if (!info->type || info->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !info->type->tensor_type)
+	if (!info->type || info->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
+	    !info->type->tensor_type)
 		return npu_diag_add(ctx->diag, -EOPNOTSUPP, name, "input: expected a tensor type");
 	t = npu_graph_tensor(ctx->g, name, "input", NPU_GT_NONE);
 	if (!t)
@@ -141,12 +154,14 @@ static const char *node_label(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p
 	if (*text(p->name))
 		return p->name;
 	/* nameless nodes are told apart by what they produce */
-	label = p->n_output && *text(p->output[0]) ? npu_arena_printf(&ctx->g->arena, "->%s", p->output[0]) :
-						     npu_arena_printf(&ctx->g->arena, "#%zu", i);
+	label = p->n_output && *text(p->output[0]) ?
+			npu_arena_printf(&ctx->g->arena, "->%s", p->output[0]) :
+			npu_arena_printf(&ctx->g->arena, "#%zu", i);
 	return label ? label : "?";
 }
 
-static int check_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, const char *label, enum npu_gop *op)
+static int check_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, const char *label,
+		      enum npu_gop *op)
 {
 	const struct npu_gop_info *info;
 	const char *domain = text(p->domain), *type = text(p->op_type);
@@ -161,22 +176,27 @@ static int check_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, const 
 	info = npu_gop_info(*op);
 	if ((!*domain || !strcmp(domain, "ai.onnx")) && info->since > ctx->g->opset)
 		return npu_diag_named(ctx->diag, NPU_DIAG_ERROR, -EINVAL, label, type,
-				      "operator exists since operator set %d, the model imports %d", info->since,
-				      ctx->g->opset);
-	if (p->n_input < (size_t)info->in_min || (info->in_max >= 0 && p->n_input > (size_t)info->in_max))
+				      "operator exists since operator set %d, the model imports %d",
+				      info->since, ctx->g->opset);
+	if (p->n_input < (size_t)info->in_min ||
+	    (info->in_max >= 0 && p->n_input > (size_t)info->in_max))
 		return npu_diag_named(ctx->diag, NPU_DIAG_ERROR, -EINVAL, label, type,
-				      "%zu inputs, expected %d to %d", p->n_input, info->in_min, info->in_max);
-	if (p->n_output < (size_t)info->out_min || (info->out_max >= 0 && p->n_output > (size_t)info->out_max))
+				      "%zu inputs, expected %d to %d", p->n_input, info->in_min,
+				      info->in_max);
+	if (p->n_output < (size_t)info->out_min ||
+	    (info->out_max >= 0 && p->n_output > (size_t)info->out_max))
 		return npu_diag_named(ctx->diag, NPU_DIAG_ERROR, -EINVAL, label, type,
-				      "%zu outputs, expected %d to %d", p->n_output, info->out_min, info->out_max);
+				      "%zu outputs, expected %d to %d", p->n_output, info->out_min,
+				      info->out_max);
 	return 0;
 }
 
 /* Outputs first, for all nodes: the order in the file need not be one of execution. */
-static int import_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, const char *label, enum npu_gop op,
-		       struct npu_gnode **node)
+static int import_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, const char *label,
+		       enum npu_gop op, struct npu_gnode **node)
 {
-	struct npu_gtensor **outputs = npu_arena_array(&ctx->g->arena, p->n_output, sizeof(*outputs));
+	struct npu_gtensor **outputs = npu_arena_array(&ctx->g->arena, p->n_output,
+						       sizeof(*outputs));
 	struct npu_gtensor **inputs = npu_arena_array(&ctx->g->arena, p->n_input, sizeof(*inputs));
 	size_t i;
 
@@ -185,8 +205,12 @@ static int import_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, const
 	for (i = 0; i < p->n_output; i++) {
 		const char *name = text(p->output[i]);
 
-		/* an output that nobody reads may be nameless, but only an optional one after the first may be absent */
-		if (!*name && i && i >= (size_t)npu_gop_info(op)->out_min && npu_gop_info(op)->out_max >= 0)
+		/*
+		 * an output that nobody reads may be nameless, but only an optional one after the
+		 * first may be absent
+		 */
+		if (!*name && i && i >= (size_t)npu_gop_info(op)->out_min &&
+		    npu_gop_info(op)->out_max >= 0)
 			continue;
 		if (*name && npu_graph_find_tensor(ctx->g, name))
 			return npu_diag_named(ctx->diag, NPU_DIAG_ERROR, -EINVAL, label, p->op_type,
@@ -221,11 +245,13 @@ static int link_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, struct 
 
 		err = 0;
 		if (!*name && (i < (size_t)info->in_min || info->in_max < 0))
-			err = npu_diag_node(ctx->diag, -EINVAL, n, NULL, "input %zu is required but absent", i);
-		else if (*name && !t)
 			err = npu_diag_node(ctx->diag, -EINVAL, n, NULL,
-					    "input %zu '%s' is neither produced by a node nor an input nor a constant", i,
-					    name);
+					    "input %zu is required but absent", i);
+		else if (*name && !t)
+			err = npu_diag_node(
+				ctx->diag, -EINVAL, n, NULL,
+				"input %zu '%s' is neither produced by a node nor an input nor a constant",
+				i, name);
 		else if (t)
 			err = npu_gnode_set_input(ctx->g, n, (unsigned int)i, t);
 		first = first ? first : err;
@@ -250,7 +276,10 @@ static int import_nodes(struct npu_onnx_ctx *ctx, const Onnx__GraphProto *graph)
 			err = import_node(ctx, graph->node[i], label, op, &nodes[i]);
 		first = first ? first : err;
 	}
-	/* An unsupported node leaves its outputs undefined, which is no news worth a message per consumer. */
+	/*
+	 * An unsupported node leaves its outputs undefined, which is no news worth a message per
+	 * consumer.
+	 */
 	for (i = 0; i < graph->n_node && !first; i++)
 		first = link_node(ctx, graph->node[i], nodes[i]);
 	free(nodes);
@@ -273,7 +302,8 @@ static int import_outputs(struct npu_onnx_ctx *ctx, const Onnx__GraphProto *grap
 		struct npu_gtensor *t = npu_graph_find_tensor(g, name);
 
 		if (!t)
-			return npu_diag_add(ctx->diag, -EINVAL, "graph.output", "'%s' is not produced by any node", name);
+			return npu_diag_add(ctx->diag, -EINVAL, "graph.output",
+					    "'%s' is not produced by any node", name);
 		t->is_output = true;
 		g->outputs[i] = t;
 		g->output_names[i] = t->name;
@@ -290,7 +320,8 @@ static int import_graph(struct npu_onnx_ctx *ctx, const Onnx__GraphProto *graph)
 	if (!ctx->g->name)
 		return -ENOMEM;
 	if (graph->n_node > 1000000 || graph->n_initializer > 1000000 || graph->n_input > 100000)
-		return npu_diag_add(ctx->diag, -EINVAL, "graph", "more than a million nodes or constants");
+		return npu_diag_add(ctx->diag, -EINVAL, "graph",
+				    "more than a million nodes or constants");
 	first = import_initializers(ctx, graph);
 	err = import_inputs(ctx, graph);
 	first = first ? first : err;
@@ -320,9 +351,11 @@ static int import_model(struct npu_onnx_ctx *ctx, const void *data, size_t size,
 	model = onnx__model_proto__unpack(NULL, size, data);
 	ctx->src->model = model;
 	if (!model)
-		return npu_diag_add(ctx->diag, -EINVAL, NULL, "not a valid ONNX file: a field has the wrong type");
+		return npu_diag_add(ctx->diag, -EINVAL, NULL,
+				    "not a valid ONNX file: a field has the wrong type");
 	if (!model->graph)
-		return npu_diag_add(ctx->diag, -EINVAL, "graph", "not an ONNX model: there is no graph");
+		return npu_diag_add(ctx->diag, -EINVAL, "graph",
+				    "not an ONNX model: there is no graph");
 	ctx->g->ir_version = (int)model->ir_version;
 	ctx->g->producer = npu_arena_printf(&ctx->g->arena, "%s %s", text(model->producer_name),
 					    text(model->producer_version));
@@ -332,7 +365,8 @@ static int import_model(struct npu_onnx_ctx *ctx, const void *data, size_t size,
 	return err ? err : import_graph(ctx, model->graph);
 }
 
-struct npu_graph *npu_onnx_import(const void *data, size_t size, const char *path, struct npu_diag *diag)
+struct npu_graph *npu_onnx_import(const void *data, size_t size, const char *path,
+				  struct npu_diag *diag)
 {
 	struct npu_onnx_ctx ctx = { .diag = diag };
 	int err = -ENOMEM;

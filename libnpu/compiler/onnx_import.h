@@ -32,7 +32,9 @@ struct npu_onnx_ctx {
 	struct npu_diag *diag;
 };
 
-/** npu_onnx_check_wire - walk the encoded message before it is unpacked: truncation, nesting depth */
+/**
+ * npu_onnx_check_wire - walk the encoded message before it is unpacked: truncation, nesting depth
+ */
 int npu_onnx_check_wire(const uint8_t *data, size_t size, const ProtobufCMessageDescriptor *desc,
 			struct npu_diag *diag);
 
@@ -46,9 +48,11 @@ const char *npu_onnx_type_name(int data_type);
 /** npu_onnx_attrs - check a node's attributes against the operator table and copy them */
 int npu_onnx_attrs(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *proto, struct npu_gnode *n);
 
-/** npu_onnx_external - bytes of a tensor stored outside of the model file, or NULL with a message */
-const void *npu_onnx_external(struct npu_onnx_ctx *ctx, const Onnx__TensorProto *proto, const char *where,
-			      size_t want);
+/**
+ * npu_onnx_external - bytes of a tensor stored outside of the model file, or NULL with a message
+ */
+const void *npu_onnx_external(struct npu_onnx_ctx *ctx, const Onnx__TensorProto *proto,
+			      const char *where, size_t want);
 void npu_onnx_unmap(struct npu_onnx_source *src);
 
 #endif

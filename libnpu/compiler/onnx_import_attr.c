@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* AttributeProto: every attribute is checked against the operator table, so that none is ignored silently. */
+/*
+ * AttributeProto: every attribute is checked against the operator table, so that none is ignored
+ * silently.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -55,13 +58,15 @@ static char attr_expected(const char *table, const char *name)
 	return 0;
 }
 
-static int attr_strings(struct npu_onnx_ctx *ctx, const Onnx__AttributeProto *a, struct npu_gnode *n)
+static int attr_strings(struct npu_onnx_ctx *ctx, const Onnx__AttributeProto *a,
+			struct npu_gnode *n)
 {
 	const char **list = npu_arena_array(&ctx->g->arena, a->n_strings + 1, sizeof(*list));
 	size_t i;
 
 	for (i = 0; list && i < a->n_strings; i++) {
-		list[i] = npu_arena_strndup(&ctx->g->arena, (const char *)a->strings[i].data, a->strings[i].len);
+		list[i] = npu_arena_strndup(&ctx->g->arena, (const char *)a->strings[i].data,
+					    a->strings[i].len);
 		if (!list[i])
 			return -ENOMEM;
 	}
@@ -82,7 +87,8 @@ static int attr_tensor(struct npu_onnx_ctx *ctx, const Onnx__AttributeProto *a, 
 	return err ? err : npu_gnode_set_tensor(ctx->g, n, a->name, t);
 }
 
-static int attr_copy(struct npu_onnx_ctx *ctx, const Onnx__AttributeProto *a, char letter, struct npu_gnode *n)
+static int attr_copy(struct npu_onnx_ctx *ctx, const Onnx__AttributeProto *a, char letter,
+		     struct npu_gnode *n)
 {
 	struct npu_graph *g = ctx->g;
 	char *s;
@@ -117,18 +123,22 @@ int npu_onnx_attrs(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *proto, struc
 		const Onnx__AttributeProto *a = proto->attribute[i];
 
 		if (!a->name || !*a->name) {
-			err = npu_diag_node(ctx->diag, -EINVAL, n, NULL, "attribute %zu has no name", i);
+			err = npu_diag_node(ctx->diag, -EINVAL, n, NULL,
+					    "attribute %zu has no name", i);
 		} else if (npu_gnode_attr(n, a->name)) {
-			err = npu_diag_node(ctx->diag, -EINVAL, n, a->name, "attribute given twice");
+			err = npu_diag_node(ctx->diag, -EINVAL, n, a->name,
+					    "attribute given twice");
 		} else if (!(want = attr_expected(table, a->name))) {
-			err = npu_diag_node(ctx->diag, -EOPNOTSUPP, n, a->name, "unknown attribute (known: %s)",
+			err = npu_diag_node(ctx->diag, -EOPNOTSUPP, n, a->name,
+					    "unknown attribute (known: %s)",
 					    *table ? table : "none");
 		} else if ((have = attr_letter(a)) != want) {
 			/* an empty list in a file without type fields carries no type at all */
 			if (!have && !a->has_type)
 				continue;
-			err = npu_diag_node(ctx->diag, -EINVAL, n, a->name, "expected %s, the model has %s",
-					    letter_name(want), letter_name(have));
+			err = npu_diag_node(ctx->diag, -EINVAL, n, a->name,
+					    "expected %s, the model has %s", letter_name(want),
+					    letter_name(have));
 		} else {
 			err = attr_copy(ctx, a, want, n);
 		}

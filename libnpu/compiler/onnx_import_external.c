@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tensors stored beside the model file. A model is untrusted, so a location is opened one component at a time below
- * the model's folder, without following symbolic links: no file elsewhere can be read through it.
+ * Tensors stored beside the model file. A model is untrusted, so a location is opened one component
+ * at a time below the model's folder, without following symbolic links: no file elsewhere can be
+ * read through it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,10 @@ static int open_beneath(const char *folder, const char *location)
 			return -1;
 		}
 		part = strndup(p, (size_t)(slash - p));
-		/* O_NONBLOCK: a FIFO must not block the open; only regular files pass the check that follows */
+		/*
+		 * O_NONBLOCK: a FIFO must not block the open; only regular files pass the check
+		 * that follows
+		 */
 		flags = *slash ? O_PATH | O_DIRECTORY : O_RDONLY | O_NONBLOCK;
 		next = part ? openat(fd, part, flags | O_NOFOLLOW | O_CLOEXEC) : -1;
 		free(part);
@@ -46,7 +50,8 @@ static int open_beneath(const char *folder, const char *location)
 	return fd;
 }
 
-static struct npu_onnx_map *map_file(struct npu_onnx_ctx *ctx, const char *location, const char *where)
+static struct npu_onnx_map *map_file(struct npu_onnx_ctx *ctx, const char *location,
+				     const char *where)
 {
 	struct npu_onnx_map *map = calloc(1, sizeof(*map));
 	struct stat st;
@@ -61,14 +66,16 @@ static struct npu_onnx_map *map_file(struct npu_onnx_ctx *ctx, const char *locat
 		return NULL;
 	}
 	if (!map || fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		npu_diag_add(ctx->diag, -EINVAL, where, "external data file '%s' is not a regular file", location);
+		npu_diag_add(ctx->diag, -EINVAL, where,
+			     "external data file '%s' is not a regular file", location);
 		goto err_close;
 	}
 	map->size = (size_t)st.st_size;
 	map->location = strdup(location);
 	map->data = map->size ? mmap(NULL, map->size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
 	if (!map->location || map->data == MAP_FAILED) {
-		npu_diag_add(ctx->diag, -ENOMEM, where, "external data file '%s' cannot be mapped", location);
+		npu_diag_add(ctx->diag, -ENOMEM, where, "external data file '%s' cannot be mapped",
+			     location);
 		goto err_close;
 	}
 	close(fd);
@@ -112,8 +119,8 @@ static int parse_size(const char *s, size_t *out)
 	return 0;
 }
 
-const void *npu_onnx_external(struct npu_onnx_ctx *ctx, const Onnx__TensorProto *proto, const char *where,
-			      size_t want)
+const void *npu_onnx_external(struct npu_onnx_ctx *ctx, const Onnx__TensorProto *proto,
+			      const char *where, size_t want)
 {
 	size_t offset = 0, length = want, i;
 	const char *location = NULL;
@@ -121,7 +128,8 @@ const void *npu_onnx_external(struct npu_onnx_ctx *ctx, const Onnx__TensorProto 
 	int err = 0;
 
 	for (i = 0; i < proto->n_external_data && !err; i++) {
-		const char *key = proto->external_data[i]->key, *value = proto->external_data[i]->value;
+		const char *key = proto->external_data[i]->key,
+			   *value = proto->external_data[i]->value;
 
 		if (key && value && !strcmp(key, "location"))
 			location = value;
@@ -131,15 +139,19 @@ const void *npu_onnx_external(struct npu_onnx_ctx *ctx, const Onnx__TensorProto 
 			err = parse_size(value, &length);
 	}
 	if (err || !location || length != want) {
-		npu_diag_add(ctx->diag, -EINVAL, where,
-			     "external_data: expected a location, and offset and length as numbers with length %zu", want);
+		npu_diag_add(
+			ctx->diag, -EINVAL, where,
+			"external_data: expected a location, and offset and length as numbers with length %zu",
+			want);
 		return NULL;
 	}
 	if (!want)
 		return "";
 	if (!ctx->src->folder) {
-		npu_diag_add(ctx->diag, -EINVAL, where,
-			     "external data '%s' cannot be found: the model was not read from a file", location);
+		npu_diag_add(
+			ctx->diag, -EINVAL, where,
+			"external data '%s' cannot be found: the model was not read from a file",
+			location);
 		return NULL;
 	}
 	for (map = ctx->src->maps; map; map = map->next)
@@ -150,9 +162,10 @@ const void *npu_onnx_external(struct npu_onnx_ctx *ctx, const Onnx__TensorProto 
 	if (!map)
 		return NULL;
 	if (offset > map->size || want > map->size - offset) {
-		npu_diag_add(ctx->diag, -EINVAL, where,
-			     "external data file '%s' has %zu bytes, the tensor needs %zu from offset %zu", location,
-			     map->size, want, offset);
+		npu_diag_add(
+			ctx->diag, -EINVAL, where,
+			"external data file '%s' has %zu bytes, the tensor needs %zu from offset %zu",
+			location, map->size, want, offset);
 		return NULL;
 	}
 	return (const unsigned char *)map->data + offset;

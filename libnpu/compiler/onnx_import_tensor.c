@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* TensorProto: element types, typed and raw data. Values stay in the unpacked model when they can. */
+/*
+ * TensorProto: element types, typed and raw data. Values stay in the unpacked model when they can.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -8,9 +10,10 @@
 enum npu_gtype npu_onnx_type(int data_type)
 {
 	static const enum npu_gtype map[] = {
-		[1] = NPU_GT_F32, [2] = NPU_GT_U8, [3] = NPU_GT_I8, [4] = NPU_GT_U16, [5] = NPU_GT_I16,
-		[6] = NPU_GT_I32, [7] = NPU_GT_I64, [8] = NPU_GT_STRING, [9] = NPU_GT_BOOL, [10] = NPU_GT_F16,
-		[11] = NPU_GT_F64, [12] = NPU_GT_U32, [13] = NPU_GT_U64, [16] = NPU_GT_BF16,
+		[1] = NPU_GT_F32,  [2] = NPU_GT_U8,    [3] = NPU_GT_I8,	  [4] = NPU_GT_U16,
+		[5] = NPU_GT_I16,  [6] = NPU_GT_I32,   [7] = NPU_GT_I64,  [8] = NPU_GT_STRING,
+		[9] = NPU_GT_BOOL, [10] = NPU_GT_F16,  [11] = NPU_GT_F64, [12] = NPU_GT_U32,
+		[13] = NPU_GT_U64, [16] = NPU_GT_BF16,
 	};
 
 	if (data_type < 0 || (size_t)data_type >= sizeof(map) / sizeof(map[0]))
@@ -21,22 +24,27 @@ enum npu_gtype npu_onnx_type(int data_type)
 const char *npu_onnx_type_name(int data_type)
 {
 	static const char *const names[] = {
-		"undefined", "float", "uint8", "int8", "uint16", "int16", "int32", "int64", "string", "bool", "float16",
-		"double", "uint32", "uint64", "complex64", "complex128", "bfloat16", "float8e4m3fn", "float8e4m3fnuz",
-		"float8e5m2", "float8e5m2fnuz", "uint4", "int4", "float4e2m1", "float8e8m0",
+		"undefined",	  "float",    "uint8",	      "int8",		"uint16",
+		"int16",	  "int32",    "int64",	      "string",		"bool",
+		"float16",	  "double",   "uint32",	      "uint64",		"complex64",
+		"complex128",	  "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
+		"float8e5m2fnuz", "uint4",    "int4",	      "float4e2m1",	"float8e8m0",
 	};
 
-	return data_type >= 0 && (size_t)data_type < sizeof(names) / sizeof(names[0]) ? names[data_type] : "unknown";
+	return data_type >= 0 && (size_t)data_type < sizeof(names) / sizeof(names[0]) ?
+		       names[data_type] :
+		       "unknown";
 }
 
-static int tensor_shape(struct npu_onnx_ctx *ctx, const Onnx__TensorProto *proto, struct npu_gtensor *t,
-			const char *where, size_t *elems, size_t *bytes)
+static int tensor_shape(struct npu_onnx_ctx *ctx, const Onnx__TensorProto *proto,
+			struct npu_gtensor *t, const char *where, size_t *elems, size_t *bytes)
 {
 	size_t n = 1, i;
 
 	if (proto->n_dims > NPU_GRAPH_MAX_RANK)
-		return npu_diag_add(ctx->diag, -EINVAL, where, "constant of rank %zu, at most %d are supported",
-				    proto->n_dims, NPU_GRAPH_MAX_RANK);
+		return npu_diag_add(ctx->diag, -EINVAL, where,
+				    "constant of rank %zu, at most %d are supported", proto->n_dims,
+				    NPU_GRAPH_MAX_RANK);
 	for (i = 0; i < proto->n_dims; i++) {
 		if (proto->dims[i] < 0 || __builtin_mul_overflow(n, (uint64_t)proto->dims[i], &n))
 			return npu_diag_add(ctx->diag, -EINVAL, where,
@@ -51,7 +59,9 @@ static int tensor_shape(struct npu_onnx_ctx *ctx, const Onnx__TensorProto *proto
 	return 0;
 }
 
-/* One of the typed lists: its element size in protobuf-c's array, and whether it must be narrowed. */
+/*
+ * One of the typed lists: its element size in protobuf-c's array, and whether it must be narrowed.
+ */
 struct typed_list {
 	const char *field;
 	const void *data;
@@ -74,15 +84,16 @@ static struct typed_list tensor_list(const Onnx__TensorProto *p, enum npu_gtype 
 	}
 }
 
-static int tensor_typed(struct npu_onnx_ctx *ctx, const Onnx__TensorProto *proto, struct npu_gtensor *t,
-			const char *where, size_t elems)
+static int tensor_typed(struct npu_onnx_ctx *ctx, const Onnx__TensorProto *proto,
+			struct npu_gtensor *t, const char *where, size_t elems)
 {
 	struct typed_list list = tensor_list(proto, t->type);
 	size_t size = npu_gtype_size(t->type), i;
 	unsigned char *out;
 
 	if (list.count != elems)
-		return npu_diag_add(ctx->diag, -EINVAL, where, "%s holds %zu elements, its shape needs %zu", list.field,
+		return npu_diag_add(ctx->diag, -EINVAL, where,
+				    "%s holds %zu elements, its shape needs %zu", list.field,
 				    list.count, elems);
 	out = npu_arena_alloc(&ctx->g->arena, elems ? elems * size : 1);
 	if (!out)
@@ -92,13 +103,15 @@ static int tensor_typed(struct npu_onnx_ctx *ctx, const Onnx__TensorProto *proto
 		memcpy(out, list.data, elems * size);
 	else
 		for (i = 0; i < elems; i++)
-			memcpy(out + i * size, (const unsigned char *)list.data + i * list.size, size);
+			memcpy(out + i * size, (const unsigned char *)list.data + i * list.size,
+			       size);
 	t->data = out;
 	t->size = elems * size;
 	return 0;
 }
 
-static int tensor_raw(struct npu_onnx_ctx *ctx, const void *data, struct npu_gtensor *t, size_t bytes)
+static int tensor_raw(struct npu_onnx_ctx *ctx, const void *data, struct npu_gtensor *t,
+		      size_t bytes)
 {
 	size_t size = npu_gtype_size(t->type);
 	void *copy;
@@ -117,12 +130,16 @@ static int tensor_raw(struct npu_onnx_ctx *ctx, const void *data, struct npu_gte
 	return 0;
 }
 
-/* Strings carry no numbers the NPU could use; they are kept as "has data" so that a report can name them. */
-static int tensor_strings(struct npu_onnx_ctx *ctx, const Onnx__TensorProto *proto, struct npu_gtensor *t,
-			  const char *where, size_t elems)
+/*
+ * Strings carry no numbers the NPU could use; they are kept as "has data" so that a report can name
+ * them.
+ */
+static int tensor_strings(struct npu_onnx_ctx *ctx, const Onnx__TensorProto *proto,
+			  struct npu_gtensor *t, const char *where, size_t elems)
 {
 	if (proto->n_string_data != elems)
-		return npu_diag_add(ctx->diag, -EINVAL, where, "string_data holds %zu elements, its shape needs %zu",
+		return npu_diag_add(ctx->diag, -EINVAL, where,
+				    "string_data holds %zu elements, its shape needs %zu",
 				    proto->n_string_data, elems);
 	t->data = "";
 	t->size = 0;
@@ -138,10 +155,12 @@ int npu_onnx_tensor(struct npu_onnx_ctx *ctx, const Onnx__TensorProto *proto, st
 
 	t->type = npu_onnx_type(proto->has_data_type ? proto->data_type : 0);
 	if (t->type == NPU_GT_NONE)
-		return npu_diag_add(ctx->diag, -EOPNOTSUPP, where, "element type %s (%d) is not supported",
+		return npu_diag_add(ctx->diag, -EOPNOTSUPP, where,
+				    "element type %s (%d) is not supported",
 				    npu_onnx_type_name(proto->data_type), proto->data_type);
 	if (proto->segment)
-		return npu_diag_add(ctx->diag, -EOPNOTSUPP, where, "tensors in segments are not supported");
+		return npu_diag_add(ctx->diag, -EOPNOTSUPP, where,
+				    "tensors in segments are not supported");
 	err = tensor_shape(ctx, proto, t, where, &elems, &bytes);
 	if (err)
 		return err;
@@ -155,7 +174,8 @@ int npu_onnx_tensor(struct npu_onnx_ctx *ctx, const Onnx__TensorProto *proto, st
 	if (!proto->has_raw_data)
 		return tensor_typed(ctx, proto, t, where, elems);
 	if (proto->raw_data.len != bytes)
-		return npu_diag_add(ctx->diag, -EINVAL, where, "raw_data holds %zu bytes, its shape needs %zu",
+		return npu_diag_add(ctx->diag, -EINVAL, where,
+				    "raw_data holds %zu bytes, its shape needs %zu",
 				    proto->raw_data.len, bytes);
 	return tensor_raw(ctx, proto->raw_data.data, t, bytes);
 }

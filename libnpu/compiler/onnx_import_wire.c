@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A look at the encoded model before protobuf-c unpacks it: the unpacker recurses without a limit, so a small
- * hostile file could overrun the stack, and it does not say where a file is damaged.
+ * A look at the encoded model before protobuf-c unpacks it: the unpacker recurses without a limit,
+ * so a small hostile file could overrun the stack, and it does not say where a file is damaged.
  */
 #include <errno.h>
 
@@ -27,9 +27,11 @@ static int wire_varint(const uint8_t **p, const uint8_t *end, uint64_t *v)
 	return -EINVAL;
 }
 
-static int wire_bad(const struct wire *w, const uint8_t *at, const char *msg, uint64_t field, const char *what)
+static int wire_bad(const struct wire *w, const uint8_t *at, const char *msg, uint64_t field,
+		    const char *what)
 {
-	return npu_diag_add(w->diag, -EINVAL, NULL, "not a valid ONNX file: byte %zu, %s field %llu: %s",
+	return npu_diag_add(w->diag, -EINVAL, NULL,
+			    "not a valid ONNX file: byte %zu, %s field %llu: %s",
 			    (size_t)(at - w->start), msg, (unsigned long long)field, what);
 }
 
@@ -56,7 +58,8 @@ static int wire_walk(const struct wire *w, const uint8_t *p, const uint8_t *end,
 		case 5:
 			len = (key & 7) == 1 ? 8 : 4;
 			if ((uint64_t)(end - p) < len)
-				return wire_bad(w, at, desc->short_name, key >> 3, "file ends inside the field");
+				return wire_bad(w, at, desc->short_name, key >> 3,
+						"file ends inside the field");
 			p += len;
 			continue;
 		case 2:
@@ -65,7 +68,8 @@ static int wire_walk(const struct wire *w, const uint8_t *p, const uint8_t *end,
 			return wire_bad(w, at, desc->short_name, key >> 3, "unknown wire type");
 		}
 		if (wire_varint(&p, end, &len) || len > (uint64_t)(end - p))
-			return wire_bad(w, at, desc->short_name, key >> 3, "file ends inside the field");
+			return wire_bad(w, at, desc->short_name, key >> 3,
+					"file ends inside the field");
 		field = protobuf_c_message_descriptor_get_field(desc, (unsigned int)(key >> 3));
 		if (field && field->type == PROTOBUF_C_TYPE_MESSAGE) {
 			err = wire_walk(w, p, p + len, field->descriptor, depth + 1);

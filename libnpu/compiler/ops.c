@@ -50,12 +50,25 @@ enum npu_gop npu_gop_find(const char *domain, const char *name)
 const char *npu_gact_name(enum npu_act_kind kind)
 {
 	static const char *const names[NPU_GA_COUNT] = {
-		[NPU_GA_NONE] = "none", [NPU_GA_RELU] = "relu", [NPU_GA_CLIP] = "clip", [NPU_GA_LEAKY] = "leaky",
-		[NPU_GA_PRELU] = "prelu", [NPU_GA_SIGMOID] = "sigmoid", [NPU_GA_TANH] = "tanh",
-		[NPU_GA_HARDSIGMOID] = "hardsigmoid", [NPU_GA_HARDSWISH] = "hardswish", [NPU_GA_SILU] = "silu",
-		[NPU_GA_GELU_ERF] = "gelu_erf", [NPU_GA_GELU_TANH] = "gelu_tanh", [NPU_GA_ELU] = "elu",
-		[NPU_GA_SELU] = "selu", [NPU_GA_CELU] = "celu", [NPU_GA_SOFTPLUS] = "softplus",
-		[NPU_GA_SOFTSIGN] = "softsign", [NPU_GA_MISH] = "mish", [NPU_GA_THRESHOLD] = "threshold",
+		[NPU_GA_NONE] = "none",
+		[NPU_GA_RELU] = "relu",
+		[NPU_GA_CLIP] = "clip",
+		[NPU_GA_LEAKY] = "leaky",
+		[NPU_GA_PRELU] = "prelu",
+		[NPU_GA_SIGMOID] = "sigmoid",
+		[NPU_GA_TANH] = "tanh",
+		[NPU_GA_HARDSIGMOID] = "hardsigmoid",
+		[NPU_GA_HARDSWISH] = "hardswish",
+		[NPU_GA_SILU] = "silu",
+		[NPU_GA_GELU_ERF] = "gelu_erf",
+		[NPU_GA_GELU_TANH] = "gelu_tanh",
+		[NPU_GA_ELU] = "elu",
+		[NPU_GA_SELU] = "selu",
+		[NPU_GA_CELU] = "celu",
+		[NPU_GA_SOFTPLUS] = "softplus",
+		[NPU_GA_SOFTSIGN] = "softsign",
+		[NPU_GA_MISH] = "mish",
+		[NPU_GA_THRESHOLD] = "threshold",
 	};
 
 	return kind < NPU_GA_COUNT ? names[kind] : "?";
@@ -101,7 +114,14 @@ double npu_gtensor_elem(const struct npu_gtensor *t, size_t i)
 int64_t npu_gtensor_elem_int(const struct npu_gtensor *t, size_t i)
 {
 	const unsigned char *p = (const unsigned char *)t->data + i * npu_gtype_size(t->type);
-	union { int8_t i8; int16_t i16; uint16_t u16; int32_t i32; uint32_t u32; int64_t i64; } v = { 0 };
+	union {
+		int8_t i8;
+		int16_t i16;
+		uint16_t u16;
+		int32_t i32;
+		uint32_t u32;
+		int64_t i64;
+	} v = { 0 };
 	double d;
 
 	memcpy(&v, p, npu_gtype_size(t->type));

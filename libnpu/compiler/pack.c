@@ -41,12 +41,16 @@ static void pack_panels(const struct npu_pack_source *s, uint8_t *dst, enum npu_
 			for (int64_t h = 0; h < s->dim[0]; h++)
 				for (int64_t w = 0; w < s->dim[1]; w++)
 					for (int64_t c = 0; c < s->dim[2]; c++, at += NPU_PANEL) {
-						int64_t base = g * s->group_stride + h * s->stride[0] +
-							       w * s->stride[1] + c * s->stride[2];
+						int64_t base = g * s->group_stride +
+							       h * s->stride[0] + w * s->stride[1] +
+							       c * s->stride[2];
 
-						for (int64_t i = 0; i < NPU_PANEL && p * NPU_PANEL + i < s->outs; i++)
+						for (int64_t i = 0;
+						     i < NPU_PANEL && p * NPU_PANEL + i < s->outs;
+						     i++)
 							put(dst, at + (size_t)i, dtype,
-							    get(s, base + (p * NPU_PANEL + i) * s->out_stride));
+							    get(s, base + (p * NPU_PANEL + i) *
+										   s->out_stride));
 					}
 }
 
@@ -61,10 +65,15 @@ static void pack_plain(const struct npu_pack_source *s, uint8_t *dst, enum npu_d
 					for (int64_t o = 0; o < s->outs; o++)
 						put(dst, at++, dtype,
 						    get(s, g * s->group_stride + o * s->out_stride +
-							h * s->stride[0] + w * s->stride[1] + c * s->stride[2]));
+								   h * s->stride[0] +
+								   w * s->stride[1] +
+								   c * s->stride[2]));
 }
 
-/* The weight as a whole: outputs that are tiny beside the others (a normalization's scale near 0) do not count. */
+/*
+ * The weight as a whole: outputs that are tiny beside the others (a normalization's scale near 0)
+ * do not count.
+ */
 static bool weight_fits(const struct npu_gtensor *t)
 {
 	struct npu_half_fit fit = { 0 };
@@ -88,7 +97,8 @@ static enum npu_dtype weight_dtype(struct npu_lower *l, const struct npu_gtensor
 	return NPU_F32;
 }
 
-int npu_pack_weight(struct npu_lower *l, const struct npu_pack_source *src, bool panel, struct npu_lview *view)
+int npu_pack_weight(struct npu_lower *l, const struct npu_pack_source *src, bool panel,
+		    struct npu_lview *view)
 {
 	enum npu_dtype dtype = weight_dtype(l, src->t);
 	int64_t k = src->dim[0] * src->dim[1] * src->dim[2];

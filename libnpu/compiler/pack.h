@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights of convolutions and matrix products, brought into the device's layouts and put into the weight section. */
+/*
+ * Weights of convolutions and matrix products, brought into the device's layouts and put into the
+ * weight section.
+ */
 #ifndef NPU_COMPILER_PACK_H
 #define NPU_COMPILER_PACK_H
 
 #include "compiler/lower.h"
 
 /*
- * Where element (o, h, w, c) of a constant lies, in elements: o counts all outputs, c the channels of one group.
+ * Where element (o, h, w, c) of a constant lies, in elements: o counts all outputs, c the channels
+ * of one group.
  * @o_inner is the stride between outputs of one group; groups are @group_stride apart.
  */
 struct npu_pack_source {
@@ -17,9 +21,11 @@ struct npu_pack_source {
 };
 
 /*
- * Store as PANEL16 (@panel) or as [h][w][c][o] for one-channel groups, f16 or f32 as the program wants it and the values
- * allow. @view gets buffer, type, layout and offset; the caller sets dims. *@kept_f32 tells that f16 would have lost too much.
+ * Store as PANEL16 (@panel) or as [h][w][c][o] for one-channel groups, f16 or f32 as the program
+ * wants it and the values allow. @view gets buffer, type, layout and offset; the caller sets dims.
+ * *@kept_f32 tells that f16 would have lost too much.
  */
-int npu_pack_weight(struct npu_lower *l, const struct npu_pack_source *src, bool panel, struct npu_lview *view);
+int npu_pack_weight(struct npu_lower *l, const struct npu_pack_source *src, bool panel,
+		    struct npu_lview *view);
 
 #endif

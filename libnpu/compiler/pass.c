@@ -56,7 +56,8 @@ static int check_options(const struct npu_pass_options *options, struct npu_diag
 
 	if (options->dump_pass && strcmp(options->dump_pass, "all") &&
 	    !find_pass(options->dump_pass, strlen(options->dump_pass)))
-		return npu_diag_add(diag, -EINVAL, "dump_pass", "there is no pass '%.40s'", options->dump_pass);
+		return npu_diag_add(diag, -EINVAL, "dump_pass", "there is no pass '%.40s'",
+				    options->dump_pass);
 	for (p = options->skip; p && *p; p += len + (p[len] == ',')) {
 		len = strcspn(p, ",");
 		pass = find_pass(p, len);
@@ -79,13 +80,15 @@ void npu_graph_sweep(struct npu_graph *g)
 		if (n->dead)
 			continue;
 		for (used = false, k = 0; k < n->num_outputs; k++)
-			used |= n->outputs[k] && (n->outputs[k]->num_consumers || n->outputs[k]->is_output);
+			used |= n->outputs[k] &&
+				(n->outputs[k]->num_consumers || n->outputs[k]->is_output);
 		if (!used)
 			npu_graph_remove(g, n);
 	}
 }
 
-int npu_graph_optimize(struct npu_graph *g, const struct npu_pass_options *options, struct npu_diag *diag)
+int npu_graph_optimize(struct npu_graph *g, const struct npu_pass_options *options,
+		       struct npu_diag *diag)
 {
 	static const struct npu_pass_options none;
 	unsigned int i;
@@ -101,7 +104,8 @@ int npu_graph_optimize(struct npu_graph *g, const struct npu_pass_options *optio
 		if (!err)
 			err = npu_graph_sort(g, diag);
 		if (options->dump && options->dump_pass &&
-		    (!strcmp(options->dump_pass, "all") || !strcmp(options->dump_pass, passes[i].name))) {
+		    (!strcmp(options->dump_pass, "all") ||
+		     !strcmp(options->dump_pass, passes[i].name))) {
 			fprintf(options->dump, "after %s:\n", passes[i].name);
 			npu_graph_dump(g, options->dump);
 		}
@@ -111,7 +115,7 @@ int npu_graph_optimize(struct npu_graph *g, const struct npu_pass_options *optio
 	return err;
 }
 
-/* ---- helpers of the passes ---------------------------------------------------------------------------------- */
+/* ---- helpers of the passes ------------------------------------------------------------------- */
 
 struct npu_gnode *npu_gtensor_only_consumer(const struct npu_gtensor *t)
 {
@@ -128,14 +132,16 @@ bool npu_gtensor_float_scalar(const struct npu_gtensor *t, float *value)
 	return true;
 }
 
-struct npu_gtensor *npu_gnode_scalar_operand(const struct npu_gnode *n, float *value, unsigned int *index)
+struct npu_gtensor *npu_gnode_scalar_operand(const struct npu_gnode *n, float *value,
+					     unsigned int *index)
 {
 	unsigned int i;
 
 	if (n->num_inputs != 2)
 		return NULL;
 	for (i = 0; i < 2; i++) {
-		if (npu_gtensor_is_const(n->inputs[i]) || !npu_gtensor_float_scalar(n->inputs[1 - i], value) ||
+		if (npu_gtensor_is_const(n->inputs[i]) ||
+		    !npu_gtensor_float_scalar(n->inputs[1 - i], value) ||
 		    n->inputs[1 - i]->rank > n->inputs[i]->rank)
 			continue;
 		*index = i;
@@ -167,9 +173,9 @@ bool npu_gnode_plain(const struct npu_gnode *n)
 	return !n->ep.act.kind && !n->ep.has_affine && !n->ep.res_op && !n->ep.act2.kind;
 }
 
-struct npu_gnode *npu_graph_insert(struct npu_graph *g, enum npu_gop op, const struct npu_gnode *from,
-				   struct npu_gtensor *const *inputs, unsigned int num_inputs,
-				   const struct npu_gtensor *like)
+struct npu_gnode *npu_graph_insert(struct npu_graph *g, enum npu_gop op,
+				   const struct npu_gnode *from, struct npu_gtensor *const *inputs,
+				   unsigned int num_inputs, const struct npu_gtensor *like)
 {
 	struct npu_gtensor *out = npu_graph_tensor(g, NULL, like->name, like->type);
 	struct npu_gnode *n;

@@ -7,8 +7,8 @@
 
 /**
  * struct npu_pass - one step of npu_graph_optimize()
- * @run: changes the graph in place; returns 0 or a negative errno with the reason in @diag. Dead nodes are dropped
- *	 and the order is restored by the caller.
+ * @run: changes the graph in place; returns 0 or a negative errno with the reason in @diag. Dead
+ *	 nodes are dropped and the order is restored by the caller.
  * @optional: may be left out with npu_pass_options.skip without breaking the canonical form
  */
 struct npu_pass {
@@ -37,7 +37,10 @@ struct npu_pass {
 NPU_PASS_LIST(NPU_PASS_DECLARE)
 #undef NPU_PASS_DECLARE
 
-/** npu_graph_sweep - remove nodes whose results nothing uses; dead nodes stay in the array until npu_graph_sort() */
+/**
+ * npu_graph_sweep - remove nodes whose results nothing uses; dead nodes stay in the array until
+ * npu_graph_sort()
+ */
 void npu_graph_sweep(struct npu_graph *g);
 
 /* ---- helpers of the passes ---- */
@@ -48,8 +51,12 @@ struct npu_gnode *npu_gtensor_only_consumer(const struct npu_gtensor *t);
 /* Value of a constant float scalar (any float type, any shape with one element), as f32. */
 bool npu_gtensor_float_scalar(const struct npu_gtensor *t, float *value);
 
-/* When @n is a binary node with one constant float scalar operand: the other operand (and its index), else NULL. */
-struct npu_gtensor *npu_gnode_scalar_operand(const struct npu_gnode *n, float *value, unsigned int *index);
+/*
+ * When @n is a binary node with one constant float scalar operand: the other operand (and its
+ * index), else NULL.
+ */
+struct npu_gtensor *npu_gnode_scalar_operand(const struct npu_gnode *n, float *value,
+					     unsigned int *index);
 
 /* Same rank and dimensions. */
 bool npu_gtensor_same_shape(const struct npu_gtensor *a, const struct npu_gtensor *b);
@@ -58,10 +65,13 @@ void npu_gtensor_copy_shape(struct npu_gtensor *to, const struct npu_gtensor *fr
 /* True when @n carries nothing in its epilogue. */
 bool npu_gnode_plain(const struct npu_gnode *n);
 
-/* New node before position is decided by the sort; output tensor gets the shape and type of @like. NULL: no memory. */
-struct npu_gnode *npu_graph_insert(struct npu_graph *g, enum npu_gop op, const struct npu_gnode *from,
-				   struct npu_gtensor *const *inputs, unsigned int num_inputs,
-				   const struct npu_gtensor *like);
+/*
+ * New node before position is decided by the sort; output tensor gets the shape and type of @like.
+ * NULL: no memory.
+ */
+struct npu_gnode *npu_graph_insert(struct npu_graph *g, enum npu_gop op,
+				   const struct npu_gnode *from, struct npu_gtensor *const *inputs,
+				   unsigned int num_inputs, const struct npu_gtensor *like);
 
 /* Replace node @old by @by's first output; sources are handed over. 0 or -ENOMEM. */
 int npu_graph_substitute(struct npu_graph *g, struct npu_gnode *old, struct npu_gnode *by);

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * One form for every operator. Shape inference has resolved the attributes already; here operators that are the same
- * thing under several names become one, and inputs that only carried parameters are dropped.
+ * One form for every operator. Shape inference has resolved the attributes already; here operators
+ * that are the same thing under several names become one, and inputs that only carried parameters
+ * are dropped.
  */
 #include <errno.h>
 
 #include "compiler/fold.h"
 #include "compiler/pass_canon.h"
 
-struct npu_gtensor *npu_canon_scalar(struct npu_graph *g, const struct npu_gnode *n, enum npu_gtype type, float v)
+struct npu_gtensor *npu_canon_scalar(struct npu_graph *g, const struct npu_gnode *n,
+				     enum npu_gtype type, float v)
 {
 	struct npu_gtensor *t = npu_graph_const(g, n->name, type, 0, NULL, NULL);
 
@@ -48,9 +50,11 @@ static int canon_node(struct npu_graph *g, struct npu_gnode *n, struct npu_diag 
 		return canon_cast(n);
 	case NPU_GOP_Resize: case NPU_GOP_Upsample:
 		return canon_resize(n);
-	case NPU_GOP_Slice: case NPU_GOP_Pad: case NPU_GOP_Expand: case NPU_GOP_Tile: case NPU_GOP_TopK:
-		npu_gnode_trim_inputs(n, 1);
-		return 0;
+	case NPU_GOP_Slice:
+	case NPU_GOP_Pad:
+	case NPU_GOP_Expand:
+	case NPU_GOP_Tile:
+	case NPU_GOP_TopK: npu_gnode_trim_inputs(n, 1); return 0;
 	case NPU_GOP_Split:
 		return npu_canon_split(g, n, diag);
 	case NPU_GOP_Sub: case NPU_GOP_Div: case NPU_GOP_Pow:

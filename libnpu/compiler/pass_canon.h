@@ -15,6 +15,7 @@ int npu_canon_gemm(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *di
 int npu_canon_split(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *diag);
 
 /* f32 constant scalar. NULL: no memory. */
-struct npu_gtensor *npu_canon_scalar(struct npu_graph *g, const struct npu_gnode *n, enum npu_gtype type, float v);
+struct npu_gtensor *npu_canon_scalar(struct npu_graph *g, const struct npu_gnode *n,
+				     enum npu_gtype type, float v);
 
 #endif

@@ -17,7 +17,8 @@ static int act_set(struct npu_gnode *n, enum npu_act_kind kind, float a, float b
 }
 
 /* A bound that is not a constant number: Clip is then Max and Min. */
-static int clip_dynamic(struct npu_graph *g, struct npu_gnode *n, struct npu_gtensor *lo, struct npu_gtensor *hi)
+static int clip_dynamic(struct npu_graph *g, struct npu_gnode *n, struct npu_gtensor *lo,
+			struct npu_gtensor *hi)
 {
 	struct npu_gtensor *pair[2] = { n->inputs[0], NULL };
 	struct npu_gnode *step;
@@ -27,7 +28,8 @@ static int clip_dynamic(struct npu_graph *g, struct npu_gnode *n, struct npu_gte
 		pair[1] = i ? hi : lo;
 		if (!pair[1])
 			continue;
-		step = npu_graph_insert(g, i ? NPU_GOP_Min : NPU_GOP_Max, n, pair, 2, n->outputs[0]);
+		step = npu_graph_insert(g, i ? NPU_GOP_Min : NPU_GOP_Max, n, pair, 2,
+					n->outputs[0]);
 		if (!step)
 			return -ENOMEM;
 		pair[0] = step->outputs[0];
@@ -41,7 +43,8 @@ static int clip_dynamic(struct npu_graph *g, struct npu_gnode *n, struct npu_gte
 static int act_clip(struct npu_graph *g, struct npu_gnode *n)
 {
 	struct npu_gtensor *lo = npu_gnode_in(n, 1), *hi = npu_gnode_in(n, 2);
-	double low = (double)npu_gnode_float(n, "min", -INFINITY), high = (double)npu_gnode_float(n, "max", INFINITY);
+	double low = (double)npu_gnode_float(n, "min", -INFINITY),
+	       high = (double)npu_gnode_float(n, "max", INFINITY);
 	enum npu_gtype type = n->outputs[0]->type;
 	bool wide = type == NPU_GT_I64 || type == NPU_GT_I32;
 
@@ -78,7 +81,9 @@ static int act_swish(struct npu_graph *g, struct npu_gnode *n)
 		return act_set(n, NPU_GA_SILU, 0, 0);
 	pair[1] = npu_canon_scalar(g, n, n->outputs[0]->type, alpha);
 	scaled = pair[1] ? npu_graph_insert(g, NPU_GOP_Mul, n, pair, 2, n->outputs[0]) : NULL;
-	sig = scaled ? npu_graph_insert(g, NPU_GOP_Activation, n, scaled->outputs, 1, n->outputs[0]) : NULL;
+	sig = scaled ? npu_graph_insert(g, NPU_GOP_Activation, n, scaled->outputs, 1,
+					n->outputs[0]) :
+		       NULL;
 	if (!sig)
 		return -ENOMEM;
 	sig->ep.act.kind = NPU_GA_SIGMOID;
@@ -103,16 +108,21 @@ int npu_canon_act(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *dia
 	case NPU_GOP_Tanh:
 		return act_set(n, NPU_GA_TANH, 0, 0);
 	case NPU_GOP_HardSigmoid:
-		return act_set(n, NPU_GA_HARDSIGMOID, npu_gnode_float(n, "alpha", 0.2f), npu_gnode_float(n, "beta", 0.5f));
+		return act_set(n, NPU_GA_HARDSIGMOID, npu_gnode_float(n, "alpha", 0.2f),
+			       npu_gnode_float(n, "beta", 0.5f));
 	case NPU_GOP_HardSwish:
 		return act_set(n, NPU_GA_HARDSWISH, 1.0f / 6, 0.5f);
 	case NPU_GOP_Gelu:
-		return act_set(n, strcmp(npu_gnode_string(n, "approximate", "none"), "tanh") ? NPU_GA_GELU_ERF :
-			       NPU_GA_GELU_TANH, 0, 0);
+		return act_set(n,
+			       strcmp(npu_gnode_string(n, "approximate", "none"), "tanh") ?
+				       NPU_GA_GELU_ERF :
+				       NPU_GA_GELU_TANH,
+			       0, 0);
 	case NPU_GOP_Elu:
 		return act_set(n, NPU_GA_ELU, npu_gnode_float(n, "alpha", 1), 0);
 	case NPU_GOP_Selu:
-		return act_set(n, NPU_GA_SELU, npu_gnode_float(n, "alpha", 1.67326319217681884765625f),
+		return act_set(n, NPU_GA_SELU,
+			       npu_gnode_float(n, "alpha", 1.67326319217681884765625f),
 			       npu_gnode_float(n, "gamma", 1.05070102214813232421875f));
 	case NPU_GOP_Celu:
 		return act_set(n, NPU_GA_CELU, npu_gnode_float(n, "alpha", 1), 0);

@@ -8,7 +8,9 @@
 #include "compiler/fold.h"
 #include "compiler/pass_canon.h"
 
-/* Every element is a power of two of moderate size, so that multiplying by the reciprocal is exact. */
+/*
+ * Every element is a power of two of moderate size, so that multiplying by the reciprocal is exact.
+ */
 static bool powers_of_two(const struct npu_gtensor *t)
 {
 	int64_t count = npu_gtensor_const_elems(t), i;
@@ -92,7 +94,8 @@ int npu_canon_binary(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *
 	return 0;
 }
 
-static int chain(struct npu_graph *g, struct npu_gnode *n, enum npu_gop op, struct npu_gtensor **result)
+static int chain(struct npu_graph *g, struct npu_gnode *n, enum npu_gop op,
+		 struct npu_gtensor **result)
 {
 	struct npu_gtensor *pair[2] = { n->inputs[0], NULL };
 	struct npu_gnode *step;
@@ -101,10 +104,11 @@ static int chain(struct npu_graph *g, struct npu_gnode *n, enum npu_gop op, stru
 	for (i = 1; i < n->num_inputs; i++) {
 		pair[1] = n->inputs[i];
 		step = npu_graph_insert(g, op, n, pair, 2, n->outputs[0]);
-		if (!step || npu_dims_broadcast(pair[0]->dim, pair[0]->rank, pair[1]->dim, pair[1]->rank,
-						step->outputs[0]->dim))
+		if (!step || npu_dims_broadcast(pair[0]->dim, pair[0]->rank, pair[1]->dim,
+						pair[1]->rank, step->outputs[0]->dim))
 			return -ENOMEM;
-		step->outputs[0]->rank = pair[0]->rank > pair[1]->rank ? pair[0]->rank : pair[1]->rank;
+		step->outputs[0]->rank = pair[0]->rank > pair[1]->rank ? pair[0]->rank :
+									 pair[1]->rank;
 		pair[0] = step->outputs[0];
 	}
 	*result = pair[0];
@@ -126,7 +130,8 @@ int npu_canon_variadic(struct npu_graph *g, struct npu_gnode *n, struct npu_diag
 	if (n->op == NPU_GOP_Mean && n->num_inputs > 1) {
 		/* divided, as the runtime does it: a reciprocal would round twice */
 		pair[1] = npu_canon_scalar(g, n, n->outputs[0]->type, (float)n->num_inputs);
-		scale = pair[1] ? npu_graph_insert(g, NPU_GOP_Div, n, pair, 2, n->outputs[0]) : NULL;
+		scale = pair[1] ? npu_graph_insert(g, NPU_GOP_Div, n, pair, 2, n->outputs[0]) :
+				  NULL;
 		if (!scale || npu_canon_binary(g, scale, diag))
 			return -ENOMEM;
 		pair[0] = scale->outputs[0];
@@ -151,8 +156,10 @@ int npu_canon_softmax(struct npu_graph *g, struct npu_gnode *n, struct npu_diag 
 	if (n->opset >= 13 || i >= x->rank)
 		return 0;
 	/* leading ones make the last axis the whole row */
-	if (npu_dims_product(x->dim, (int)axis, &dims[0]) || npu_dims_product(x->dim + axis, x->rank - (int)axis, &dims[1]))
-		return npu_diag_node(diag, -EDOM, n, "axis", "the flattened size is not linear in one symbol");
+	if (npu_dims_product(x->dim, (int)axis, &dims[0]) ||
+	    npu_dims_product(x->dim + axis, x->rank - (int)axis, &dims[1]))
+		return npu_diag_node(diag, -EDOM, n, "axis",
+				     "the flattened size is not linear in one symbol");
 	flat = npu_graph_insert(g, NPU_GOP_Reshape, n, &x, 1, x);
 	if (!flat)
 		return -ENOMEM;
@@ -173,20 +180,23 @@ int npu_canon_reduce(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *
 	struct npu_gnode *pool, *shape;
 	size_t count;
 	const int64_t *axes = npu_gnode_ints(n, "axes", &count);
-	enum npu_gop op = n->op == NPU_GOP_ReduceMean ? NPU_GOP_GlobalAveragePool : NPU_GOP_GlobalMaxPool;
+	enum npu_gop op = n->op == NPU_GOP_ReduceMean ? NPU_GOP_GlobalAveragePool :
+							NPU_GOP_GlobalMaxPool;
 
 	npu_gnode_trim_inputs(n, 1);
 	if (!count) {
 		/* nothing to reduce over: an empty list with noop_with_empty_axes, or a scalar */
-		if (n->op != NPU_GOP_ReduceMean && n->op != NPU_GOP_ReduceSum && n->op != NPU_GOP_ReduceMax &&
-		    n->op != NPU_GOP_ReduceMin && n->op != NPU_GOP_ReduceProd)
-			return npu_diag_node(diag, -EOPNOTSUPP, n, "axes", "is empty, which is not supported here");
+		if (n->op != NPU_GOP_ReduceMean && n->op != NPU_GOP_ReduceSum &&
+		    n->op != NPU_GOP_ReduceMax && n->op != NPU_GOP_ReduceMin &&
+		    n->op != NPU_GOP_ReduceProd)
+			return npu_diag_node(diag, -EOPNOTSUPP, n, "axes",
+					     "is empty, which is not supported here");
 		n->op = NPU_GOP_Reshape;
 		n->num_attrs = 0;
 		return 0;
 	}
-	if ((n->op != NPU_GOP_ReduceMean && n->op != NPU_GOP_ReduceMax) || x->rank != 4 || count != 2 || axes[0] != 2 ||
-	    axes[1] != 3 || !npu_fold_is_float(x->type))
+	if ((n->op != NPU_GOP_ReduceMean && n->op != NPU_GOP_ReduceMax) || x->rank != 4 ||
+	    count != 2 || axes[0] != 2 || axes[1] != 3 || !npu_fold_is_float(x->type))
 		return 0;
 	if (keep) {
 		n->op = op;
@@ -201,7 +211,10 @@ int npu_canon_reduce(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *
 	return shape ? npu_graph_substitute(g, n, shape) : -ENOMEM;
 }
 
-/* y = x * s + t with s = gamma / sqrt(var + eps), t = beta - mean * s; the scale pass moves both into weights. */
+/*
+ * y = x * s + t with s = gamma / sqrt(var + eps), t = beta - mean * s; the scale pass moves both
+ * into weights.
+ */
 int npu_canon_batchnorm(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *diag)
 {
 	double eps = (double)npu_gnode_float(n, "epsilon", 1e-5f), s;
@@ -212,7 +225,8 @@ int npu_canon_batchnorm(struct npu_graph *g, struct npu_gnode *n, struct npu_dia
 
 	for (i = 1; i < 5; i++)
 		if (!npu_gtensor_is_const(n->inputs[i]) || !npu_fold_is_float(n->inputs[i]->type))
-			return npu_diag_node(diag, -EOPNOTSUPP, n, NULL, "input %d '%s' must be a constant", i,
+			return npu_diag_node(diag, -EOPNOTSUPP, n, NULL,
+					     "input %d '%s' must be a constant", i,
 					     n->inputs[i]->name);
 	for (i = 0; i < rank; i++)
 		dims[i] = i ? 1 : channels;
@@ -223,9 +237,12 @@ int npu_canon_batchnorm(struct npu_graph *g, struct npu_gnode *n, struct npu_dia
 	for (c = 0; c < channels; c++) {
 		size_t k = (size_t)c;
 
-		s = npu_gtensor_elem(n->inputs[1], k) / sqrt(npu_gtensor_elem(n->inputs[4], k) + eps);
+		s = npu_gtensor_elem(n->inputs[1], k) /
+		    sqrt(npu_gtensor_elem(n->inputs[4], k) + eps);
 		npu_fold_put(pair[1], k, s);
-		npu_fold_put(shift, k, npu_gtensor_elem(n->inputs[2], k) - npu_gtensor_elem(n->inputs[3], k) * s);
+		npu_fold_put(shift, k,
+			     npu_gtensor_elem(n->inputs[2], k) -
+				     npu_gtensor_elem(n->inputs[3], k) * s);
 	}
 	mul = npu_graph_insert(g, NPU_GOP_Mul, n, pair, 2, n->outputs[0]);
 	if (!mul)

@@ -7,7 +7,8 @@
 #include "compiler/pass_canon.h"
 
 /* A [r, c] constant, transposed and scaled. */
-static struct npu_gtensor *scaled_matrix(struct npu_graph *g, const struct npu_gtensor *b, bool transposed, double k)
+static struct npu_gtensor *scaled_matrix(struct npu_graph *g, const struct npu_gtensor *b,
+					 bool transposed, double k)
 {
 	int64_t rows = b->dim[0].base, cols = b->dim[1].base, i, j;
 	int64_t dims[2] = { transposed ? cols : rows, transposed ? rows : cols };
@@ -21,7 +22,8 @@ static struct npu_gtensor *scaled_matrix(struct npu_graph *g, const struct npu_g
 }
 
 /* A constant C that is the same for every row, as f32 [N] times beta. */
-static struct npu_gtensor *row_bias(struct npu_graph *g, const struct npu_gtensor *c, int64_t n, double beta)
+static struct npu_gtensor *row_bias(struct npu_graph *g, const struct npu_gtensor *c, int64_t n,
+				    double beta)
 {
 	int64_t count = npu_gtensor_const_elems(c), i;
 	struct npu_gtensor *t = npu_graph_const(g, c->name, NPU_GT_F32, 1, &n, NULL);
@@ -40,7 +42,8 @@ static bool is_row(const struct npu_gtensor *c, struct npu_dim n)
 	return npu_gtensor_const_elems(c) == n.base && npu_dim_equal(c->dim[c->rank - 1], n);
 }
 
-static struct npu_gnode *scale_by(struct npu_graph *g, struct npu_gnode *n, struct npu_gtensor *x, float k)
+static struct npu_gnode *scale_by(struct npu_graph *g, struct npu_gnode *n, struct npu_gtensor *x,
+				  float k)
 {
 	struct npu_gtensor *pair[2] = { x, npu_canon_scalar(g, n, x->type, k) };
 

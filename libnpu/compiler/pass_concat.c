@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Concat of Concat along one axis is one Concat, an empty part of one is dropped, Slice of Slice is one Slice. */
+/*
+ * Concat of Concat along one axis is one Concat, an empty part of one is dropped, Slice of Slice is
+ * one Slice.
+ */
 #include <errno.h>
 
 #include "compiler/dims.h"
@@ -14,7 +17,8 @@ static bool nested(const struct npu_gnode *n, const struct npu_gtensor *t, int64
 {
 	const struct npu_gnode *p = t->producer;
 
-	return p && p->op == NPU_GOP_Concat && npu_gnode_int(p, "axis", 0) == axis && npu_gtensor_only_consumer(t) == n;
+	return p && p->op == NPU_GOP_Concat && npu_gnode_int(p, "axis", 0) == axis &&
+	       npu_gtensor_only_consumer(t) == n;
 }
 
 static unsigned int flat_inputs(const struct npu_gnode *n, struct npu_gtensor **list)
@@ -66,7 +70,8 @@ static int merge_concat(struct npu_graph *g, struct npu_gnode *n)
 	if (!made || npu_gnode_set_int(g, made, "axis", axis))
 		return -ENOMEM;
 	for (i = 0; i < n->num_inputs; i++)
-		if (nested(n, n->inputs[i], axis) && npu_gnode_take_sources(g, made, n->inputs[i]->producer))
+		if (nested(n, n->inputs[i], axis) &&
+		    npu_gnode_take_sources(g, made, n->inputs[i]->producer))
 			return -ENOMEM;
 	return npu_graph_substitute(g, n, made);
 }
@@ -89,10 +94,11 @@ static int merge_slice(struct npu_graph *g, struct npu_gnode *n)
 	t = npu_gnode_ints(n, "steps", &rank);
 	for (i = 0; i < rank; i++)
 		if (npu_dim_scale(b[i], s[i], &off) || npu_dim_add(a[i], off, &start[i]) ||
-		    __builtin_mul_overflow(s[i], t[i], &step[i]) || step[i] > INT32_MAX || step[i] < -INT32_MAX)
+		    __builtin_mul_overflow(s[i], t[i], &step[i]) || step[i] > INT32_MAX ||
+		    step[i] < -INT32_MAX)
 			return 0;
-	if (npu_gnode_set_dims(g, n, "starts", start, rank) || npu_gnode_set_ints(g, n, "steps", step, rank) ||
-	    npu_gnode_take_sources(g, n, p))
+	if (npu_gnode_set_dims(g, n, "starts", start, rank) ||
+	    npu_gnode_set_ints(g, n, "steps", step, rank) || npu_gnode_take_sources(g, n, p))
 		return -ENOMEM;
 	return npu_gnode_set_input(g, n, 0, p->inputs[0]);
 }

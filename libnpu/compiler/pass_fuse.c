@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Moves what follows a node into its epilogue, in the hardware's order: activation, scalar multiply-add, residual,
- * second activation. Only a result that has a single reader is fused, so nothing is computed twice.
+ * Moves what follows a node into its epilogue, in the hardware's order: activation, scalar
+ * multiply-add, residual, second activation. Only a result that has a single reader is fused, so
+ * nothing is computed twice.
  */
 #include <errno.h>
 
@@ -16,8 +17,12 @@ static bool full_epilogue(const struct npu_gnode *n)
 static bool act_only(const struct npu_gnode *n)
 {
 	switch (n->op) {
-	case NPU_GOP_Add: case NPU_GOP_Sub: case NPU_GOP_Mul: case NPU_GOP_Div: case NPU_GOP_Max: case NPU_GOP_Min:
-		return true;
+	case NPU_GOP_Add:
+	case NPU_GOP_Sub:
+	case NPU_GOP_Mul:
+	case NPU_GOP_Div:
+	case NPU_GOP_Max:
+	case NPU_GOP_Min: return true;
 	default:
 		return false;
 	}
@@ -43,7 +48,8 @@ static int fuse_act(struct npu_graph *g, struct npu_gnode *n, struct npu_gnode *
 	struct npu_gtensor *slope = act.kind == NPU_GA_PRELU ? c->inputs[act.slope] : NULL;
 	bool first = npu_gnode_plain(n);
 
-	if (n->ep.act2.kind || (!first && !full_epilogue(n)) || (slope && (!first || !full_epilogue(n))))
+	if (n->ep.act2.kind || (!first && !full_epilogue(n)) ||
+	    (slope && (!first || !full_epilogue(n))))
 		return 0;
 	if (slope) {
 		/* behind the bias, present or not */
@@ -79,17 +85,25 @@ static bool takes_residual(const struct npu_gnode *n)
 	return full_epilogue(n) && !n->ep.res_op && !n->ep.act2.kind;
 }
 
-/* c = n + r or n * r; when r comes from a node that could do it as well, the later one of the two does. */
+/*
+ * c = n + r or n * r; when r comes from a node that could do it as well, the later one of the two
+ * does.
+ */
 static int fuse_residual(struct npu_graph *g, struct npu_gnode *n, struct npu_gnode *c)
 {
 	struct npu_gtensor *y = n->outputs[0], *r = c->inputs[c->inputs[0] == y];
 	struct npu_gnode *other = r->producer;
 	unsigned int at = n->num_inputs < 3 ? 3 : n->num_inputs;
 
-	/* a constant picture is better off in an Add of its own, which may be laid out like any other */
-	if (!takes_residual(n) || r == y || npu_gtensor_is_const(r) || r->type != y->type || !npu_gtensor_same_shape(r, y))
+	/*
+	 * a constant picture is better off in an Add of its own, which may be laid out like any
+	 * other
+	 */
+	if (!takes_residual(n) || r == y || npu_gtensor_is_const(r) || r->type != y->type ||
+	    !npu_gtensor_same_shape(r, y))
 		return 0;
-	if (other && other->mark > n->mark && takes_residual(other) && npu_gtensor_only_consumer(r) == c)
+	if (other && other->mark > n->mark && takes_residual(other) &&
+	    npu_gtensor_only_consumer(r) == c)
 		return 0;
 	if (npu_gnode_set_input(g, n, at, r))
 		return -ENOMEM;
@@ -105,7 +119,8 @@ static int fuse_next(struct npu_graph *g, struct npu_gnode *n)
 	unsigned int index;
 	float v;
 
-	if (!c || c->outputs[0]->type != n->outputs[0]->type || !npu_gtensor_same_shape(c->outputs[0], n->outputs[0]))
+	if (!c || c->outputs[0]->type != n->outputs[0]->type ||
+	    !npu_gtensor_same_shape(c->outputs[0], n->outputs[0]))
 		return 0;
 	if (c->op == NPU_GOP_Activation)
 		return c->inputs[0] == n->outputs[0] ? fuse_act(g, n, c) : 0;
@@ -126,7 +141,8 @@ int npu_pass_fuse(struct npu_graph *g, struct npu_diag *diag)
 	for (i = 0; i < g->num_nodes; i++) {
 		struct npu_gnode *n = g->nodes[i];
 
-		if (n->dead || (!full_epilogue(n) && !act_only(n)) || !npu_fold_is_float(n->outputs[0]->type))
+		if (n->dead || (!full_epilogue(n) && !act_only(n)) ||
+		    !npu_fold_is_float(n->outputs[0]->type))
 			continue;
 		do
 			did = fuse_next(g, n);

@@ -49,11 +49,17 @@ static bool arithmetic_identity(const struct npu_gnode *n)
 	}
 }
 
-/* Which input the node hands on, -1 when it computes something. Shapes have been compared already. */
+/*
+ * Which input the node hands on, -1 when it computes something. Shapes have been compared already.
+ */
 static int handed_on(const struct npu_gnode *n)
 {
 	switch (n->op) {
-	case NPU_GOP_Identity: case NPU_GOP_Dropout: case NPU_GOP_Cast: case NPU_GOP_CastLike: case NPU_GOP_Reshape:
+	case NPU_GOP_Identity:
+	case NPU_GOP_Dropout:
+	case NPU_GOP_Cast:
+	case NPU_GOP_CastLike:
+	case NPU_GOP_Reshape:
 	case NPU_GOP_Flatten: case NPU_GOP_Squeeze: case NPU_GOP_Unsqueeze: case NPU_GOP_Expand:
 		return 0;
 	case NPU_GOP_Transpose:
@@ -64,13 +70,19 @@ static int handed_on(const struct npu_gnode *n)
 		return all_ints(n, "pads", 0) ? 0 : -1;
 	case NPU_GOP_Tile:
 		return all_ints(n, "repeats", 1) ? 0 : -1;
-	case NPU_GOP_Concat: case NPU_GOP_Sum: case NPU_GOP_Mean: case NPU_GOP_Max: case NPU_GOP_Min:
-		return n->num_inputs == 1 ? 0 : -1;
+	case NPU_GOP_Concat:
+	case NPU_GOP_Sum:
+	case NPU_GOP_Mean:
+	case NPU_GOP_Max:
+	case NPU_GOP_Min: return n->num_inputs == 1 ? 0 : -1;
 	case NPU_GOP_Split:
 		return n->num_outputs == 1 ? 0 : -1;
 	case NPU_GOP_Resize: case NPU_GOP_Upsample:
 		/* the same size means scale 1 but for crops */
-		return strcmp(npu_gnode_string(n, "coordinate_transformation_mode", ""), "tf_crop_and_resize") ? 0 : -1;
+		return strcmp(npu_gnode_string(n, "coordinate_transformation_mode", ""),
+			      "tf_crop_and_resize") ?
+			       0 :
+			       -1;
 	case NPU_GOP_Add: case NPU_GOP_Sub: case NPU_GOP_Mul: case NPU_GOP_Div: case NPU_GOP_Pow:
 		return arithmetic_identity(n) ? (n->inputs[0]->data ? 1 : 0) : -1;
 	default:
@@ -100,12 +112,15 @@ int npu_pass_identity(struct npu_graph *g, struct npu_diag *diag)
 	for (i = 0; i < g->num_nodes; i++) {
 		struct npu_gnode *n = g->nodes[i];
 
-		if (n->dead || !n->num_outputs || !n->outputs[0] || !n->num_inputs || !npu_gnode_plain(n))
+		if (n->dead || !n->num_outputs || !n->outputs[0] || !n->num_inputs ||
+		    !npu_gnode_plain(n))
 			continue;
 		if (training(n))
-			return npu_diag_node(diag, -EOPNOTSUPP, n, "training_mode", "only inference is supported");
+			return npu_diag_node(diag, -EOPNOTSUPP, n, "training_mode",
+					     "only inference is supported");
 		if (mask_wanted(n))
-			return npu_diag_node(diag, -EOPNOTSUPP, n, "mask", "the second output is not supported");
+			return npu_diag_node(diag, -EOPNOTSUPP, n, "mask",
+					     "the second output is not supported");
 		from = handed_on(n);
 		if (from < 0 || n->inputs[from]->type != n->outputs[0]->type ||
 		    !npu_gtensor_same_shape(n->inputs[from], n->outputs[0]))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Types, shapes and constants in one walk: a shape may depend on a folded constant and a fold on a shape, so each
- * node is inferred and, when everything it reads is known, evaluated before the next one is looked at.
+ * Types, shapes and constants in one walk: a shape may depend on a folded constant and a fold on a
+ * shape, so each node is inferred and, when everything it reads is known, evaluated before the next
+ * one is looked at.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,14 +23,19 @@ static int check_inputs(struct npu_graph *g, struct npu_diag *diag)
 		for (elems = 1, k = 0; k < t->rank; k++)
 			elems *= (double)npu_dim_high(g, t->dim[k]);
 		if (elems > NPU_SHAPE_ELEMS_MAX)
-			err = npu_diag_add(diag, -EOPNOTSUPP, t->name, "input of up to %.3g elements, at most %.3g are supported",
-					   elems, NPU_SHAPE_ELEMS_MAX);
+			err = npu_diag_add(
+				diag, -EOPNOTSUPP, t->name,
+				"input of up to %.3g elements, at most %.3g are supported", elems,
+				NPU_SHAPE_ELEMS_MAX);
 		if (t->rank < 0)
-			err = npu_diag_add(diag, -EINVAL, t->name, "the model gives this input no shape: bind one");
+			err = npu_diag_add(diag, -EINVAL, t->name,
+					   "the model gives this input no shape: bind one");
 		for (k = 0; k < t->rank; k++)
 			if (t->dim[k].sym == NPU_DIM_UNKNOWN)
-				err = npu_diag_add(diag, -EINVAL, t->name,
-						   "dimension %d is dynamic in the model: bind a size or a symbol with bounds", k);
+				err = npu_diag_add(
+					diag, -EINVAL, t->name,
+					"dimension %d is dynamic in the model: bind a size or a symbol with bounds",
+					k);
 	}
 	return err;
 }
@@ -83,8 +89,8 @@ static bool rescale_dims(struct npu_dim *d, size_t count, int sym, int64_t by)
 }
 
 /*
- * Pretend that symbol @sym had been declared with a step @by times as large. The graph is of no further use, but
- * inference can go on and find the step that suits the whole model.
+ * Pretend that symbol @sym had been declared with a step @by times as large. The graph is of no
+ * further use, but inference can go on and find the step that suits the whole model.
  */
 static bool rescale(struct npu_graph *g, int sym, int64_t by)
 {
@@ -108,7 +114,9 @@ static bool rescale(struct npu_graph *g, int sym, int64_t by)
 	for (i = 0; i < g->num_nodes; i++)
 		for (k = 0; k < g->nodes[i]->num_attrs; k++)
 			if (!rescale_dims((struct npu_dim *)g->nodes[i]->attrs[k].dims,
-					  g->nodes[i]->attrs[k].dims ? g->nodes[i]->attrs[k].count : 0, sym, by))
+					  g->nodes[i]->attrs[k].dims ? g->nodes[i]->attrs[k].count :
+								       0,
+					  sym, by))
 				return false;
 	return true;
 }
@@ -142,9 +150,10 @@ static void report_steps(struct infer *in)
 
 	for (i = 0; i < in->g->num_syms; i++)
 		if (in->times[i] > 1)
-			npu_diag_add(in->diag, -EDOM, in->g->syms[i].name,
-				     "%u nodes divide it, the last is '%s'; a step that is a multiple of %lld suits all of them",
-				     in->times[i], in->last[i]->name, (long long)in->g->syms[i].step);
+			npu_diag_add(
+				in->diag, -EDOM, in->g->syms[i].name,
+				"%u nodes divide it, the last is '%s'; a step that is a multiple of %lld suits all of them",
+				in->times[i], in->last[i]->name, (long long)in->g->syms[i].step);
 }
 
 static int infer_node(struct infer *in, struct npu_gnode *n)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Transposes of the last two dimensions become flags of MatMul, whose operands are read with strides anyway; a factor
- * on one of two computed operands is applied to the result (the scaling of attention scores). Factors on constants
- * are the business of passes scale and prescale.
+ * Transposes of the last two dimensions become flags of MatMul, whose operands are read with
+ * strides anyway; a factor on one of two computed operands is applied to the result (the scaling of
+ * attention scores). Factors on constants are the business of passes scale and prescale.
  */
 #include <errno.h>
 
@@ -14,7 +14,8 @@ static bool swaps_last_two(const struct npu_gnode *n)
 	size_t count, i;
 	const int64_t *perm = npu_gnode_ints(n, "perm", &count);
 
-	if (count < 2 || perm[count - 1] != (int64_t)count - 2 || perm[count - 2] != (int64_t)count - 1)
+	if (count < 2 || perm[count - 1] != (int64_t)count - 2 ||
+	    perm[count - 2] != (int64_t)count - 1)
 		return false;
 	for (i = 0; i + 2 < count; i++)
 		if (perm[i] != (int64_t)i)
@@ -49,8 +50,10 @@ static int take_factor(struct npu_graph *g, struct npu_gnode *n, unsigned int si
 	float v;
 	int err;
 
-	if (!mul || mul->op != NPU_GOP_Mul || !npu_gnode_plain(mul) || npu_gtensor_only_consumer(n->inputs[side]) != n ||
-	    npu_gtensor_is_const(n->inputs[!side]) || npu_gnode_in(n, 2) || n->ep.act.kind || n->ep.res_op)
+	if (!mul || mul->op != NPU_GOP_Mul || !npu_gnode_plain(mul) ||
+	    npu_gtensor_only_consumer(n->inputs[side]) != n ||
+	    npu_gtensor_is_const(n->inputs[!side]) || npu_gnode_in(n, 2) || n->ep.act.kind ||
+	    n->ep.res_op)
 		return 0;
 	x = npu_gnode_scalar_operand(mul, &v, &index);
 	if (!x || x->rank != n->inputs[side]->rank)

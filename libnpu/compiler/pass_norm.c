@@ -29,7 +29,8 @@ static int trailing_axes(const struct npu_gnode *n)
 }
 
 /* t = sqrt(mean(square(d)) + eps): the mean node */
-static struct npu_gnode *root_mean_square(const struct npu_gtensor *t, struct npu_gtensor **d, float *eps)
+static struct npu_gnode *root_mean_square(const struct npu_gtensor *t, struct npu_gtensor **d,
+					  float *eps)
 {
 	struct npu_gnode *root = maker(t, NPU_GOP_Sqrt), *add, *mean, *square;
 	struct npu_gtensor *inner;
@@ -61,11 +62,13 @@ static bool same_difference(const struct npu_gtensor *a, const struct npu_gtenso
 {
 	const struct npu_gnode *na = maker(a, NPU_GOP_Sub), *nb = maker(b, NPU_GOP_Sub);
 
-	return a == b || (na && nb && na->inputs[0] == nb->inputs[0] && na->inputs[1] == nb->inputs[1]);
+	return a == b ||
+	       (na && nb && na->inputs[0] == nb->inputs[0] && na->inputs[1] == nb->inputs[1]);
 }
 
 /* The numerator and the root of num / root or num * (1 / root). */
-static bool quotient(const struct npu_gnode *n, unsigned int side, struct npu_gtensor **num, struct npu_gtensor **root)
+static bool quotient(const struct npu_gnode *n, unsigned int side, struct npu_gtensor **num,
+		     struct npu_gtensor **root)
 {
 	struct npu_gnode *inv;
 
@@ -84,7 +87,8 @@ static bool covers(const struct npu_gtensor *k, const struct npu_gtensor *y, int
 {
 	int i;
 
-	if (!npu_gtensor_is_const(k) || k->type != y->type || k->rank > y->rank || k->rank < y->rank - axis)
+	if (!npu_gtensor_is_const(k) || k->type != y->type || k->rank > y->rank ||
+	    k->rank < y->rank - axis)
 		return false;
 	for (i = 0; i < k->rank; i++) {
 		int d = y->rank - k->rank + i;
@@ -95,8 +99,12 @@ static bool covers(const struct npu_gtensor *k, const struct npu_gtensor *y, int
 	return true;
 }
 
-/* The Mul or Add that follows @t with a constant over the normalized dimensions; *k is the constant. */
-static struct npu_gnode *follow(const struct npu_gtensor *t, enum npu_gop op, int axis, struct npu_gtensor **k)
+/*
+ * The Mul or Add that follows @t with a constant over the normalized dimensions; *k is the
+ * constant.
+ */
+static struct npu_gnode *follow(const struct npu_gtensor *t, enum npu_gop op, int axis,
+				struct npu_gtensor **k)
 {
 	struct npu_gnode *c = npu_gtensor_only_consumer(t);
 
@@ -106,9 +114,12 @@ static struct npu_gnode *follow(const struct npu_gtensor *t, enum npu_gop op, in
 	return covers(*k, t, axis) && npu_gtensor_same_shape(t, c->outputs[0]) ? c : NULL;
 }
 
-/* The parameter as the operator wants it: of exactly the normalized shape; made of ones when there is none. */
-static struct npu_gtensor *param(struct npu_graph *g, const struct npu_gnode *n, const struct npu_gtensor *y, int axis,
-				 const struct npu_gtensor *k)
+/*
+ * The parameter as the operator wants it: of exactly the normalized shape; made of ones when there
+ * is none.
+ */
+static struct npu_gtensor *param(struct npu_graph *g, const struct npu_gnode *n,
+				 const struct npu_gtensor *y, int axis, const struct npu_gtensor *k)
 {
 	int64_t dims[NPU_GRAPH_MAX_RANK], count, i;
 	struct npu_gtensor *t;
@@ -123,8 +134,8 @@ static struct npu_gtensor *param(struct npu_graph *g, const struct npu_gnode *n,
 	return t;
 }
 
-static int take_inner(struct npu_graph *g, struct npu_gnode *to, struct npu_gnode *n, const struct npu_gtensor *x,
-		      unsigned int depth)
+static int take_inner(struct npu_graph *g, struct npu_gnode *to, struct npu_gnode *n,
+		      const struct npu_gtensor *x, unsigned int depth)
 {
 	unsigned int i;
 	int err;
@@ -143,8 +154,8 @@ static int take_inner(struct npu_graph *g, struct npu_gnode *to, struct npu_gnod
 }
 
 /* @last is the final node of the pattern: its result becomes the new node's. */
-static int finish(struct npu_graph *g, struct npu_gnode *made, struct npu_gnode *root, struct npu_gnode *mul,
-		  struct npu_gnode *add, const struct npu_gtensor *x)
+static int finish(struct npu_graph *g, struct npu_gnode *made, struct npu_gnode *root,
+		  struct npu_gnode *mul, struct npu_gnode *add, const struct npu_gtensor *x)
 {
 	struct npu_gnode *last = add ? add : mul ? mul : root;
 	int err = 0;
@@ -190,7 +201,8 @@ static int match_norm(struct npu_graph *g, struct npu_gnode *n, unsigned int sid
 		return -ENOMEM;
 	made = npu_graph_insert(g, layer ? NPU_GOP_LayerNormalization : NPU_GOP_RMSNormalization, n, ins, add ? 3 : 2,
 				n->outputs[0]);
-	if (!made || npu_gnode_set_int(g, made, "axis", axis) || npu_gnode_set_float(g, made, "epsilon", eps))
+	if (!made || npu_gnode_set_int(g, made, "axis", axis) ||
+	    npu_gnode_set_float(g, made, "epsilon", eps))
 		return -ENOMEM;
 	return finish(g, made, n, mul, add, x);
 }
@@ -198,7 +210,8 @@ static int match_norm(struct npu_graph *g, struct npu_gnode *n, unsigned int sid
 /* exp(x) / sum(exp(x)), with or without the maximum taken off before */
 static int match_softmax(struct npu_graph *g, struct npu_gnode *n)
 {
-	struct npu_gnode *sum = maker(n->inputs[1], NPU_GOP_ReduceSum), *e = maker(n->inputs[0], NPU_GOP_Exp), *sub, *max;
+	struct npu_gnode *sum = maker(n->inputs[1], NPU_GOP_ReduceSum),
+			 *e = maker(n->inputs[0], NPU_GOP_Exp), *sub, *max;
 	struct npu_gtensor *x;
 	struct npu_gnode *made;
 	size_t count, other;
@@ -232,8 +245,8 @@ int npu_pass_norm(struct npu_graph *g, struct npu_diag *diag)
 	for (i = 0; i < count && !err; i++) {
 		struct npu_gnode *n = g->nodes[i];
 
-		if (n->dead || (n->op != NPU_GOP_Div && n->op != NPU_GOP_Mul) || !npu_gnode_plain(n) ||
-		    !npu_fold_is_float(n->outputs[0]->type))
+		if (n->dead || (n->op != NPU_GOP_Div && n->op != NPU_GOP_Mul) ||
+		    !npu_gnode_plain(n) || !npu_fold_is_float(n->outputs[0]->type))
 			continue;
 		for (side = 0; side < 2 && !n->dead && !err; side++)
 			err = match_norm(g, n, side);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Pad of zeros in front of a convolution, or of anything harmless in front of pooling, becomes the window's padding. */
+/*
+ * Pad of zeros in front of a convolution, or of anything harmless in front of pooling, becomes the
+ * window's padding.
+ */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -14,7 +17,8 @@ static bool non_negative(const struct npu_gtensor *t)
 
 	if (!n || n->op != NPU_GOP_Activation)
 		return false;
-	return n->ep.act.kind == NPU_GA_RELU || n->ep.act.kind == NPU_GA_SIGMOID || n->ep.act.kind == NPU_GA_HARDSIGMOID ||
+	return n->ep.act.kind == NPU_GA_RELU || n->ep.act.kind == NPU_GA_SIGMOID ||
+	       n->ep.act.kind == NPU_GA_HARDSIGMOID ||
 	       (n->ep.act.kind == NPU_GA_CLIP && n->ep.act.a >= 0);
 }
 
@@ -26,10 +30,14 @@ static bool value_ok(const struct npu_gnode *pad, const struct npu_gnode *n)
 		return value == 0;
 	if (n->num_outputs > 1 && n->outputs[1])
 		return false;	/* indices count the padded picture */
-	return (isinf(value) && value < 0) || value <= -3.4e38f || (value == 0 && non_negative(pad->inputs[0]));
+	return (isinf(value) && value < 0) || value <= -3.4e38f ||
+	       (value == 0 && non_negative(pad->inputs[0]));
 }
 
-/* Average with the pads in the divisor; an average that leaves its own pads out cannot be merged with Pad's. */
+/*
+ * Average with the pads in the divisor; an average that leaves its own pads out cannot be merged
+ * with Pad's.
+ */
 static bool pool_ok(const struct npu_gnode *n, const int64_t *own, size_t count)
 {
 	size_t i;
@@ -53,8 +61,9 @@ static bool reader_ok(const struct npu_gnode *pad, const struct npu_gnode *n)
 	const int64_t *kernel = npu_gnode_ints(n, "kernel_shape", &kernel_count);
 	const int64_t *dil = npu_gnode_ints(n, "dilations", &dil_count);
 
-	if ((n->op != NPU_GOP_Conv && n->op != NPU_GOP_MaxPool && n->op != NPU_GOP_AveragePool) || n->inputs[0] !=
-	    pad->outputs[0] || count != 2 * (size_t)rank || own_count != 2 * (size_t)(rank - 2) || !value_ok(pad, n))
+	if ((n->op != NPU_GOP_Conv && n->op != NPU_GOP_MaxPool && n->op != NPU_GOP_AveragePool) ||
+	    n->inputs[0] != pad->outputs[0] || count != 2 * (size_t)rank ||
+	    own_count != 2 * (size_t)(rank - 2) || !value_ok(pad, n))
 		return false;
 	for (i = 0; i < 2 * rank; i++) {
 		int d = i % rank - 2;

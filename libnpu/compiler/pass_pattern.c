@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Activations that a model writes out in arithmetic. A product tree is flattened into a scalar and at most two
- * factors; arguments of clip, erf and tanh are read as polynomials of the other factor. So all spellings of
- * x * clip(x + 3, 0, 6) / 6, 0.5 * x * (1 + erf(x / sqrt 2)) and the like are met by one rule each.
+ * Activations that a model writes out in arithmetic. A product tree is flattened into a scalar and
+ * at most two factors; arguments of clip, erf and tanh are read as polynomials of the other factor.
+ * So all spellings of x * clip(x + 3, 0, 6) / 6, 0.5 * x * (1 + erf(x / sqrt 2)) and the like are
+ * met by one rule each.
  */
 #include <errno.h>
 #include <math.h>
@@ -73,7 +74,8 @@ static bool poly_mul(const struct poly *a, const struct poly *b, struct poly *ou
 	return true;
 }
 
-static bool poly_of(const struct npu_gtensor *t, const struct npu_gtensor *x, unsigned int depth, struct poly *out)
+static bool poly_of(const struct npu_gtensor *t, const struct npu_gtensor *x, unsigned int depth,
+		    struct poly *out)
 {
 	const struct npu_gnode *n = t->producer;
 	struct poly a, b;
@@ -89,8 +91,8 @@ static bool poly_of(const struct npu_gtensor *t, const struct npu_gtensor *x, un
 		out->c[0] = v;
 		return true;
 	}
-	if (!n || !depth || !npu_gnode_plain(n) || n->num_inputs != 2 || !poly_of(n->inputs[0], x, depth - 1, &a) ||
-	    !poly_of(n->inputs[1], x, depth - 1, &b))
+	if (!n || !depth || !npu_gnode_plain(n) || n->num_inputs != 2 ||
+	    !poly_of(n->inputs[0], x, depth - 1, &a) || !poly_of(n->inputs[1], x, depth - 1, &b))
 		return false;
 	switch (n->op) {
 	case NPU_GOP_Add: case NPU_GOP_Sub:
@@ -127,7 +129,8 @@ static const struct npu_gnode *op_of(const struct npu_gtensor *t, enum npu_gop o
 }
 
 /* t = clip(c1 * x + c0, 0, h); x NULL: found as what is left when scalar steps are taken off. */
-static bool hard_sigmoid(struct npu_gtensor *t, struct npu_gtensor **x, double scale, float *a, float *b)
+static bool hard_sigmoid(struct npu_gtensor *t, struct npu_gtensor **x, double scale, float *a,
+			 float *b)
 {
 	const struct npu_gnode *clip = act_of(t, NPU_GA_CLIP);
 	struct npu_gtensor *base, *next;
@@ -141,15 +144,16 @@ static bool hard_sigmoid(struct npu_gtensor *t, struct npu_gtensor **x, double s
 	h = (double)clip->ep.act.b;
 	base = *x ? *x : clip->inputs[0];
 	for (steps = 0; !*x && steps < 3 && base->producer && npu_gnode_plain(base->producer) &&
-	     (base->producer->op == NPU_GOP_Add || base->producer->op == NPU_GOP_Mul || base->producer->op == NPU_GOP_Div);
+			(base->producer->op == NPU_GOP_Add || base->producer->op == NPU_GOP_Mul ||
+			 base->producer->op == NPU_GOP_Div);
 	     steps++) {
 		next = npu_gnode_scalar_operand(base->producer, &v, &index);
 		if (!next || (base->producer->op == NPU_GOP_Div && index))
 			break;
 		base = next;
 	}
-	if (!near(h * scale, 1) || (!*x && !steps) || !poly_of(clip->inputs[0], base, 3, &p) || p.c[2] != 0 ||
-	    p.c[3] != 0 || p.c[1] == 0)
+	if (!near(h * scale, 1) || (!*x && !steps) || !poly_of(clip->inputs[0], base, 3, &p) ||
+	    p.c[2] != 0 || p.c[3] != 0 || p.c[1] == 0)
 		return false;
 	*x = base;
 	*a = (float)(p.c[1] / h);
@@ -158,7 +162,8 @@ static bool hard_sigmoid(struct npu_gtensor *t, struct npu_gtensor **x, double s
 }
 
 /* t = 1 + f(q(x)) with f erf or tanh */
-static bool gelu_factor(const struct npu_gtensor *t, const struct npu_gtensor *x, enum npu_act_kind *kind)
+static bool gelu_factor(const struct npu_gtensor *t, const struct npu_gtensor *x,
+			enum npu_act_kind *kind)
 {
 	const struct npu_gnode *add = op_of(t, NPU_GOP_Add), *f;
 	struct npu_gtensor *inner;
@@ -176,8 +181,8 @@ static bool gelu_factor(const struct npu_gtensor *t, const struct npu_gtensor *x
 		return true;
 	}
 	f = act_of(inner, NPU_GA_TANH);
-	if (f && poly_of(f->inputs[0], x, 6, &p) && p.c[0] == 0 && p.c[2] == 0 && near(p.c[1], 0.7978845608028654) &&
-	    fabs(p.c[3] - 0.035677408136300125) < 1e-6) {
+	if (f && poly_of(f->inputs[0], x, 6, &p) && p.c[0] == 0 && p.c[2] == 0 &&
+	    near(p.c[1], 0.7978845608028654) && fabs(p.c[3] - 0.035677408136300125) < 1e-6) {
 		*kind = NPU_GA_GELU_TANH;
 		return true;
 	}
@@ -203,7 +208,8 @@ static bool gate(struct npu_gtensor *x, struct npu_gtensor *t, double scale, str
 		return true;
 	}
 	s = act_of(t, NPU_GA_TANH);
-	if (s && act_of(s->inputs[0], NPU_GA_SOFTPLUS) && s->inputs[0]->producer->inputs[0] == x && scale == 1) {
+	if (s && act_of(s->inputs[0], NPU_GA_SOFTPLUS) && s->inputs[0]->producer->inputs[0] == x &&
+	    scale == 1) {
 		act->kind = NPU_GA_MISH;
 		return true;
 	}
@@ -237,9 +243,12 @@ static bool match_root(struct npu_gnode *n, struct npu_gtensor **x, struct npu_g
 	return gate(p.factor[1], p.factor[0], p.scale, act);
 }
 
-/* Everything between @x and @n that goes away is named as a source of the new node, in execution order. */
-static int take_tree(struct npu_graph *g, struct npu_gnode *to, struct npu_gnode *n, const struct npu_gtensor *x,
-		     unsigned int depth)
+/*
+ * Everything between @x and @n that goes away is named as a source of the new node, in execution
+ * order.
+ */
+static int take_tree(struct npu_graph *g, struct npu_gnode *to, struct npu_gnode *n,
+		     const struct npu_gtensor *x, unsigned int depth)
 {
 	unsigned int i;
 	int err;
@@ -256,7 +265,8 @@ static int take_tree(struct npu_graph *g, struct npu_gnode *to, struct npu_gnode
 	return npu_gnode_take_sources(g, to, n);
 }
 
-static int rewrite(struct npu_graph *g, struct npu_gnode *n, struct npu_gtensor *x, const struct npu_gact *act)
+static int rewrite(struct npu_graph *g, struct npu_gnode *n, struct npu_gtensor *x,
+		   const struct npu_gact *act)
 {
 	struct npu_gnode *made = npu_graph_node(g, NPU_GOP_Activation, NULL, &x, 1, NULL, 0);
 	struct npu_gtensor **out = npu_arena_array(&g->arena, 1, sizeof(*out));
@@ -287,8 +297,9 @@ int npu_pass_pattern(struct npu_graph *g, struct npu_diag *diag)
 	for (i = 0; i < count; i++) {
 		struct npu_gnode *n = g->nodes[i];
 
-		if (n->dead || !n->num_outputs || !n->outputs[0] || !npu_fold_is_float(n->outputs[0]->type) ||
-		    !match_root(n, &x, &act) || !npu_gtensor_same_shape(x, n->outputs[0]))
+		if (n->dead || !n->num_outputs || !n->outputs[0] ||
+		    !npu_fold_is_float(n->outputs[0]->type) || !match_root(n, &x, &act) ||
+		    !npu_gtensor_same_shape(x, n->outputs[0]))
 			continue;
 		err = rewrite(g, n, x, &act);
 		if (err)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What pass scale and the epilogues did not take: a multiplication or addition of constants whose only readers are
- * convolutions or matrix products moves into their weights. Zero padding is put in after an addition, so that one
- * moves only when there is none.
+ * What pass scale and the epilogues did not take: a multiplication or addition of constants whose
+ * only readers are convolutions or matrix products moves into their weights. Zero padding is put in
+ * after an addition, so that one moves only when there is none.
  */
 #include <errno.h>
 
@@ -21,16 +21,19 @@ static bool no_padding(const struct npu_gnode *n)
 	return true;
 }
 
-static bool reader_ok(const struct npu_gnode *n, const struct npu_gtensor *y, const struct npu_gtensor *k, bool add)
+static bool reader_ok(const struct npu_gnode *n, const struct npu_gtensor *y,
+		      const struct npu_gtensor *k, bool add)
 {
 	unsigned int i;
 	int axis;
 
 	if (n->op != NPU_GOP_Conv && n->op != NPU_GOP_MatMul)
 		return false;
-	if (n->inputs[0] != y || !npu_gtensor_is_const(n->inputs[1]) || !npu_fold_is_float(n->inputs[1]->type))
+	if (n->inputs[0] != y || !npu_gtensor_is_const(n->inputs[1]) ||
+	    !npu_fold_is_float(n->inputs[1]->type))
 		return false;
-	for (i = 1; i < n->num_inputs; i++)	/* also as a residual: then the value itself is needed */
+	/* also as a residual: then the value itself is needed */
+	for (i = 1; i < n->num_inputs; i++)
 		if (n->inputs[i] == y)
 			return false;
 	if (n->op == NPU_GOP_MatMul && (n->inputs[1]->rank != 2 || npu_gnode_int(n, "transA", 0)))
@@ -51,8 +54,8 @@ static int fold_before(struct npu_graph *g, struct npu_gnode *n)
 
 	x = n->inputs[side];
 	k = n->inputs[!side];
-	if (!npu_gtensor_is_const(k) || npu_gtensor_is_const(x) || y->is_output || !y->num_consumers ||
-	    !npu_gtensor_same_shape(x, y))
+	if (!npu_gtensor_is_const(k) || npu_gtensor_is_const(x) || y->is_output ||
+	    !y->num_consumers || !npu_gtensor_same_shape(x, y))
 		return 0;
 	for (i = 0; i < y->num_consumers; i++)
 		if (!reader_ok(y->consumer[i], y, k, add))
@@ -81,8 +84,8 @@ int npu_pass_prescale(struct npu_graph *g, struct npu_diag *diag)
 	while (i--) {
 		struct npu_gnode *n = g->nodes[i];
 
-		if (n->dead || (n->op != NPU_GOP_Add && n->op != NPU_GOP_Mul) || !npu_gnode_plain(n) ||
-		    !npu_fold_is_float(n->outputs[0]->type))
+		if (n->dead || (n->op != NPU_GOP_Add && n->op != NPU_GOP_Mul) ||
+		    !npu_gnode_plain(n) || !npu_fold_is_float(n->outputs[0]->type))
 			continue;
 		err = fold_before(g, n);
 		if (err < 0)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reshape and Transpose: neighbours merge, inverse ones cancel, a transpose that only moves dimensions of 1 is a
- * reshape, and transposes sink through element-wise operators so that they can meet their inverse.
+ * Reshape and Transpose: neighbours merge, inverse ones cancel, a transpose that only moves
+ * dimensions of 1 is a reshape, and transposes sink through element-wise operators so that they can
+ * meet their inverse.
  */
 #include <errno.h>
 #include <string.h>
@@ -92,17 +93,20 @@ static bool sinks_unary(const struct npu_gnode *n)
 {
 	if (n->op == NPU_GOP_Activation)
 		return n->ep.act.kind != NPU_GA_PRELU;
-	return npu_gnode_info(n)->family == NPU_GF_UNARY && n->num_inputs == 1 && npu_gnode_plain(n);
+	return npu_gnode_info(n)->family == NPU_GF_UNARY && n->num_inputs == 1 &&
+	       npu_gnode_plain(n);
 }
 
 static bool sinks_binary(const struct npu_gnode *n)
 {
-	return (npu_gnode_info(n)->family == NPU_GF_BINARY || npu_gnode_info(n)->family == NPU_GF_VARIADIC) &&
+	return (npu_gnode_info(n)->family == NPU_GF_BINARY ||
+		npu_gnode_info(n)->family == NPU_GF_VARIADIC) &&
 	       n->num_inputs == 2 && npu_gnode_plain(n);
 }
 
 /* f(T(x)) -> T(f(x)): @n computes before the transpose, whose result takes the place of @n's. */
-static int swap(struct npu_graph *g, struct npu_gnode *n, const struct npu_gnode *t, const int64_t *perm, size_t count)
+static int swap(struct npu_graph *g, struct npu_gnode *n, const struct npu_gnode *t,
+		const int64_t *perm, size_t count)
 {
 	struct npu_gtensor *y = n->outputs[0], *mid = npu_graph_tensor(g, NULL, y->name, y->type);
 	struct npu_gnode *after;
@@ -116,7 +120,8 @@ static int swap(struct npu_graph *g, struct npu_gnode *n, const struct npu_gnode
 	n->outputs[0] = mid;
 	mid->producer = n;
 	after = npu_graph_node(g, NPU_GOP_Transpose, NULL, &mid, 1, &y, 1);
-	if (!after || npu_gnode_set_ints(g, after, "perm", perm, count) || npu_gnode_take_sources(g, after, t))
+	if (!after || npu_gnode_set_ints(g, after, "perm", perm, count) ||
+	    npu_gnode_take_sources(g, after, t))
 		return -ENOMEM;
 	after->model_op = t->model_op;
 	return 1;
@@ -148,15 +153,19 @@ static struct npu_gnode *own_transpose(const struct npu_gnode *n, unsigned int i
 {
 	struct npu_gnode *t = n->inputs[i]->producer;
 
-	return t && t->op == NPU_GOP_Transpose && npu_gtensor_only_consumer(n->inputs[i]) == n ? t : NULL;
+	return t && t->op == NPU_GOP_Transpose && npu_gtensor_only_consumer(n->inputs[i]) == n ?
+		       t :
+		       NULL;
 }
 
 /* Both operands are transposed alike, or the other one is a single constant. */
 static int sink_binary(struct npu_graph *g, struct npu_gnode *n)
 {
 	struct npu_gnode *a = own_transpose(n, 0), *b = own_transpose(n, 1), *t = a ? a : b;
-	bool scalar_a = npu_gtensor_is_const(n->inputs[0]) && npu_gtensor_const_elems(n->inputs[0]) == 1;
-	bool scalar_b = npu_gtensor_is_const(n->inputs[1]) && npu_gtensor_const_elems(n->inputs[1]) == 1;
+	bool scalar_a = npu_gtensor_is_const(n->inputs[0]) &&
+			npu_gtensor_const_elems(n->inputs[0]) == 1;
+	bool scalar_b = npu_gtensor_is_const(n->inputs[1]) &&
+			npu_gtensor_const_elems(n->inputs[1]) == 1;
 	size_t count;
 	const int64_t *perm;
 
@@ -164,7 +173,8 @@ static int sink_binary(struct npu_graph *g, struct npu_gnode *n)
 	    n->outputs[0]->rank != t->outputs[0]->rank)
 		return 0;
 	perm = npu_gnode_ints(t, "perm", &count);
-	if ((a && npu_gnode_set_input(g, n, 0, a->inputs[0])) || (b && npu_gnode_set_input(g, n, 1, b->inputs[0])))
+	if ((a && npu_gnode_set_input(g, n, 0, a->inputs[0])) ||
+	    (b && npu_gnode_set_input(g, n, 1, b->inputs[0])))
 		return -ENOMEM;
 	return swap(g, n, t, perm, count);
 }
@@ -209,7 +219,10 @@ int npu_pass_reshape(struct npu_graph *g, struct npu_diag *diag)
 	unsigned int i, round;
 	int did, any = 1, err;
 
-	/* each round moves transposes past what follows them; the number of rounds is bounded by the chain's length */
+	/*
+	 * each round moves transposes past what follows them; the number of rounds is bounded by
+	 * the chain's length
+	 */
 	for (round = 0; any && round < 1000; round++) {
 		any = 0;
 		for (i = 0; i < g->num_nodes; i++) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Multiplications and additions by constants, one number or one per channel, move into the weights and bias of the
- * convolution or matrix product before them (and, for what is left, behind them: pass prescale).
+ * Multiplications and additions by constants, one number or one per channel, move into the weights
+ * and bias of the convolution or matrix product before them (and, for what is left, behind them:
+ * pass prescale).
  */
 #include <errno.h>
 #include <string.h>
@@ -10,8 +11,12 @@
 #include "compiler/pass.h"
 #include "compiler/weights_edit.h"
 
-/* Constant operand of an Add or Mul with @y, one value or one per entry of dimension @axis; NULL otherwise. */
-static const struct npu_gtensor *channel_operand(const struct npu_gnode *c, const struct npu_gtensor *y, int axis)
+/*
+ * Constant operand of an Add or Mul with @y, one value or one per entry of dimension @axis; NULL
+ * otherwise.
+ */
+static const struct npu_gtensor *channel_operand(const struct npu_gnode *c,
+						 const struct npu_gtensor *y, int axis)
 {
 	const struct npu_gtensor *k = c->inputs[c->inputs[0] == y];
 
@@ -28,7 +33,8 @@ static int fold_after(struct npu_graph *g, struct npu_gnode *n, struct npu_gnode
 	if (!k || !npu_dim_is_const(y->dim[axis]))
 		return 0;
 	if (c->op == NPU_GOP_Mul) {
-		if (!npu_gtensor_is_const(n->inputs[1]) || (npu_gnode_in(n, 2) && !npu_gtensor_is_const(n->inputs[2])))
+		if (!npu_gtensor_is_const(n->inputs[1]) ||
+		    (npu_gnode_in(n, 2) && !npu_gtensor_is_const(n->inputs[2])))
 			return 0;
 		err = npu_weights_scale_out(g, n, k);
 		if (!err && npu_gnode_in(n, 2))
@@ -54,10 +60,12 @@ static bool weighted(const struct npu_gnode *n)
 	if (n->dead || !npu_gnode_plain(n))
 		return false;
 	if (n->op != NPU_GOP_MatMul)
-		return (n->op == NPU_GOP_Conv || n->op == NPU_GOP_ConvTranspose) && npu_fold_is_float(n->outputs[0]->type);
+		return (n->op == NPU_GOP_Conv || n->op == NPU_GOP_ConvTranspose) &&
+		       npu_fold_is_float(n->outputs[0]->type);
 	if (!npu_fold_is_float(n->outputs[0]->type) || n->outputs[0]->rank < 1)
 		return false;
-	return n->inputs[1]->rank == 2 || (n->inputs[1]->rank > 2 && !npu_gtensor_is_const(n->inputs[1]));
+	return n->inputs[1]->rank == 2 ||
+	       (n->inputs[1]->rank > 2 && !npu_gtensor_is_const(n->inputs[1]));
 }
 
 int npu_pass_scale(struct npu_graph *g, struct npu_diag *diag)
@@ -71,7 +79,8 @@ int npu_pass_scale(struct npu_graph *g, struct npu_diag *diag)
 		for (did = 1; did > 0 && weighted(n);) {
 			c = npu_gtensor_only_consumer(n->outputs[0]);
 			did = 0;
-			if (c && (c->op == NPU_GOP_Mul || c->op == NPU_GOP_Add) && npu_gnode_plain(c) &&
+			if (c && (c->op == NPU_GOP_Mul || c->op == NPU_GOP_Add) &&
+			    npu_gnode_plain(c) &&
 			    npu_gtensor_same_shape(c->outputs[0], n->outputs[0]))
 				did = fold_after(g, n, c);
 		}

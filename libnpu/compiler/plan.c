@@ -20,7 +20,8 @@ int npu_plan_memory(struct npu_lower *l, uint64_t sram, struct npu_plan *plan)
 
 		if (b->kind != NPU_LBUF_SCRATCH || b->same || b->first > b->last)
 			continue;
-		item[n] = (struct npu_plan_item){ b->size, b->first, b->last, b->traffic, false, 0 };
+		item[n] =
+			(struct npu_plan_item){ b->size, b->first, b->last, b->traffic, false, 0 };
 		buf[n++] = b;
 	}
 	err = npu_plan_select(item, n, sram, &plan->sram);

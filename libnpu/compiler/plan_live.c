@@ -60,8 +60,8 @@ static bool take_place(struct npu_lower *l, unsigned int i)
 		return false;
 	out = insn->operand[0]->buf;
 	in = npu_plan_root(insn->operand[first]->buf);
-	if (out->kind != NPU_LBUF_SCRATCH || in->kind != NPU_LBUF_SCRATCH || out->same || out == in ||
-	    out->first != (int)i || in->last != (int)i || out->size > in->size ||
+	if (out->kind != NPU_LBUF_SCRATCH || in->kind != NPU_LBUF_SCRATCH || out->same ||
+	    out == in || out->first != (int)i || in->last != (int)i || out->size > in->size ||
 	    !same_addresses(insn->operand[0], insn->operand[first]))
 		return false;
 	for (unsigned int s = first + 1; s < insn->desc->num_slots; s++)

@@ -16,8 +16,12 @@ static uint64_t aligned(uint64_t v)
 	return (v + NPU_PLAN_ALIGN - 1) / NPU_PLAN_ALIGN * NPU_PLAN_ALIGN;
 }
 
-/* Where the item would go: the lowest gap between those placed (sorted by offset) that are alive with it. */
-static uint64_t lowest_gap(const struct npu_plan_item *it, const struct npu_plan_item **placed, unsigned int count)
+/*
+ * Where the item would go: the lowest gap between those placed (sorted by offset) that are alive
+ * with it.
+ */
+static uint64_t lowest_gap(const struct npu_plan_item *it, const struct npu_plan_item **placed,
+			   unsigned int count)
 {
 	uint64_t at = 0;
 
@@ -32,7 +36,8 @@ static uint64_t lowest_gap(const struct npu_plan_item *it, const struct npu_plan
 	return at;
 }
 
-static void insert_placed(const struct npu_plan_item **placed, unsigned int *count, const struct npu_plan_item *it)
+static void insert_placed(const struct npu_plan_item **placed, unsigned int *count,
+			  const struct npu_plan_item *it)
 {
 	unsigned int i = (*count)++;
 
@@ -54,7 +59,10 @@ static uint64_t sort_key(const struct npu_plan_item *it, enum order order)
 	case BY_SIZE:
 		return it->size;
 	case BY_AREA:
-		return __builtin_mul_overflow(it->size, (uint64_t)(it->last - it->first + 1), &area) ? UINT64_MAX : area;
+		return __builtin_mul_overflow(it->size, (uint64_t)(it->last - it->first + 1),
+					      &area) ?
+			       UINT64_MAX :
+			       area;
 	default:
 		return UINT64_MAX - (uint64_t)it->first;
 	}
@@ -74,8 +82,8 @@ static int by_key(const void *x, const void *y)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
-static uint64_t pack_in_order(struct npu_plan_item *item, const struct keyed *sorted, unsigned int count,
-			      const struct npu_plan_item **placed)
+static uint64_t pack_in_order(struct npu_plan_item *item, const struct keyed *sorted,
+			      unsigned int count, const struct npu_plan_item **placed)
 {
 	unsigned int num_placed = 0;
 	uint64_t total = 0;
@@ -108,7 +116,8 @@ int npu_plan_pack(struct npu_plan_item *item, unsigned int count, uint64_t *tota
 		n = 0;
 		for (unsigned int i = 0; i < count; i++)
 			if (!item[i].chosen)
-				sorted[n++] = (struct keyed){ sort_key(&item[i], (enum order)o), i };
+				sorted[n++] = (struct keyed){ sort_key(&item[i], (enum order)o),
+							      i };
 		qsort(sorted, n, sizeof(*sorted), by_key);
 		t = pack_in_order(item, sorted, n, placed);
 		if (t >= *total)
@@ -145,7 +154,8 @@ static int by_score(const void *x, const void *y)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
-int npu_plan_select(struct npu_plan_item *item, unsigned int count, uint64_t capacity, uint64_t *used)
+int npu_plan_select(struct npu_plan_item *item, unsigned int count, uint64_t capacity,
+		    uint64_t *used)
 {
 	struct scored *s = calloc(count + 1, sizeof(*s));
 	const struct npu_plan_item **placed = calloc(count + 1, sizeof(*placed));
@@ -188,7 +198,8 @@ uint64_t npu_plan_lower_bound(const struct npu_plan_item *item, unsigned int cou
 		uint64_t sum = 0;
 
 		for (unsigned int k = 0; k < count && !item[i].chosen; k++)
-			if (!item[k].chosen && item[k].first <= item[i].first && item[k].last >= item[i].first)
+			if (!item[k].chosen && item[k].first <= item[i].first &&
+			    item[k].last >= item[i].first)
 				sum += item[k].size;
 		most = sum > most ? sum : most;
 	}

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where an f16 job stays f32. A result that comes out of an exponential (a sigmoid's map, a softmax's scores) is a steep
- * function of what goes in: values of some tens with eleven bits of mantissa are off by hundredths, and so is the result
- * at every edge. Rounding that early layers do is amplified on the way there, so keeping the last layer alone does not help
- * (measured on PP-OCRv4 detection, largest error on a page: f16 throughout 0.054, f32 from the middle on 0.056, f32
- * throughout 3e-5). So all that a steep result is made of stays f32; everything else is f16.
+ * Where an f16 job stays f32. A result that comes out of an exponential (a sigmoid's map, a
+ * softmax's scores) is a steep function of what goes in: values of some tens with eleven bits of
+ * mantissa are off by hundredths, and so is the result at every edge. Rounding that early layers do
+ * is amplified on the way there, so keeping the last layer alone does not help (measured on
+ * PP-OCRv4 detection, largest error on a page: f16 throughout 0.054, f32 from the middle on 0.056,
+ * f32 throughout 3e-5). So all that a steep result is made of stays f32; everything else is f16.
  */
 #include <errno.h>
 
 #include "compiler/lower.h"
 
-/* Nodes that pass values on as they are, or scale them by constants: what is steep behind them is steep in front. */
+/*
+ * Nodes that pass values on as they are, or scale them by constants: what is steep behind them is
+ * steep in front.
+ */
 static bool passes_on(const struct npu_gnode *n)
 {
 	switch (n->op) {

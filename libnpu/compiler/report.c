@@ -101,8 +101,8 @@ static const char *value_type(const struct npu_lower *l, const struct npu_gnode 
 }
 
 /* What one final node says about one of the model's nodes. */
-static int note_node(struct npu_report *r, const struct npu_lower *l, const struct npu_lnode *ln, bool first,
-		     struct npu_placement *p)
+static int note_node(struct npu_report *r, const struct npu_lower *l, const struct npu_lnode *ln,
+		     bool first, struct npu_placement *p)
 {
 	const char *lead = leader(r, ln->node);
 
@@ -205,7 +205,8 @@ int npu_report_fill(struct npu_report *r, const struct npu_lower *l, const struc
 	s->weight_bytes = l->weights ? l->weights->size : 0;
 	s->f32_weights = l->weights ? l->weights->f32_kept : 0;
 	for (unsigned int i = 0; i < l->num_tensors && l->keep_f32; i++)
-		s->f32_steep += l->keep_f32[i] && !l->g->tensors[i]->data && l->g->tensors[i]->type == NPU_GT_F32;
+		s->f32_steep += l->keep_f32[i] && !l->g->tensors[i]->data &&
+				l->g->tensors[i]->type == NPU_GT_F32;
 	fill_copies(s, l);
 	if (plan) {
 		s->scratch_bytes = plan->scratch;

@@ -26,7 +26,8 @@ struct npu_report {
 int npu_report_note_model(struct npu_report *r, const struct npu_graph *g);
 
 /*
- * Work out placements and totals. @l: the first program, may be NULL (nothing was lowered); @plan: NULL when it was refused; nodes that
+ * Work out placements and totals. @l: the first program, may be NULL (nothing was lowered); @plan:
+ * NULL when it was refused; nodes that
  * @diag reports errors for are refused. Returns 0 or -ENOMEM.
  */
 int npu_report_fill(struct npu_report *r, const struct npu_lower *l, const struct npu_plan *plan,

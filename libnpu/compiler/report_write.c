@@ -30,8 +30,9 @@ static void write_row(FILE *f, const struct npu_placement *p)
 	if (p->place == NPU_PLACE_FUSED)
 		fprintf(f, " into %s", short_name(p->into, into, sizeof(into)));
 	else if (*p->insns)
-		fprintf(f, " %-16s %-5s %8.2f %8.1f %8.1f", p->insns, p->type, (double)p->macs / 1e6,
-			(double)p->bytes_read / 1024, (double)p->bytes_written / 1024);
+		fprintf(f, " %-16s %-5s %8.2f %8.1f %8.1f", p->insns, p->type,
+			(double)p->macs / 1e6, (double)p->bytes_read / 1024,
+			(double)p->bytes_written / 1024);
 	if (*p->reason)
 		fprintf(f, "  (%s)", p->reason);
 	fputc('\n', f);
@@ -48,17 +49,20 @@ static void write_totals(FILE *f, const struct npu_compile_summary *s)
 
 	fprintf(f, "%u of %u operators on the NPU, %.1f %% of %.1f million MACs\n", on, s->nodes,
 		percent(s->npu_macs, s->macs), (double)s->macs / 1e6);
-	fprintf(f, "  %u with instructions of their own, %u fused, %u views, %u folded, %u refused\n",
+	fprintf(f,
+		"  %u with instructions of their own, %u fused, %u views, %u folded, %u refused\n",
 		s->count[NPU_PLACE_NPU], s->count[NPU_PLACE_FUSED], s->count[NPU_PLACE_VIEW],
 		s->count[NPU_PLACE_FOLDED], s->count[NPU_PLACE_REFUSED]);
-	fprintf(f, "%u instructions in the first of %u program%s; %u copies (%.1f KiB)\n", s->insns, s->programs,
-		s->programs == 1 ? "" : "s", s->copies, (double)s->copy_bytes / 1024);
-	fprintf(f, "memory: weights %.1f KiB, activations %.1f KiB (no plan can do with less than %.1f), on-chip %.1f KiB\n",
-		(double)s->weight_bytes / 1024, (double)s->scratch_bytes / 1024, (double)s->scratch_lower / 1024,
-		(double)s->sram_bytes / 1024);
+	fprintf(f, "%u instructions in the first of %u program%s; %u copies (%.1f KiB)\n", s->insns,
+		s->programs, s->programs == 1 ? "" : "s", s->copies, (double)s->copy_bytes / 1024);
+	fprintf(f,
+		"memory: weights %.1f KiB, activations %.1f KiB (no plan can do with less than %.1f), on-chip %.1f KiB\n",
+		(double)s->weight_bytes / 1024, (double)s->scratch_bytes / 1024,
+		(double)s->scratch_lower / 1024, (double)s->sram_bytes / 1024);
 	if (s->f32_steep)
-		fprintf(f, "%u activation%s f32: an output comes out of an exponential (--all-f16 overrides)\n", s->f32_steep,
-			s->f32_steep == 1 ? " stays" : "s stay");
+		fprintf(f,
+			"%u activation%s f32: an output comes out of an exponential (--all-f16 overrides)\n",
+			s->f32_steep, s->f32_steep == 1 ? " stays" : "s stay");
 	if (s->f32_weights)
 		fprintf(f, "%u weight%s f32: f16 would overflow or lose too much\n", s->f32_weights,
 			s->f32_weights == 1 ? " stays" : "s stay");
@@ -66,8 +70,8 @@ static void write_totals(FILE *f, const struct npu_compile_summary *s)
 
 static void write_text(FILE *f, const struct npu_report *r)
 {
-	fprintf(f, "%-*s %-20s %-8s %-16s %-5s %8s %8s %8s\n", NAME_WIDTH, "node", "operator", "where", "instructions",
-		"type", "M MACs", "KiB in", "KiB out");
+	fprintf(f, "%-*s %-20s %-8s %-16s %-5s %8s %8s %8s\n", NAME_WIDTH, "node", "operator",
+		"where", "instructions", "type", "M MACs", "KiB in", "KiB out");
 	for (unsigned int i = 0; i < r->num_model; i++)
 		write_row(f, &r->placement[i]);
 	fputc('\n', f);
@@ -130,9 +134,10 @@ static void json_node(FILE *f, const struct npu_placement *p)
 	if (p->num_insns) {
 		fputs(", ", f);
 		json_field(f, "instructions", p->insns);
-		fprintf(f, ", \"count\": %u, \"type\": \"%s\", \"macs\": %" PRIu64 ", \"bytes_read\": %" PRIu64
-			", \"bytes_written\": %" PRIu64, p->num_insns, p->type, p->macs, p->bytes_read,
-			p->bytes_written);
+		fprintf(f,
+			", \"count\": %u, \"type\": \"%s\", \"macs\": %" PRIu64
+			", \"bytes_read\": %" PRIu64 ", \"bytes_written\": %" PRIu64,
+			p->num_insns, p->type, p->macs, p->bytes_read, p->bytes_written);
 	}
 	if (*p->reason) {
 		fputs(", ", f);
@@ -147,16 +152,23 @@ static void write_json(FILE *f, const struct npu_report *r)
 
 	fputs("{\n  ", f);
 	json_field(f, "model", r->model_name);
-	fprintf(f, ",\n  \"precision\": \"%s\",\n", r->precision == NPU_PRECISION_F16 ? "f16" : "f32");
-	fprintf(f, "  \"nodes\": %u, \"npu\": %u, \"fused\": %u, \"views\": %u, \"folded\": %u, \"refused\": %u,\n",
-		s->nodes, s->count[NPU_PLACE_NPU], s->count[NPU_PLACE_FUSED], s->count[NPU_PLACE_VIEW],
-		s->count[NPU_PLACE_FOLDED], s->count[NPU_PLACE_REFUSED]);
+	fprintf(f, ",\n  \"precision\": \"%s\",\n",
+		r->precision == NPU_PRECISION_F16 ? "f16" : "f32");
+	fprintf(f,
+		"  \"nodes\": %u, \"npu\": %u, \"fused\": %u, \"views\": %u, \"folded\": %u, \"refused\": %u,\n",
+		s->nodes, s->count[NPU_PLACE_NPU], s->count[NPU_PLACE_FUSED],
+		s->count[NPU_PLACE_VIEW], s->count[NPU_PLACE_FOLDED], s->count[NPU_PLACE_REFUSED]);
 	fprintf(f, "  \"macs\": %" PRIu64 ", \"npu_macs\": %" PRIu64 ",\n", s->macs, s->npu_macs);
-	fprintf(f, "  \"programs\": %u, \"instructions\": %u, \"copies\": %u, \"copy_bytes\": %" PRIu64 ",\n",
+	fprintf(f,
+		"  \"programs\": %u, \"instructions\": %u, \"copies\": %u, \"copy_bytes\": %" PRIu64
+		",\n",
 		s->programs, s->insns, s->copies, s->copy_bytes);
-	fprintf(f, "  \"weight_bytes\": %" PRIu64 ", \"scratch_bytes\": %" PRIu64 ", \"scratch_lower_bytes\": %" PRIu64
-		", \"sram_bytes\": %" PRIu64 ", \"f32_weights\": %u, \"f32_steep\": %u,\n", s->weight_bytes, s->scratch_bytes,
-		s->scratch_lower, s->sram_bytes, s->f32_weights, s->f32_steep);
+	fprintf(f,
+		"  \"weight_bytes\": %" PRIu64 ", \"scratch_bytes\": %" PRIu64
+		", \"scratch_lower_bytes\": %" PRIu64 ", \"sram_bytes\": %" PRIu64
+		", \"f32_weights\": %u, \"f32_steep\": %u,\n",
+		s->weight_bytes, s->scratch_bytes, s->scratch_lower, s->sram_bytes, s->f32_weights,
+		s->f32_steep);
 	fputs("  \"placement\": [\n", f);
 	for (unsigned int i = 0; i < r->num_model; i++) {
 		json_node(f, &r->placement[i]);
@@ -165,7 +177,8 @@ static void write_json(FILE *f, const struct npu_report *r)
 	fputs("  ]\n}\n", f);
 }
 
-static int to_memory(char **out, void (*write)(FILE *f, const struct npu_report *r), const struct npu_report *r)
+static int to_memory(char **out, void (*write)(FILE *f, const struct npu_report *r),
+		     const struct npu_report *r)
 {
 	size_t size;
 	FILE *f;

@@ -10,7 +10,8 @@ struct npu_gtensor *npu_shape_in(const struct npu_shape *s, unsigned int i)
 	return npu_gnode_in(s->n, i);
 }
 
-int npu_shape_out(struct npu_shape *s, unsigned int i, enum npu_gtype type, int rank, const struct npu_dim *dims)
+int npu_shape_out(struct npu_shape *s, unsigned int i, enum npu_gtype type, int rank,
+		  const struct npu_dim *dims)
 {
 	struct npu_gtensor *t = i < s->n->num_outputs ? s->n->outputs[i] : NULL;
 	double elems = 1;
@@ -19,21 +20,26 @@ int npu_shape_out(struct npu_shape *s, unsigned int i, enum npu_gtype type, int 
 	if (!t)
 		return 0;
 	if (rank > NPU_GRAPH_MAX_RANK)
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL, "output of rank %d, at most %d are supported", rank,
+		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL,
+				     "output of rank %d, at most %d are supported", rank,
 				     NPU_GRAPH_MAX_RANK);
 	for (k = 0; k < rank; k++) {
 		if (dims[k].sym == NPU_DIM_UNKNOWN || npu_dim_low(s->g, dims[k]) < 0 ||
 		    npu_dim_high(s->g, dims[k]) > INT32_MAX)
-			return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
-					     "output dimension %d would be %lld to %lld; the inputs are too small for it", k,
-					     (long long)npu_dim_low(s->g, dims[k]), (long long)npu_dim_high(s->g, dims[k]));
+			return npu_diag_node(
+				s->diag, -EINVAL, s->n, NULL,
+				"output dimension %d would be %lld to %lld; the inputs are too small for it",
+				k, (long long)npu_dim_low(s->g, dims[k]),
+				(long long)npu_dim_high(s->g, dims[k]));
 		t->dim[k] = dims[k];
 		elems *= (double)npu_dim_high(s->g, dims[k]);
 	}
 	/* so that nobody after this has to fear an overflow in a size */
 	if (elems > NPU_SHAPE_ELEMS_MAX)
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL, "output of up to %.3g elements, at most %.3g are "
-				     "supported", elems, NPU_SHAPE_ELEMS_MAX);
+		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL,
+				     "output of up to %.3g elements, at most %.3g are "
+				     "supported",
+				     elems, NPU_SHAPE_ELEMS_MAX);
 	t->type = type;
 	t->rank = rank;
 	return 0;
@@ -44,8 +50,8 @@ int npu_shape_axis_arg(struct npu_shape *s, const char *what, int64_t axis, int 
 	int limit = rank ? rank : 1;
 
 	if (axis < -limit || axis >= limit)
-		return npu_diag_node(s->diag, -EINVAL, s->n, what, "%lld, expected %d to %d", (long long)axis, -limit,
-				     limit - 1);
+		return npu_diag_node(s->diag, -EINVAL, s->n, what, "%lld, expected %d to %d",
+				     (long long)axis, -limit, limit - 1);
 	*out = (int)(axis < 0 ? axis + limit : axis);
 	return 0;
 }
@@ -93,7 +99,8 @@ int npu_shape_list(struct npu_shape *s, const char *attr, int input, struct npu_
 		return -ENOENT;
 	if (ints) {
 		if (count > 2 * NPU_GRAPH_MAX_RANK)
-			return npu_diag_node(s->diag, -EINVAL, s->n, attr, "%zu entries, at most %d are supported", count,
+			return npu_diag_node(s->diag, -EINVAL, s->n, attr,
+					     "%zu entries, at most %d are supported", count,
 					     2 * NPU_GRAPH_MAX_RANK);
 		for (i = 0; i < count; i++)
 			list[i] = npu_dim_const(ints[i]);
@@ -101,16 +108,19 @@ int npu_shape_list(struct npu_shape *s, const char *attr, int input, struct npu_
 	}
 	n = npu_gtensor_const_elems(t);
 	if (!npu_tensor_has_value(t) || n < 0)
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL,
-				     "input %d '%s' (%s) must be known when compiling: a constant or made from shapes", input,
-				     t->name, attr ? attr : "parameter");
+		return npu_diag_node(
+			s->diag, -EOPNOTSUPP, s->n, NULL,
+			"input %d '%s' (%s) must be known when compiling: a constant or made from shapes",
+			input, t->name, attr ? attr : "parameter");
 	if (n > 2 * NPU_GRAPH_MAX_RANK || t->rank > 1)
-		return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "input %d '%s': expected a list of at most %d", input,
-				     t->name, 2 * NPU_GRAPH_MAX_RANK);
+		return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+				     "input %d '%s': expected a list of at most %d", input, t->name,
+				     2 * NPU_GRAPH_MAX_RANK);
 	for (i = 0; i < (size_t)n; i++)
 		if (!npu_tensor_value(t, i, &list[i]))
 			return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL,
-					     "input %d '%s': entry %zu is not known when compiling", input, t->name, i);
+					     "input %d '%s': entry %zu is not known when compiling",
+					     input, t->name, i);
 	return (int)n;
 }
 
@@ -121,9 +131,11 @@ int npu_shape_ints(struct npu_shape *s, const char *attr, int input, int64_t *li
 
 	for (i = 0; i < n; i++) {
 		if (!npu_dim_is_const(dims[i]))
-			return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, attr,
-					     "entry %d depends on the symbol %s; here a constant is needed, so give this size "
-					     "exactly", i, s->g->syms[dims[i].sym].name);
+			return npu_diag_node(
+				s->diag, -EOPNOTSUPP, s->n, attr,
+				"entry %d depends on the symbol %s; here a constant is needed, so give this size "
+				"exactly",
+				i, s->g->syms[dims[i].sym].name);
 		list[i] = dims[i].base;
 	}
 	return n;
@@ -153,25 +165,31 @@ int npu_shape_nonlinear(struct npu_shape *s, const char *what, struct npu_dim d,
 			return -EDOM;
 	}
 	if (s->need)
-		return npu_diag_node(s->diag, -EDOM, s->n, what,
-				     "(%s) / %lld is not a whole number of steps for every %s; declare %s with a step that is a "
-				     "multiple of %lld, or give an exact size", text, (long long)divisor,
-				     s->g->syms[d.sym].name, s->g->syms[d.sym].name,
-				     (long long)(s->g->syms[d.sym].step * s->need));
-	return npu_diag_node(s->diag, -EDOM, s->n, what,
-			     "the result with %s is not linear in one symbol; give one of the sizes exactly", text);
+		return npu_diag_node(
+			s->diag, -EDOM, s->n, what,
+			"(%s) / %lld is not a whole number of steps for every %s; declare %s with a step that is a "
+			"multiple of %lld, or give an exact size",
+			text, (long long)divisor, s->g->syms[d.sym].name, s->g->syms[d.sym].name,
+			(long long)(s->g->syms[d.sym].step * s->need));
+	return npu_diag_node(
+		s->diag, -EDOM, s->n, what,
+		"the result with %s is not linear in one symbol; give one of the sizes exactly",
+		text);
 }
 
-int npu_shape_div_floor(struct npu_shape *s, const char *what, struct npu_dim d, int64_t k, struct npu_dim *out)
+int npu_shape_div_floor(struct npu_shape *s, const char *what, struct npu_dim d, int64_t k,
+			struct npu_dim *out)
 {
 	return npu_dim_div_floor(s->g, d, k, out) ? npu_shape_nonlinear(s, what, d, k) : 0;
 }
 
 static int shape_unsupported(struct npu_shape *s)
 {
-	return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL,
-			     s->n->op == NPU_GOP_NonZero || s->n->op == NPU_GOP_NonMaxSuppression ?
-			     "the size of its output depends on data, which is not supported" : "no shape rule");
+	return npu_diag_node(
+		s->diag, -EOPNOTSUPP, s->n, NULL,
+		s->n->op == NPU_GOP_NonZero || s->n->op == NPU_GOP_NonMaxSuppression ?
+			"the size of its output depends on data, which is not supported" :
+			"no shape rule");
 }
 
 static int (*family_rule(enum npu_gop_family family))(struct npu_shape *)
@@ -179,8 +197,11 @@ static int (*family_rule(enum npu_gop_family family))(struct npu_shape *)
 	switch (family) {
 	case NPU_GF_UNARY: case NPU_GF_ACT:
 		return npu_shape_same;
-	case NPU_GF_BINARY: case NPU_GF_VARIADIC: case NPU_GF_COMPARE: case NPU_GF_LOGIC: case NPU_GF_SELECT:
-		return npu_shape_elementwise;
+	case NPU_GF_BINARY:
+	case NPU_GF_VARIADIC:
+	case NPU_GF_COMPARE:
+	case NPU_GF_LOGIC:
+	case NPU_GF_SELECT: return npu_shape_elementwise;
 	case NPU_GF_REDUCE:
 		return npu_shape_reduce;
 	case NPU_GF_ARG:

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shape inference. A rule sets type and dimensions of every output of a node, and leaves the node's attributes
- * resolved (axes >= 0, pads explicit, ...) as graph.h describes the canonical form; inputs that only carried such
- * parameters stay until the canon pass. A rule runs once per node, in topological order, with typed and shaped
- * inputs; parameters are constants or linear forms in tensor->value.
+ * Shape inference. A rule sets type and dimensions of every output of a node, and leaves the node's
+ * attributes resolved (axes >= 0, pads explicit, ...) as graph.h describes the canonical form;
+ * inputs that only carried such parameters stay until the canon pass. A rule runs once per node, in
+ * topological order, with typed and shaped inputs; parameters are constants or linear forms in
+ * tensor->value.
  */
 #ifndef NPU_COMPILER_SHAPE_H
 #define NPU_COMPILER_SHAPE_H
@@ -37,7 +38,8 @@ int npu_shape_quant(struct npu_shape *s);
 int npu_shape_reduce(struct npu_shape *s);
 int npu_shape_arg(struct npu_shape *s);
 int npu_shape_topk(struct npu_shape *s);
-int npu_shape_axis(struct npu_shape *s);	/* Softmax and others that keep the shape and have an axis */
+/* Softmax and others that keep the shape and have an axis */
+int npu_shape_axis(struct npu_shape *s);
 int npu_shape_norm(struct npu_shape *s);
 int npu_shape_reshape(struct npu_shape *s);	/* Reshape, Flatten, Squeeze, Unsqueeze */
 int npu_shape_transpose(struct npu_shape *s);
@@ -49,14 +51,17 @@ int npu_shape_expand(struct npu_shape *s);
 int npu_shape_tile(struct npu_shape *s);
 int npu_shape_depth_space(struct npu_shape *s);
 int npu_shape_resize(struct npu_shape *s);
-int npu_shape_index(struct npu_shape *s);	/* Gather and scatter kinds, OneHot, Trilu, CumSum */
+/* Gather and scatter kinds, OneHot, Trilu, CumSum */
+int npu_shape_index(struct npu_shape *s);
 int npu_shape_info(struct npu_shape *s);	/* Constant, Shape, Size, ConstantOfShape, Range */
 int npu_shape_rnn(struct npu_shape *s);
 
 /** npu_shape_node - run the rule of one node */
 int npu_shape_node(struct npu_shape *s);
 
-/** npu_value_node - follow the integer content of shape arithmetic through one node; 0 or -ENOMEM */
+/**
+ * npu_value_node - follow the integer content of shape arithmetic through one node; 0 or -ENOMEM
+ */
 int npu_value_node(struct npu_shape *s);
 
 /* ---- helpers for rules ---- */
@@ -64,9 +69,13 @@ int npu_value_node(struct npu_shape *s);
 struct npu_gtensor *npu_shape_in(const struct npu_shape *s, unsigned int i);
 
 /* Set output @i (ignored when the output is absent). */
-int npu_shape_out(struct npu_shape *s, unsigned int i, enum npu_gtype type, int rank, const struct npu_dim *dims);
+int npu_shape_out(struct npu_shape *s, unsigned int i, enum npu_gtype type, int rank,
+		  const struct npu_dim *dims);
 
-/* Negative axis made positive; -EINVAL with a message when it is out of range. @rank 0 accepts 0 and -1. */
+/*
+ * Negative axis made positive; -EINVAL with a message when it is out of range. @rank 0 accepts 0
+ * and -1.
+ */
 int npu_shape_axis_arg(struct npu_shape *s, const char *what, int64_t axis, int rank, int *out);
 
 /**
@@ -84,10 +93,14 @@ int npu_shape_ints(struct npu_shape *s, const char *attr, int input, int64_t *li
 bool npu_tensor_value(const struct npu_gtensor *t, size_t i, struct npu_dim *out);
 bool npu_tensor_has_value(const struct npu_gtensor *t);
 
-/* -EDOM and friends in words: dimension @what of the node cannot be expressed; names the step that would help. */
+/*
+ * -EDOM and friends in words: dimension @what of the node cannot be expressed; names the step that
+ * would help.
+ */
 int npu_shape_nonlinear(struct npu_shape *s, const char *what, struct npu_dim d, int64_t divisor);
 
 /* Dimension arithmetic that reports its failure. */
-int npu_shape_div_floor(struct npu_shape *s, const char *what, struct npu_dim d, int64_t k, struct npu_dim *out);
+int npu_shape_div_floor(struct npu_shape *s, const char *what, struct npu_dim d, int64_t k,
+			struct npu_dim *out);
 
 #endif

@@ -15,7 +15,8 @@ struct window {
 };
 
 /* A list attribute of @count entries, all in min..2^24; the default when it is absent. */
-static int window_list(struct npu_shape *s, const char *name, int count, int64_t min, int64_t def, int64_t *out)
+static int window_list(struct npu_shape *s, const char *name, int count, int64_t min, int64_t def,
+		       int64_t *out)
 {
 	size_t have;
 	const int64_t *v = npu_gnode_ints(s->n, name, &have);
@@ -26,28 +27,32 @@ static int window_list(struct npu_shape *s, const char *name, int count, int64_t
 	if (!v || (!have && def >= min))
 		return 0;
 	if (have != (size_t)count)
-		return npu_diag_node(s->diag, -EINVAL, s->n, name, "%zu entries, expected %d", have, count);
+		return npu_diag_node(s->diag, -EINVAL, s->n, name, "%zu entries, expected %d", have,
+				     count);
 	for (i = 0; i < count; i++) {
 		if (v[i] < min || v[i] > 1 << 24)
-			return npu_diag_node(s->diag, -EINVAL, s->n, name, "entry %d is %lld, expected %lld to %d", i,
+			return npu_diag_node(s->diag, -EINVAL, s->n, name,
+					     "entry %d is %lld, expected %lld to %d", i,
 					     (long long)v[i], (long long)min, 1 << 24);
 		out[i] = v[i];
 	}
 	return 0;
 }
 
-static int window_read(struct npu_shape *s, const struct npu_gtensor *x, const struct npu_gtensor *w,
-		       struct window *win)
+static int window_read(struct npu_shape *s, const struct npu_gtensor *x,
+		       const struct npu_gtensor *w, struct window *win)
 {
 	int i, err;
 
 	memset(win, 0, sizeof(*win));
 	win->rank = x->rank - 2;
 	if (win->rank < 1)
-		return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "input '%s' has rank %d, expected 3 or more", x->name,
+		return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+				     "input '%s' has rank %d, expected 3 or more", x->name,
 				     x->rank);
 	if (w && (w->rank != x->rank || !npu_gtensor_is_static(w)))
-		return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "weight '%s' has rank %d, expected %d and fixed sizes",
+		return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+				     "weight '%s' has rank %d, expected %d and fixed sizes",
 				     w->name, w->rank, x->rank);
 	err = window_list(s, "kernel_shape", win->rank, 1, 0, win->kernel);
 	if (!err)
@@ -59,12 +64,15 @@ static int window_read(struct npu_shape *s, const struct npu_gtensor *x, const s
 		err = window_list(s, "pads", 2 * win->rank, 0, 0, win->pad);
 	for (i = 0; i < win->rank && !err; i++) {
 		if (w && win->kernel[i] && win->kernel[i] != w->dim[i + 2].base)
-			return npu_diag_node(s->diag, -EINVAL, s->n, "kernel_shape", "entry %d is %lld, the weight has %lld",
-					     i, (long long)win->kernel[i], (long long)w->dim[i + 2].base);
+			return npu_diag_node(s->diag, -EINVAL, s->n, "kernel_shape",
+					     "entry %d is %lld, the weight has %lld", i,
+					     (long long)win->kernel[i],
+					     (long long)w->dim[i + 2].base);
 		if (w)
 			win->kernel[i] = w->dim[i + 2].base;
 		if (win->kernel[i] < 1)
-			return npu_diag_node(s->diag, -EINVAL, s->n, "kernel_shape", "is missing or has a zero");
+			return npu_diag_node(s->diag, -EINVAL, s->n, "kernel_shape",
+					     "is missing or has a zero");
 	}
 	win->ceil = npu_gnode_int(s->n, "ceil_mode", 0) != 0;
 	return err;
@@ -104,9 +112,12 @@ static enum auto_pad auto_pad(struct npu_shape *s)
 	return PAD_BAD;
 }
 
-/* SAME: out = ceil(in / stride); the padding that this takes must be one number whatever the symbols are. */
-static int window_same(struct npu_shape *s, struct window *win, int i, struct npu_dim in, bool upper,
-		       struct npu_dim *out)
+/*
+ * SAME: out = ceil(in / stride); the padding that this takes must be one number whatever the
+ * symbols are.
+ */
+static int window_same(struct npu_shape *s, struct window *win, int i, struct npu_dim in,
+		       bool upper, struct npu_dim *out)
 {
 	int64_t span = (win->kernel[i] - 1) * win->dilation[i] + 1, total;
 	struct npu_dim need;
@@ -114,7 +125,8 @@ static int window_same(struct npu_shape *s, struct window *win, int i, struct np
 	if (npu_dim_div_ceil(s->g, in, win->stride[i], out))
 		return npu_shape_nonlinear(s, "auto_pad", in, win->stride[i]);
 	if (npu_dim_scale(*out, win->stride[i], &need) || npu_dim_sub(need, in, &need) ||
-	    npu_dim_add(need, npu_dim_const(span - win->stride[i]), &need) || !npu_dim_is_const(need))
+	    npu_dim_add(need, npu_dim_const(span - win->stride[i]), &need) ||
+	    !npu_dim_is_const(need))
 		return npu_shape_nonlinear(s, "auto_pad", in, win->stride[i]);
 	total = need.base > 0 ? need.base : 0;
 	win->pad[i] = upper ? total / 2 : total - total / 2;
@@ -122,15 +134,18 @@ static int window_same(struct npu_shape *s, struct window *win, int i, struct np
 	return 0;
 }
 
-static int window_out(struct npu_shape *s, const struct window *win, int i, struct npu_dim in, struct npu_dim *out)
+static int window_out(struct npu_shape *s, const struct window *win, int i, struct npu_dim in,
+		      struct npu_dim *out)
 {
-	int64_t span = (win->kernel[i] - 1) * win->dilation[i] + 1, pads = win->pad[i] + win->pad[win->rank + i];
+	int64_t span = (win->kernel[i] - 1) * win->dilation[i] + 1,
+		pads = win->pad[i] + win->pad[win->rank + i];
 	struct npu_dim room, last;
 
 	if (npu_dim_add(in, npu_dim_const(pads - span), &room) || npu_dim_low(s->g, room) < 0)
-		return npu_diag_node(s->diag, -EINVAL, s->n, "kernel_shape",
-				     "the window of %lld does not fit spatial dimension %d (at least %lld with padding)",
-				     (long long)span, i, (long long)(npu_dim_low(s->g, in) + pads));
+		return npu_diag_node(
+			s->diag, -EINVAL, s->n, "kernel_shape",
+			"the window of %lld does not fit spatial dimension %d (at least %lld with padding)",
+			(long long)span, i, (long long)(npu_dim_low(s->g, in) + pads));
 	if (win->ceil ? npu_dim_div_ceil(s->g, room, win->stride[i], out) :
 			npu_dim_div_floor(s->g, room, win->stride[i], out))
 		return npu_shape_nonlinear(s, "strides", room, win->stride[i]);
@@ -142,10 +157,13 @@ static int window_out(struct npu_shape *s, const struct window *win, int i, stru
 		return npu_shape_nonlinear(s, "ceil_mode", room, win->stride[i]);
 	if (npu_dim_high(s->g, last) < 0)
 		return npu_dim_add(*out, npu_dim_const(1), out);
-	return npu_dim_low(s->g, last) >= 0 ? 0 : npu_shape_nonlinear(s, "ceil_mode", room, win->stride[i]);
+	return npu_dim_low(s->g, last) >= 0 ?
+		       0 :
+		       npu_shape_nonlinear(s, "ceil_mode", room, win->stride[i]);
 }
 
-static int window_shape(struct npu_shape *s, struct window *win, const struct npu_gtensor *x, struct npu_dim *dims)
+static int window_shape(struct npu_shape *s, struct window *win, const struct npu_gtensor *x,
+			struct npu_dim *dims)
 {
 	enum auto_pad mode = auto_pad(s);
 	int i, err = 0;
@@ -156,28 +174,32 @@ static int window_shape(struct npu_shape *s, struct window *win, const struct np
 		memset(win->pad, 0, sizeof(win->pad));
 	for (i = 0; i < win->rank && !err; i++) {
 		if (mode == PAD_UPPER || mode == PAD_LOWER)
-			err = window_same(s, win, i, x->dim[i + 2], mode == PAD_UPPER, &dims[i + 2]);
+			err = window_same(s, win, i, x->dim[i + 2], mode == PAD_UPPER,
+					  &dims[i + 2]);
 		else
 			err = window_out(s, win, i, x->dim[i + 2], &dims[i + 2]);
 	}
 	return err;
 }
 
-static int conv_groups(struct npu_shape *s, const struct npu_gtensor *x, const struct npu_gtensor *w, bool transposed)
+static int conv_groups(struct npu_shape *s, const struct npu_gtensor *x,
+		       const struct npu_gtensor *w, bool transposed)
 {
 	int64_t group = npu_gnode_int(s->n, "group", 1), in = x->dim[1].base, per;
 
 	if (!npu_dim_is_const(x->dim[1]))
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL, "the number of channels must be a constant");
+		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL,
+				     "the number of channels must be a constant");
 	if (group < 1 || in % group || w->dim[0].base % group)
 		return npu_diag_node(s->diag, -EINVAL, s->n, "group",
-				     "%lld does not divide %lld input channels and %lld filters", (long long)group,
-				     (long long)in, (long long)w->dim[0].base);
+				     "%lld does not divide %lld input channels and %lld filters",
+				     (long long)group, (long long)in, (long long)w->dim[0].base);
 	per = transposed ? w->dim[0].base : w->dim[1].base * group;
 	if (per != in)
-		return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
-				     "input '%s' has %lld channels, the weight '%s' is made for %lld", x->name, (long long)in,
-				     w->name, (long long)per);
+		return npu_diag_node(
+			s->diag, -EINVAL, s->n, NULL,
+			"input '%s' has %lld channels, the weight '%s' is made for %lld", x->name,
+			(long long)in, w->name, (long long)per);
 	return npu_gnode_set_int(s->g, s->n, "group", group);
 }
 
@@ -185,8 +207,8 @@ static int conv_bias(struct npu_shape *s, const struct npu_gtensor *b, int64_t f
 {
 	if (!b || (b->rank == 1 && npu_dim_is_const(b->dim[0]) && b->dim[0].base == filters))
 		return 0;
-	return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "bias '%s': expected a list of %lld", b->name,
-			     (long long)filters);
+	return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "bias '%s': expected a list of %lld",
+			     b->name, (long long)filters);
 }
 
 int npu_shape_conv(struct npu_shape *s)
@@ -220,8 +242,8 @@ int npu_shape_conv(struct npu_shape *s)
 }
 
 /*
- * Padding of a transposed convolution that is given through output_shape or SAME. A result larger than what the
- * window reaches is not cut at all; what is beyond holds the bias only.
+ * Padding of a transposed convolution that is given through output_shape or SAME. A result larger
+ * than what the window reaches is not cut at all; what is beyond holds the bias only.
  */
 static void transpose_pads(struct window *win, int i, int64_t total, bool upper)
 {
@@ -230,8 +252,9 @@ static void transpose_pads(struct window *win, int i, int64_t total, bool upper)
 	win->pad[win->rank + i] = total - win->pad[i];
 }
 
-static int transpose_out(struct npu_shape *s, struct window *win, int i, struct npu_dim in, int64_t extra,
-			 const int64_t *want, enum auto_pad mode, struct npu_dim *out)
+static int transpose_out(struct npu_shape *s, struct window *win, int i, struct npu_dim in,
+			 int64_t extra, const int64_t *want, enum auto_pad mode,
+			 struct npu_dim *out)
 {
 	int64_t span = (win->kernel[i] - 1) * win->dilation[i] + 1;
 	struct npu_dim full, rest;
@@ -280,7 +303,8 @@ int npu_shape_conv_transpose(struct npu_shape *s)
 	filters = w->dim[1].base * npu_gnode_int(s->n, "group", 1);
 	err = conv_bias(s, npu_shape_in(s, 2), filters);
 	for (i = 0; i < win.rank && !err; i++)
-		err = transpose_out(s, &win, i, x->dim[i + 2], extra[i], have ? want : NULL, mode, &dims[i + 2]);
+		err = transpose_out(s, &win, i, x->dim[i + 2], extra[i], have ? want : NULL, mode,
+				    &dims[i + 2]);
 	if (!err)
 		err = window_write(s, &win);
 	if (err)
@@ -303,9 +327,10 @@ int npu_shape_pool(struct npu_shape *s)
 	err = window_read(s, x, NULL, &win);
 	for (i = 0; i < 2 * win.rank && !err; i++)
 		if (win.pad[i] >= (win.kernel[i % win.rank] - 1) * win.dilation[i % win.rank] + 1)
-			err = npu_diag_node(s->diag, -EINVAL, s->n, "pads",
-					    "entry %d is %lld: padding as large as the window leaves windows without data", i,
-					    (long long)win.pad[i]);
+			err = npu_diag_node(
+				s->diag, -EINVAL, s->n, "pads",
+				"entry %d is %lld: padding as large as the window leaves windows without data",
+				i, (long long)win.pad[i]);
 	if (!err)
 		err = window_shape(s, &win, x, dims);
 	if (!err)
@@ -325,7 +350,8 @@ int npu_shape_global_pool(struct npu_shape *s)
 	int i;
 
 	if (x->rank < 3)
-		return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "input '%s' has rank %d, expected 3 or more", x->name,
+		return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+				     "input '%s' has rank %d, expected 3 or more", x->name,
 				     x->rank);
 	for (i = 0; i < x->rank; i++)
 		dims[i] = i < 2 ? x->dim[i] : npu_dim_const(1);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Element by element: unary, binary, variadic, comparison, selection, casts, quantization, recurrent cells. */
+/*
+ * Element by element: unary, binary, variadic, comparison, selection, casts, quantization,
+ * recurrent cells.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -16,15 +19,20 @@ int npu_shape_same(struct npu_shape *s)
 		const struct npu_gtensor *slope = npu_shape_in(s, 1);
 		struct npu_dim dims[NPU_GRAPH_MAX_RANK];
 
-		if (slope->rank > x->rank || npu_dims_broadcast(x->dim, x->rank, slope->dim, slope->rank, dims))
-			return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "slope '%s' cannot be broadcast to the input",
+		if (slope->rank > x->rank ||
+		    npu_dims_broadcast(x->dim, x->rank, slope->dim, slope->rank, dims))
+			return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+					     "slope '%s' cannot be broadcast to the input",
 					     slope->name);
 	}
 	err = npu_shape_out(s, 0, type, x->rank, x->dim);
 	return err ? err : npu_shape_out(s, 1, NPU_GT_BOOL, x->rank, x->dim);	/* Dropout's mask */
 }
 
-/* Before operator set 7 `broadcast` and `axis` placed the second operand; later files must not carry them. */
+/*
+ * Before operator set 7 `broadcast` and `axis` placed the second operand; later files must not
+ * carry them.
+ */
 static int elementwise_types(struct npu_shape *s)
 {
 	unsigned int first = s->n->op == NPU_GOP_Where ? 1 : 0, i;
@@ -33,13 +41,16 @@ static int elementwise_types(struct npu_shape *s)
 	for (i = first + 1; i < s->n->num_inputs; i++) {
 		/* Pow allows an exponent of another type */
 		if (npu_shape_in(s, i)->type != x->type && s->n->op != NPU_GOP_Pow)
-			return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "inputs '%s' and '%s' have types %s and %s", x->name,
+			return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+					     "inputs '%s' and '%s' have types %s and %s", x->name,
 					     npu_shape_in(s, i)->name, npu_gtype_name(x->type),
 					     npu_gtype_name(npu_shape_in(s, i)->type));
 	}
 	if (npu_gnode_int(s->n, "broadcast", 0) || npu_gnode_attr(s->n, "axis"))
-		return npu_diag_node(s->diag, -EINVAL, s->n, "broadcast",
-				     "is an attribute of operator sets before 7, the model imports %d", s->n->opset);
+		return npu_diag_node(
+			s->diag, -EINVAL, s->n, "broadcast",
+			"is an attribute of operator sets before 7, the model imports %d",
+			s->n->opset);
 	return 0;
 }
 
@@ -62,9 +73,9 @@ int npu_shape_elementwise(struct npu_shape *s)
 
 		if (npu_dims_broadcast(dims, rank, y->dim, y->rank, next))
 			return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
-					     "input '%s' %s cannot be broadcast with '%s' %s", x->name,
-					     npu_shape_text(s->g, x, ta, sizeof(ta)), y->name,
-					     npu_shape_text(s->g, y, tb, sizeof(tb)));
+					     "input '%s' %s cannot be broadcast with '%s' %s",
+					     x->name, npu_shape_text(s->g, x, ta, sizeof(ta)),
+					     y->name, npu_shape_text(s->g, y, tb, sizeof(tb)));
 		rank = rank > y->rank ? rank : y->rank;
 		memcpy(dims, next, sizeof(dims));
 	}
@@ -85,7 +96,8 @@ int npu_shape_cast(struct npu_shape *s)
 	else
 		type = npu_onnx_type((int)npu_gnode_int(s->n, "to", 0));
 	if (type == NPU_GT_NONE)
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "to", "element type %s (%lld) is not supported",
+		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "to",
+				     "element type %s (%lld) is not supported",
 				     npu_onnx_type_name((int)npu_gnode_int(s->n, "to", 0)),
 				     (long long)npu_gnode_int(s->n, "to", 0));
 	return npu_shape_out(s, 0, type, x->rank, x->dim);
@@ -97,14 +109,16 @@ static int quant_axis(struct npu_shape *s)
 	int axis = 0, err = 0;
 
 	if (npu_gnode_int(s->n, "block_size", 0))
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "block_size", "blocked quantization is not supported");
+		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "block_size",
+				     "blocked quantization is not supported");
 	if (scale->rank == 0 || npu_gtensor_const_elems(scale) == 1)
 		return 0;
 	err = npu_shape_axis_arg(s, "axis", npu_gnode_int(s->n, "axis", 1), x->rank, &axis);
 	if (err)
 		return err;
 	if (scale->rank != 1 || !npu_dim_equal(scale->dim[0], x->dim[axis]))
-		return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "scale '%s': expected one value per entry of axis %d",
+		return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+				     "scale '%s': expected one value per entry of axis %d",
 				     scale->name, axis);
 	return npu_gnode_set_int(s->g, s->n, "axis", axis);
 }
@@ -131,8 +145,10 @@ int npu_shape_quant(struct npu_shape *s)
 	if (npu_gnode_int(s->n, "output_dtype", 0))
 		type = npu_onnx_type((int)npu_gnode_int(s->n, "output_dtype", 0));
 	if (type == NPU_GT_NONE)
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "output_dtype", "element type %s is not supported",
-				     npu_onnx_type_name((int)npu_gnode_int(s->n, "output_dtype", 0)));
+		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "output_dtype",
+				     "element type %s is not supported",
+				     npu_onnx_type_name(
+					     (int)npu_gnode_int(s->n, "output_dtype", 0)));
 	return npu_shape_out(s, 0, type, x->rank, x->dim);
 }
 
@@ -146,7 +162,8 @@ int npu_shape_rnn(struct npu_shape *s)
 	if (x->rank != 3 || r->rank != 3)
 		return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "expected X and R of rank 3");
 	if (npu_gnode_int(s->n, "layout", 0))
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "layout", "1 is not supported, expected 0");
+		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "layout",
+				     "1 is not supported, expected 0");
 	y[0] = x->dim[0];
 	y[1] = h[0] = r->dim[0];
 	y[2] = h[1] = x->dim[1];

@@ -11,7 +11,8 @@ static int gather(struct npu_shape *s, const struct npu_gtensor *x, const struct
 	int axis, i, rank = 0, err;
 
 	if (!x->rank)
-		return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "input '%s' is a scalar", x->name);
+		return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "input '%s' is a scalar",
+				     x->name);
 	err = npu_shape_axis_arg(s, "axis", npu_gnode_int(s->n, "axis", 0), x->rank, &axis);
 	if (err)
 		return err;
@@ -25,18 +26,21 @@ static int gather(struct npu_shape *s, const struct npu_gtensor *x, const struct
 	return err ? err : npu_shape_out(s, 0, x->type, rank, dims);
 }
 
-static int gather_nd(struct npu_shape *s, const struct npu_gtensor *x, const struct npu_gtensor *idx)
+static int gather_nd(struct npu_shape *s, const struct npu_gtensor *x,
+		     const struct npu_gtensor *idx)
 {
 	int64_t batch = npu_gnode_int(s->n, "batch_dims", 0);
 	struct npu_dim dims[2 * NPU_GRAPH_MAX_RANK];
 	int depth, i, rank = 0;
 
 	if (idx->rank < 1 || !npu_dim_is_const(idx->dim[idx->rank - 1]))
-		return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "indices '%s': expected rank 1 or more", idx->name);
+		return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+				     "indices '%s': expected rank 1 or more", idx->name);
 	if (batch < 0 || batch >= idx->rank || idx->dim[idx->rank - 1].base > x->rank - batch)
 		return npu_diag_node(s->diag, -EINVAL, s->n, "batch_dims",
-				     "%lld and an index of %lld entries do not fit rank %d", (long long)batch,
-				     (long long)idx->dim[idx->rank - 1].base, x->rank);
+				     "%lld and an index of %lld entries do not fit rank %d",
+				     (long long)batch, (long long)idx->dim[idx->rank - 1].base,
+				     x->rank);
 	depth = (int)idx->dim[idx->rank - 1].base;
 	for (i = 0; i < idx->rank - 1; i++)
 		dims[rank++] = idx->dim[i];
@@ -50,8 +54,10 @@ static int one_hot(struct npu_shape *s, const struct npu_gtensor *idx)
 	struct npu_dim dims[NPU_GRAPH_MAX_RANK + 1], depth;
 	int axis, i, rank = 0, err;
 
-	if (!npu_tensor_has_value(npu_shape_in(s, 1)) || !npu_tensor_value(npu_shape_in(s, 1), 0, &depth))
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL, "input 1 (depth) must be a constant");
+	if (!npu_tensor_has_value(npu_shape_in(s, 1)) ||
+	    !npu_tensor_value(npu_shape_in(s, 1), 0, &depth))
+		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL,
+				     "input 1 (depth) must be a constant");
 	err = npu_shape_axis_arg(s, "axis", npu_gnode_int(s->n, "axis", -1), idx->rank + 1, &axis);
 	if (err)
 		return err;
@@ -75,15 +81,17 @@ int npu_shape_index(struct npu_shape *s)
 		return one_hot(s, x);
 	case NPU_GOP_GatherElements: case NPU_GOP_ScatterElements:
 		if (idx->rank != x->rank)
-			return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "indices '%s' have rank %d, expected %d", idx->name,
+			return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+					     "indices '%s' have rank %d, expected %d", idx->name,
 					     idx->rank, x->rank);
 		err = npu_shape_axis_arg(s, "axis", npu_gnode_int(s->n, "axis", 0), x->rank, &axis);
 		if (!err)
 			err = npu_gnode_set_int(s->g, s->n, "axis", axis);
 		if (err)
 			return err;
-		return s->n->op == NPU_GOP_GatherElements ? npu_shape_out(s, 0, x->type, idx->rank, idx->dim) :
-							     npu_shape_out(s, 0, x->type, x->rank, x->dim);
+		return s->n->op == NPU_GOP_GatherElements ?
+			       npu_shape_out(s, 0, x->type, idx->rank, idx->dim) :
+			       npu_shape_out(s, 0, x->type, x->rank, x->dim);
 	default:
 		return npu_shape_out(s, 0, x->type, x->rank, x->dim);
 	}

@@ -15,8 +15,8 @@ static int constant(struct npu_shape *s)
 	size_t i;
 
 	if (s->n->num_attrs != 1)
-		return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "%u attributes, expected exactly one value",
-				     s->n->num_attrs);
+		return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+				     "%u attributes, expected exactly one value", s->n->num_attrs);
 	a = &s->n->attrs[0];
 	switch (a->type) {
 	case NPU_ATTR_TENSOR:
@@ -48,7 +48,8 @@ static int constant(struct npu_shape *s)
 	return 0;
 }
 
-static int set_values(struct npu_shape *s, struct npu_gtensor *t, const struct npu_dim *v, size_t count)
+static int set_values(struct npu_shape *s, struct npu_gtensor *t, const struct npu_dim *v,
+		      size_t count)
 {
 	t->value = npu_arena_array(&s->g->arena, count ? count : 1, sizeof(*v));
 	if (!t->value)
@@ -84,7 +85,10 @@ static int size_of(struct npu_shape *s, const struct npu_gtensor *x)
 	return err ? err : set_values(s, s->n->outputs[0], &n, 1);
 }
 
-/* A filled tensor; the shape may be symbolic only if somebody else (Expand) can make it, so it must be fixed here. */
+/*
+ * A filled tensor; the shape may be symbolic only if somebody else (Expand) can make it, so it must
+ * be fixed here.
+ */
 static int constant_of_shape(struct npu_shape *s)
 {
 	const struct npu_attr *a = npu_gnode_attr(s->n, "value");
@@ -95,20 +99,24 @@ static int constant_of_shape(struct npu_shape *s)
 
 	if (n < 0)
 		return n;
-	if (a && (a->type != NPU_ATTR_TENSOR || npu_gtensor_const_elems(a->t) != 1 || !npu_gtype_size(a->t->type)))
-		return npu_diag_node(s->diag, -EINVAL, s->n, "value", "expected a tensor with one number");
+	if (a && (a->type != NPU_ATTR_TENSOR || npu_gtensor_const_elems(a->t) != 1 ||
+		  !npu_gtype_size(a->t->type)))
+		return npu_diag_node(s->diag, -EINVAL, s->n, "value",
+				     "expected a tensor with one number");
 	err = npu_shape_out(s, 0, a ? a->t->type : NPU_GT_F32, n, list);
 	if (err)
 		return err;
 	size = bytes = npu_gtype_size(t->type);
 	for (i = 0; i < n; i++) {
 		if (!npu_dim_is_const(list[i]))
+			return npu_diag_node(
+				s->diag, -EOPNOTSUPP, s->n, NULL,
+				"dimension %d depends on the symbol %s; give this size exactly", i,
+				s->g->syms[list[i].sym].name);
+		if (__builtin_mul_overflow(bytes, (size_t)list[i].base, &bytes) ||
+		    bytes > CONST_MAX)
 			return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL,
-					     "dimension %d depends on the symbol %s; give this size exactly", i,
-					     s->g->syms[list[i].sym].name);
-		if (__builtin_mul_overflow(bytes, (size_t)list[i].base, &bytes) || bytes > CONST_MAX)
-			return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL, "the constant is larger than %u MiB",
-					     CONST_MAX >> 20);
+					     "the constant is larger than %u MiB", CONST_MAX >> 20);
 	}
 	t->data = npu_arena_alloc(&s->g->arena, bytes ? bytes : 1);
 	if (!t->data)
@@ -123,7 +131,8 @@ static void range_fill(struct npu_shape *s, struct npu_gtensor *t, size_t count)
 {
 	uint64_t start = (uint64_t)npu_gtensor_elem_int(npu_shape_in(s, 0), 0);
 	uint64_t step = (uint64_t)npu_gtensor_elem_int(npu_shape_in(s, 2), 0);
-	double first = npu_gtensor_elem(npu_shape_in(s, 0), 0), delta = npu_gtensor_elem(npu_shape_in(s, 2), 0);
+	double first = npu_gtensor_elem(npu_shape_in(s, 0), 0),
+	       delta = npu_gtensor_elem(npu_shape_in(s, 2), 0);
 	size_t i;
 
 	for (i = 0; i < count; i++) {
@@ -146,18 +155,22 @@ static int range(struct npu_shape *s)
 	int err;
 
 	for (i = 0; i < 3; i++)
-		if (!npu_gtensor_scalar(npu_shape_in(s, i), &v[i]) || npu_shape_in(s, i)->type != type)
-			return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL,
-					     "input %u '%s' must be a constant number; give the sizes exactly", i,
-					     npu_shape_in(s, i)->name);
+		if (!npu_gtensor_scalar(npu_shape_in(s, i), &v[i]) ||
+		    npu_shape_in(s, i)->type != type)
+			return npu_diag_node(
+				s->diag, -EOPNOTSUPP, s->n, NULL,
+				"input %u '%s' must be a constant number; give the sizes exactly",
+				i, npu_shape_in(s, i)->name);
 	if (type != NPU_GT_F32 && type != NPU_GT_I64 && type != NPU_GT_I32)
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL, "element type %s is not supported",
-				     npu_gtype_name(type));
+		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL,
+				     "element type %s is not supported", npu_gtype_name(type));
 	count = ceil((v[1] - v[0]) / v[2]);
 	if (!(count > 0))
 		count = 0;
-	if (v[2] == 0 || !(count * (double)npu_gtype_size(type) <= CONST_MAX) || isnan(v[0] + v[1] + v[2]))
-		return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "from %g to %g in steps of %g", v[0], v[1], v[2]);
+	if (v[2] == 0 || !(count * (double)npu_gtype_size(type) <= CONST_MAX) ||
+	    isnan(v[0] + v[1] + v[2]))
+		return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "from %g to %g in steps of %g",
+				     v[0], v[1], v[2]);
 	len = npu_dim_const((int64_t)count);
 	err = npu_shape_out(s, 0, type, 1, &len);
 	if (err)

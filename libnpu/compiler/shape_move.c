@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Operators that move elements: transpose, concat, split, slice, pad, expand, tile, depth to space. */
+/*
+ * Operators that move elements: transpose, concat, split, slice, pad, expand, tile, depth to space.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -16,11 +18,13 @@ int npu_shape_transpose(struct npu_shape *s)
 	int i, err;
 
 	if (given && count != (size_t)x->rank)
-		return npu_diag_node(s->diag, -EINVAL, s->n, "perm", "%zu entries, expected %d", count, x->rank);
+		return npu_diag_node(s->diag, -EINVAL, s->n, "perm", "%zu entries, expected %d",
+				     count, x->rank);
 	for (i = 0; i < x->rank; i++) {
 		perm[i] = given ? given[i] : x->rank - 1 - i;
 		if (perm[i] < 0 || perm[i] >= x->rank || seen[perm[i]])
-			return npu_diag_node(s->diag, -EINVAL, s->n, "perm", "is not a permutation of 0 to %d", x->rank - 1);
+			return npu_diag_node(s->diag, -EINVAL, s->n, "perm",
+					     "is not a permutation of 0 to %d", x->rank - 1);
 		seen[perm[i]] = true;
 		dims[i] = x->dim[perm[i]];
 	}
@@ -47,7 +51,8 @@ int npu_shape_concat(struct npu_shape *s)
 				break;
 		if (y->rank != x->rank || k < x->rank || y->type != x->type)
 			return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
-					     "input %u '%s' differs from '%s' in more than axis %d", i, y->name, x->name, axis);
+					     "input %u '%s' differs from '%s' in more than axis %d",
+					     i, y->name, x->name, axis);
 		if (npu_dim_add(dims[axis], y->dim[axis], &dims[axis]))
 			return npu_shape_nonlinear(s, "axis", y->dim[axis], 0);
 	}
@@ -58,7 +63,8 @@ int npu_shape_concat(struct npu_shape *s)
 int npu_shape_split(struct npu_shape *s)
 {
 	const struct npu_gtensor *x = npu_shape_in(s, 0);
-	struct npu_dim dims[NPU_GRAPH_MAX_RANK], part, used = npu_dim_const(0), sizes[2 * NPU_GRAPH_MAX_RANK];
+	struct npu_dim dims[NPU_GRAPH_MAX_RANK], part, used = npu_dim_const(0),
+						       sizes[2 * NPU_GRAPH_MAX_RANK];
 	unsigned int parts = s->n->num_outputs, i;
 	int axis, n, err;
 
@@ -70,7 +76,8 @@ int npu_shape_split(struct npu_shape *s)
 	if (n < 0 && n != -ENOENT)
 		return n;
 	if (n >= 0 && n != (int)parts)
-		return npu_diag_node(s->diag, -EINVAL, s->n, "split", "%d entries for %u outputs", n, parts);
+		return npu_diag_node(s->diag, -EINVAL, s->n, "split", "%d entries for %u outputs",
+				     n, parts);
 	if (n < 0 && npu_dim_div_ceil(s->g, x->dim[axis], parts, &part))
 		return npu_shape_nonlinear(s, "split", x->dim[axis], parts);
 	for (i = 0; i < parts && !err; i++) {
@@ -78,20 +85,25 @@ int npu_shape_split(struct npu_shape *s)
 			dims[axis] = sizes[i];
 		else if (i + 1 < parts)
 			dims[axis] = part;
-		else if (npu_dim_sub(x->dim[axis], used, &dims[axis]))	/* the last one may be shorter */
+		/* the last one may be shorter */
+		else if (npu_dim_sub(x->dim[axis], used, &dims[axis]))
 			return npu_shape_nonlinear(s, "split", x->dim[axis], parts);
 		err = npu_shape_out(s, i, x->type, x->rank, dims);
 		if (!err && npu_dim_add(used, dims[axis], &used))
 			return npu_shape_nonlinear(s, "split", dims[axis], 0);
 	}
 	if (!err && !npu_dim_equal(used, x->dim[axis]))
-		return npu_diag_node(s->diag, -EINVAL, s->n, "split", "the parts do not add up to axis %d", axis);
+		return npu_diag_node(s->diag, -EINVAL, s->n, "split",
+				     "the parts do not add up to axis %d", axis);
 	return err ? err : npu_gnode_set_int(s->g, s->n, "axis", axis);
 }
 
-/* Start or end of a slice as ONNX clamps it; @limit is the dimension. Large constants mean "to the end". */
-static int slice_clamp(struct npu_shape *s, struct npu_dim v, struct npu_dim limit, int64_t low, struct npu_dim high,
-		       struct npu_dim *out)
+/*
+ * Start or end of a slice as ONNX clamps it; @limit is the dimension. Large constants mean "to the
+ * end".
+ */
+static int slice_clamp(struct npu_shape *s, struct npu_dim v, struct npu_dim limit, int64_t low,
+		       struct npu_dim high, struct npu_dim *out)
 {
 	int err = 0;
 
@@ -111,8 +123,9 @@ static int slice_clamp(struct npu_shape *s, struct npu_dim v, struct npu_dim lim
 	return err;
 }
 
-static int slice_axis(struct npu_shape *s, struct npu_dim limit, struct npu_dim start, struct npu_dim end,
-		      int64_t step, struct npu_dim *first, struct npu_dim *length)
+static int slice_axis(struct npu_shape *s, struct npu_dim limit, struct npu_dim start,
+		      struct npu_dim end, int64_t step, struct npu_dim *first,
+		      struct npu_dim *length)
 {
 	struct npu_dim last = limit, high;
 	int err;
@@ -123,13 +136,17 @@ static int slice_axis(struct npu_shape *s, struct npu_dim limit, struct npu_dim 
 		return -EDOM;
 	high = step > 0 ? limit : last;
 	err = slice_clamp(s, start, limit, 0, high, first);
-	/* with a negative step an end before the start is -1, which a negative constant cannot be mistaken for */
+	/*
+	 * with a negative step an end before the start is -1, which a negative constant cannot be
+	 * mistaken for
+	 */
 	if (!err && step < 0 && npu_dim_is_const(end) && end.base <= -(int64_t)INT32_MAX)
 		end = npu_dim_const(-1);
 	else if (!err)
 		err = slice_clamp(s, end, limit, step > 0 ? 0 : -1, high, &end);
 	if (!err)
-		err = step > 0 ? npu_dim_sub(end, *first, length) : npu_dim_sub(*first, end, length);
+		err = step > 0 ? npu_dim_sub(end, *first, length) :
+				 npu_dim_sub(*first, end, length);
 	if (!err && npu_dim_high(s->g, *length) <= 0) {
 		*length = npu_dim_const(0);
 		return 0;
@@ -144,14 +161,17 @@ int npu_shape_slice(struct npu_shape *s)
 	const struct npu_gtensor *x = npu_shape_in(s, 0);
 	struct npu_dim starts[2 * NPU_GRAPH_MAX_RANK], ends[2 * NPU_GRAPH_MAX_RANK];
 	struct npu_dim dims[NPU_GRAPH_MAX_RANK], first[NPU_GRAPH_MAX_RANK];
-	int64_t axes[2 * NPU_GRAPH_MAX_RANK], steps[2 * NPU_GRAPH_MAX_RANK], full[NPU_GRAPH_MAX_RANK];
-	int n = npu_shape_list(s, "starts", 1, starts), ne = npu_shape_list(s, "ends", 2, ends), na, ns, i, axis, err = 0;
+	int64_t axes[2 * NPU_GRAPH_MAX_RANK], steps[2 * NPU_GRAPH_MAX_RANK],
+		full[NPU_GRAPH_MAX_RANK];
+	int n = npu_shape_list(s, "starts", 1, starts), ne = npu_shape_list(s, "ends", 2, ends), na,
+	    ns, i, axis, err = 0;
 
 	na = npu_shape_ints(s, "axes", 3, axes);
 	ns = npu_shape_ints(s, NULL, 4, steps);
 	if (n < 0 || ne != n || (na != -ENOENT && na != n) || (ns != -ENOENT && ns != n))
-		return npu_diag_node(s->diag, -EINVAL, s->n, "starts",
-				     "starts, ends, axes and steps must be known and of one length");
+		return npu_diag_node(
+			s->diag, -EINVAL, s->n, "starts",
+			"starts, ends, axes and steps must be known and of one length");
 	for (i = 0; i < x->rank; i++) {
 		dims[i] = x->dim[i];
 		first[i] = npu_dim_const(0);
@@ -162,7 +182,8 @@ int npu_shape_slice(struct npu_shape *s)
 		if (err)
 			break;
 		full[axis] = ns >= 0 ? steps[i] : 1;
-		err = slice_axis(s, x->dim[axis], starts[i], ends[i], full[axis], &first[axis], &dims[axis]);
+		err = slice_axis(s, x->dim[axis], starts[i], ends[i], full[axis], &first[axis],
+				 &dims[axis]);
 	}
 	if (err)
 		return err;
@@ -180,29 +201,35 @@ static int pad_value(struct npu_shape *s)
 	double value = npu_gnode_float(s->n, "value", 0);
 
 	if (v && !npu_gtensor_scalar(v, &value))
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL, "input 2 '%s' must be a constant number", v->name);
+		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL,
+				     "input 2 '%s' must be a constant number", v->name);
 	return npu_gnode_set_float(s->g, s->n, "value", (float)value);
 }
 
 int npu_shape_pad(struct npu_shape *s)
 {
 	const struct npu_gtensor *x = npu_shape_in(s, 0);
-	int64_t list[2 * NPU_GRAPH_MAX_RANK], axes[2 * NPU_GRAPH_MAX_RANK], pads[2 * NPU_GRAPH_MAX_RANK] = { 0 };
+	int64_t list[2 * NPU_GRAPH_MAX_RANK], axes[2 * NPU_GRAPH_MAX_RANK],
+		pads[2 * NPU_GRAPH_MAX_RANK] = { 0 };
 	struct npu_dim dims[NPU_GRAPH_MAX_RANK];
-	int n = npu_shape_ints(s, "pads", 1, list), na = npu_shape_ints(s, NULL, 3, axes), i, axis, err;
+	int n = npu_shape_ints(s, "pads", 1, list), na = npu_shape_ints(s, NULL, 3, axes), i, axis,
+	    err;
 
 	if (n < 0 && n != -ENOENT)
 		return n;
 	if (na < 0 && na != -ENOENT)
 		return na;
 	if (n < 0 || n != 2 * (na >= 0 ? na : x->rank))
-		return npu_diag_node(s->diag, -EINVAL, s->n, "pads", "expected %d entries", 2 * (na >= 0 ? na : x->rank));
+		return npu_diag_node(s->diag, -EINVAL, s->n, "pads", "expected %d entries",
+				     2 * (na >= 0 ? na : x->rank));
 	for (i = 0; i < n / 2; i++) {
 		err = npu_shape_axis_arg(s, "axes", na >= 0 ? axes[i] : i, x->rank, &axis);
 		if (err)
 			return err;
-		if (list[i] < -INT32_MAX || list[i] > INT32_MAX || list[n / 2 + i] < -INT32_MAX || list[n / 2 + i] > INT32_MAX)
-			return npu_diag_node(s->diag, -EINVAL, s->n, "pads", "entry %d is out of range", i);
+		if (list[i] < -INT32_MAX || list[i] > INT32_MAX || list[n / 2 + i] < -INT32_MAX ||
+		    list[n / 2 + i] > INT32_MAX)
+			return npu_diag_node(s->diag, -EINVAL, s->n, "pads",
+					     "entry %d is out of range", i);
 		pads[axis] = list[i];
 		pads[x->rank + axis] = list[n / 2 + i];
 	}
@@ -226,7 +253,8 @@ int npu_shape_expand(struct npu_shape *s)
 	if (n < 0)
 		return n;
 	if (n > NPU_GRAPH_MAX_RANK || npu_dims_broadcast(x->dim, x->rank, list, n, dims))
-		return npu_diag_node(s->diag, -EINVAL, s->n, "shape", "input '%s' cannot be broadcast to it", x->name);
+		return npu_diag_node(s->diag, -EINVAL, s->n, "shape",
+				     "input '%s' cannot be broadcast to it", x->name);
 	return npu_shape_out(s, 0, x->type, n > x->rank ? n : x->rank, dims);
 }
 
@@ -240,10 +268,12 @@ int npu_shape_tile(struct npu_shape *s)
 	if (n < 0)
 		return n;
 	if (n != x->rank)
-		return npu_diag_node(s->diag, -EINVAL, s->n, "repeats", "%d entries, expected %d", n, x->rank);
+		return npu_diag_node(s->diag, -EINVAL, s->n, "repeats", "%d entries, expected %d",
+				     n, x->rank);
 	for (i = 0; i < n; i++)
 		if (repeats[i] < 0 || npu_dim_scale(x->dim[i], repeats[i], &dims[i]))
-			return npu_diag_node(s->diag, -EINVAL, s->n, "repeats", "entry %d is %lld", i, (long long)repeats[i]);
+			return npu_diag_node(s->diag, -EINVAL, s->n, "repeats", "entry %d is %lld",
+					     i, (long long)repeats[i]);
 	err = npu_gnode_set_ints(s->g, s->n, "repeats", repeats, (size_t)n);
 	return err ? err : npu_shape_out(s, 0, x->type, x->rank, dims);
 }
@@ -257,11 +287,12 @@ int npu_shape_depth_space(struct npu_shape *s)
 	int i, err = 0;
 
 	if (x->rank != 4 || b < 1 || b > 1024)
-		return npu_diag_node(s->diag, -EINVAL, s->n, "blocksize", "%lld with an input of rank %d", (long long)b,
-				     x->rank);
+		return npu_diag_node(s->diag, -EINVAL, s->n, "blocksize",
+				     "%lld with an input of rank %d", (long long)b, x->rank);
 	dims[0] = x->dim[0];
 	if (to_space && (!npu_dim_is_const(x->dim[1]) || x->dim[1].base % (b * b)))
-		return npu_diag_node(s->diag, -EINVAL, s->n, "blocksize", "the channels are no multiple of its square");
+		return npu_diag_node(s->diag, -EINVAL, s->n, "blocksize",
+				     "the channels are no multiple of its square");
 	if (npu_dim_scale(x->dim[1], b * b, &dims[1]))
 		return npu_shape_nonlinear(s, "blocksize", x->dim[1], 0);
 	if (to_space)
@@ -274,5 +305,6 @@ int npu_shape_depth_space(struct npu_shape *s)
 		else
 			err = npu_dim_div_floor(s->g, x->dim[i], b, &dims[i]);
 	}
-	return err ? npu_shape_nonlinear(s, "blocksize", x->dim[2], b) : npu_shape_out(s, 0, x->type, 4, dims);
+	return err ? npu_shape_nonlinear(s, "blocksize", x->dim[2], b) :
+		     npu_shape_out(s, 0, x->type, 4, dims);
 }

@@ -5,8 +5,12 @@
 
 #include "compiler/shape.h"
 
-/* The axes as a sorted list without repetition, from the attribute or (opset 13/18) the second input. */
-static int reduce_axes(struct npu_shape *s, const struct npu_gtensor *x, int64_t *axes, size_t *count)
+/*
+ * The axes as a sorted list without repetition, from the attribute or (opset 13/18) the second
+ * input.
+ */
+static int reduce_axes(struct npu_shape *s, const struct npu_gtensor *x, int64_t *axes,
+		       size_t *count)
 {
 	bool hit[NPU_GRAPH_MAX_RANK] = { false };
 	int64_t list[2 * NPU_GRAPH_MAX_RANK];
@@ -20,7 +24,8 @@ static int reduce_axes(struct npu_shape *s, const struct npu_gtensor *x, int64_t
 		if (err)
 			return err;
 		if (hit[axis])
-			return npu_diag_node(s->diag, -EINVAL, s->n, "axes", "axis %d is listed twice", axis);
+			return npu_diag_node(s->diag, -EINVAL, s->n, "axes",
+					     "axis %d is listed twice", axis);
 		hit[axis] = true;
 	}
 	*count = 0;
@@ -89,13 +94,16 @@ int npu_shape_topk(struct npu_shape *s)
 
 	n = npu_shape_ints(s, "k", 1, k);
 	if (n != 1)
-		return n < 0 && n != -ENOENT ? n : npu_diag_node(s->diag, -EINVAL, s->n, "k", "expected one number");
+		return n < 0 && n != -ENOENT ?
+			       n :
+			       npu_diag_node(s->diag, -EINVAL, s->n, "k", "expected one number");
 	err = npu_shape_axis_arg(s, "axis", npu_gnode_int(s->n, "axis", -1), x->rank, &axis);
 	if (err)
 		return err;
 	if (k[0] < 0 || k[0] > npu_dim_low(s->g, x->dim[axis]))
-		return npu_diag_node(s->diag, -EINVAL, s->n, "k", "%lld, but axis %d has %lld entries", (long long)k[0],
-				     axis, (long long)npu_dim_low(s->g, x->dim[axis]));
+		return npu_diag_node(s->diag, -EINVAL, s->n, "k",
+				     "%lld, but axis %d has %lld entries", (long long)k[0], axis,
+				     (long long)npu_dim_low(s->g, x->dim[axis]));
 	memcpy(dims, x->dim, sizeof(dims));
 	dims[axis] = npu_dim_const(k[0]);
 	err = npu_gnode_set_int(s->g, s->n, "axis", axis);
@@ -112,7 +120,8 @@ int npu_shape_axis(struct npu_shape *s)
 	int axis, err;
 
 	/* operator set 13 moved the default from 1 (of a flattened matrix) to the last axis */
-	err = npu_shape_axis_arg(s, "axis", npu_gnode_int(s->n, "axis", s->n->opset < 13 ? 1 : -1), x->rank, &axis);
+	err = npu_shape_axis_arg(s, "axis", npu_gnode_int(s->n, "axis", s->n->opset < 13 ? 1 : -1),
+				 x->rank, &axis);
 	if (!err)
 		err = npu_gnode_set_int(s->g, s->n, "axis", axis);
 	return err ? err : npu_shape_out(s, 0, x->type, x->rank, x->dim);
@@ -124,13 +133,15 @@ static int norm_params(struct npu_shape *s, const struct npu_gtensor *x)
 	unsigned int i;
 
 	if (x->rank < 2 || !npu_dim_is_const(x->dim[1]))
-		return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "the number of channels must be a constant");
+		return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+				     "the number of channels must be a constant");
 	for (i = 1; i < s->n->num_inputs; i++) {
 		const struct npu_gtensor *p = npu_shape_in(s, i);
 
 		if (p->rank != 1 || !npu_dim_is_const(p->dim[0]) ||
 		    (p->dim[0].base != channels && s->n->op != NPU_GOP_GroupNormalization))
-			return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "input %u '%s': expected a list of %lld", i, p->name,
+			return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+					     "input %u '%s': expected a list of %lld", i, p->name,
 					     (long long)channels);
 	}
 	return 0;
@@ -166,7 +177,8 @@ int npu_shape_norm(struct npu_shape *s)
 	case NPU_GOP_LayerNormalization: case NPU_GOP_RMSNormalization:
 		return layer_norm(s, x);
 	case NPU_GOP_LpNormalization:
-		err = npu_shape_axis_arg(s, "axis", npu_gnode_int(s->n, "axis", -1), x->rank, (int[]){ 0 });
+		err = npu_shape_axis_arg(s, "axis", npu_gnode_int(s->n, "axis", -1), x->rank,
+					 (int[]){ 0 });
 		return err ? err : npu_shape_out(s, 0, x->type, x->rank, x->dim);
 	case NPU_GOP_LRN:
 		return npu_shape_out(s, 0, x->type, x->rank, x->dim);
@@ -177,12 +189,15 @@ int npu_shape_norm(struct npu_shape *s)
 	if (err)
 		return err;
 	if (npu_gnode_int(s->n, "training_mode", 0))
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "training_mode", "1: only inference is supported");
+		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "training_mode",
+				     "1: only inference is supported");
 	if (s->n->op == NPU_GOP_BatchNormalization && !npu_gnode_int(s->n, "spatial", 1))
 		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "spatial", "0 is not supported");
 	for (i = 1; i < s->n->num_outputs; i++)
-		if (s->n->outputs[i] && (s->n->outputs[i]->num_consumers || s->n->outputs[i]->is_output))
-			return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL, "output %u exists in training only", i);
+		if (s->n->outputs[i] &&
+		    (s->n->outputs[i]->num_consumers || s->n->outputs[i]->is_output))
+			return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL,
+					     "output %u exists in training only", i);
 		else
 			s->n->outputs[i] = NULL;
 	return npu_shape_out(s, 0, x->type, x->rank, x->dim);

@@ -6,13 +6,17 @@
 
 #include "compiler/shape.h"
 
-/* out = floor(in * scale) as the specification has it; scale is a float, usually a whole number or 1/2^k. */
+/*
+ * out = floor(in * scale) as the specification has it; scale is a float, usually a whole number or
+ * 1/2^k.
+ */
 static int resize_scaled(struct npu_shape *s, struct npu_dim in, double scale, struct npu_dim *out)
 {
 	int64_t den;
 
 	if (!(scale > 0 && scale < 65536))
-		return npu_diag_node(s->diag, -EINVAL, s->n, "scales", "%g, expected a positive number", scale);
+		return npu_diag_node(s->diag, -EINVAL, s->n, "scales",
+				     "%g, expected a positive number", scale);
 	if (npu_dim_is_const(in)) {
 		*out = npu_dim_const((int64_t)floor((double)in.base * scale));
 		return 0;
@@ -27,7 +31,8 @@ static int resize_scaled(struct npu_shape *s, struct npu_dim in, double scale, s
 	return npu_shape_div_floor(s, "scales", in, den, out);
 }
 
-static int resize_scales(struct npu_shape *s, const struct npu_gtensor *x, int input, double *scales)
+static int resize_scales(struct npu_shape *s, const struct npu_gtensor *x, int input,
+			 double *scales)
 {
 	const struct npu_gtensor *t = input >= 0 ? npu_shape_in(s, (unsigned int)input) : NULL;
 	size_t count = 0, i;
@@ -40,7 +45,8 @@ static int resize_scales(struct npu_shape *s, const struct npu_gtensor *x, int i
 	if (!count)
 		return -ENOENT;
 	if (count != (size_t)x->rank)
-		return npu_diag_node(s->diag, -EINVAL, s->n, "scales", "%zu entries, expected %d", count, x->rank);
+		return npu_diag_node(s->diag, -EINVAL, s->n, "scales", "%zu entries, expected %d",
+				     count, x->rank);
 	for (i = 0; i < count; i++) {
 		if (list)
 			scales[i] = list[i];
@@ -49,32 +55,38 @@ static int resize_scales(struct npu_shape *s, const struct npu_gtensor *x, int i
 		else if (npu_tensor_value(t, i, &v) && npu_dim_is_const(v))
 			scales[i] = (double)v.base;
 		else
-			return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "scales", "entry %zu must be a constant", i);
+			return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "scales",
+					     "entry %zu must be a constant", i);
 	}
 	return 0;
 }
 
-static int resize_sizes(struct npu_shape *s, const struct npu_gtensor *x, double *scales, struct npu_dim *dims)
+static int resize_sizes(struct npu_shape *s, const struct npu_gtensor *x, double *scales,
+			struct npu_dim *dims)
 {
 	struct npu_dim sizes[2 * NPU_GRAPH_MAX_RANK], back;
 	int n = s->n->opset >= 11 ? npu_shape_list(s, NULL, 3, sizes) : -ENOENT, i;
 	int64_t ratio;
 
 	if (n == -ENOENT)
-		return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "neither scales nor sizes are known when compiling");
+		return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+				     "neither scales nor sizes are known when compiling");
 	if (n < 0)
 		return n;
 	if (n != x->rank)
-		return npu_diag_node(s->diag, -EINVAL, s->n, "sizes", "%d entries, expected %d", n, x->rank);
+		return npu_diag_node(s->diag, -EINVAL, s->n, "sizes", "%d entries, expected %d", n,
+				     x->rank);
 	for (i = 0; i < n; i++) {
 		dims[i] = sizes[i];
 		if (npu_dim_equal(sizes[i], x->dim[i]))
 			scales[i] = 1;
-		else if (npu_dim_is_const(sizes[i]) && npu_dim_is_const(x->dim[i]) && x->dim[i].base > 0)
+		else if (npu_dim_is_const(sizes[i]) && npu_dim_is_const(x->dim[i]) &&
+			 x->dim[i].base > 0)
 			scales[i] = (double)((float)sizes[i].base / (float)x->dim[i].base);
 		else if (!npu_dim_ratio(sizes[i], x->dim[i], &ratio))
 			scales[i] = (double)ratio;
-		else if (!npu_dim_ratio(x->dim[i], sizes[i], &ratio) && !npu_dim_div_floor(s->g, x->dim[i], ratio, &back))
+		else if (!npu_dim_ratio(x->dim[i], sizes[i], &ratio) &&
+			 !npu_dim_div_floor(s->g, x->dim[i], ratio, &back))
 			scales[i] = (double)(1.0f / (float)ratio);
 		else
 			return npu_shape_nonlinear(s, "sizes", sizes[i], 0);
@@ -96,7 +108,8 @@ static int resize_attrs(struct npu_shape *s, const double *scales, int rank)
 		err = npu_gnode_set_string(s->g, s->n, "coordinate_transformation_mode",
 					   old ? "asymmetric" : "half_pixel");
 	if (!err && (old || !npu_gnode_attr(s->n, "nearest_mode")))
-		err = npu_gnode_set_string(s->g, s->n, "nearest_mode", old ? "floor" : "round_prefer_floor");
+		err = npu_gnode_set_string(s->g, s->n, "nearest_mode",
+					   old ? "floor" : "round_prefer_floor");
 	if (!err && !npu_gnode_attr(s->n, "mode"))
 		err = npu_gnode_set_string(s->g, s->n, "mode", "nearest");
 	if (!err && !strcmp(npu_gnode_string(s->n, "mode", ""), "bilinear"))
@@ -104,7 +117,8 @@ static int resize_attrs(struct npu_shape *s, const double *scales, int rank)
 	if (!err && !npu_gnode_attr(s->n, "cubic_coeff_a"))
 		err = npu_gnode_set_float(s->g, s->n, "cubic_coeff_a", -0.75f);
 	if (!err)
-		err = npu_gnode_set_int(s->g, s->n, "exclude_outside", npu_gnode_int(s->n, "exclude_outside", 0));
+		err = npu_gnode_set_int(s->g, s->n, "exclude_outside",
+					npu_gnode_int(s->n, "exclude_outside", 0));
 	if (!err)
 		err = npu_gnode_set_float(s->g, s->n, "extrapolation_value",
 					  npu_gnode_float(s->n, "extrapolation_value", 0));
@@ -120,7 +134,8 @@ int npu_shape_resize(struct npu_shape *s)
 	int err, i;
 
 	if (npu_gnode_attr(s->n, "axes"))
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "axes", "is not supported, give all dimensions");
+		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "axes",
+				     "is not supported, give all dimensions");
 	if (strcmp(npu_gnode_string(s->n, "keep_aspect_ratio_policy", "stretch"), "stretch"))
 		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "keep_aspect_ratio_policy",
 				     "'%.40s', only stretch is supported",

@@ -79,7 +79,8 @@ static const char *read_dims(const char *p, struct npu_shape_text *s)
 	}
 }
 
-static bool named_in(const struct npu_shape_text *s, unsigned int count, const char *input, unsigned int variant)
+static bool named_in(const struct npu_shape_text *s, unsigned int count, const char *input,
+		     unsigned int variant)
 {
 	for (unsigned int i = 0; i < count; i++)
 		if (s[i].variant == variant && !strcmp(s[i].input, input))
@@ -87,8 +88,9 @@ static bool named_in(const struct npu_shape_text *s, unsigned int count, const c
 	return false;
 }
 
-int npu_shape_text_parse(const char *const *text, unsigned int count, struct npu_shape_text **shapes,
-			 unsigned int *num_variants, struct npu_diag *diag)
+int npu_shape_text_parse(const char *const *text, unsigned int count,
+			 struct npu_shape_text **shapes, unsigned int *num_variants,
+			 struct npu_diag *diag)
 {
 	struct npu_shape_text *s = calloc(count + 1, sizeof(*s));
 	unsigned int variant = 0;
@@ -100,7 +102,8 @@ int npu_shape_text_parse(const char *const *text, unsigned int count, struct npu
 		const char *eq = text[i] ? strchr(text[i], '=') : NULL, *why;
 
 		if (!eq || eq == text[i]) {
-			err = npu_diag_add(diag, -EINVAL, "shape", "'%s': expected input=1x3x224x224",
+			err = npu_diag_add(diag, -EINVAL, "shape",
+					   "'%s': expected input=1x3x224x224",
 					   text[i] ? text[i] : "");
 			break;
 		}
@@ -138,8 +141,8 @@ static int find_symbol(const struct npu_graph *g, const char *name)
 	return -1;
 }
 
-static int bind_dim(struct npu_graph *g, const struct npu_shape_text *s, const struct npu_shape_dim *d,
-		    struct npu_dim *out, struct npu_diag *diag)
+static int bind_dim(struct npu_graph *g, const struct npu_shape_text *s,
+		    const struct npu_shape_dim *d, struct npu_dim *out, struct npu_diag *diag)
 {
 	char name[32];
 	int sym = -1;
@@ -154,19 +157,22 @@ static int bind_dim(struct npu_graph *g, const struct npu_shape_text *s, const s
 	else	/* a length of its own */
 		for (unsigned int i = g->num_syms; !*name || find_symbol(g, name) >= 0; i++)
 			snprintf(name, sizeof(name), "d%u", i);
-	if (sym >= 0 && (g->syms[sym].min != d->min || g->syms[sym].max != d->max || g->syms[sym].step != d->step))
-		return npu_diag_add(diag, -EINVAL, "shape", "input '%s': symbol %s has other bounds elsewhere", s->input,
+	if (sym >= 0 && (g->syms[sym].min != d->min || g->syms[sym].max != d->max ||
+			 g->syms[sym].step != d->step))
+		return npu_diag_add(diag, -EINVAL, "shape",
+				    "input '%s': symbol %s has other bounds elsewhere", s->input,
 				    name);
 	if (sym < 0)
-		sym = npu_graph_symbol_add(g, npu_arena_strdup(&g->arena, name), d->min, d->max, d->step, diag);
+		sym = npu_graph_symbol_add(g, npu_arena_strdup(&g->arena, name), d->min, d->max,
+					   d->step, diag);
 	if (sym < 0)
 		return sym;
 	*out = npu_graph_symbol_dim(g, sym);
 	return 0;
 }
 
-int npu_shape_text_bind(struct npu_graph *g, const struct npu_shape_text *shapes, unsigned int count,
-			unsigned int variant, struct npu_diag *diag)
+int npu_shape_text_bind(struct npu_graph *g, const struct npu_shape_text *shapes,
+			unsigned int count, unsigned int variant, struct npu_diag *diag)
 {
 	for (unsigned int i = 0; i < count; i++) {
 		const struct npu_shape_text *s = &shapes[i];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Integer content of small tensors as linear forms: Shape -> Gather -> Mul -> Concat -> Reshape and the like are
- * evaluated while compiling, also when the sizes are symbols. What is not linear becomes "unknown" entry by entry,
- * and is an error only when somebody needs it.
+ * Integer content of small tensors as linear forms: Shape -> Gather -> Mul -> Concat -> Reshape and
+ * the like are evaluated while compiling, also when the sizes are symbols. What is not linear
+ * becomes "unknown" entry by entry, and is an error only when somebody needs it.
  */
 #include <errno.h>
 #include <math.h>
@@ -33,7 +33,8 @@ static struct npu_dim value_div(struct npu_shape *s, struct npu_dim a, struct np
 	return unknown;
 }
 
-static struct npu_dim value_compare(struct npu_shape *s, enum npu_gop op, struct npu_dim a, struct npu_dim b)
+static struct npu_dim value_compare(struct npu_shape *s, enum npu_gop op, struct npu_dim a,
+				    struct npu_dim b)
 {
 	struct npu_dim diff;
 	int64_t low, high;
@@ -54,7 +55,8 @@ static struct npu_dim value_compare(struct npu_shape *s, enum npu_gop op, struct
 	}
 }
 
-static struct npu_dim value_binary(struct npu_shape *s, enum npu_gop op, struct npu_dim a, struct npu_dim b)
+static struct npu_dim value_binary(struct npu_shape *s, enum npu_gop op, struct npu_dim a,
+				   struct npu_dim b)
 {
 	struct npu_dim out = unknown;
 	int err;
@@ -96,7 +98,10 @@ static bool is_float(enum npu_gtype t)
 	return t == NPU_GT_F32 || t == NPU_GT_F64 || t == NPU_GT_F16;
 }
 
-/* Float chains (Cast, Mul by 0.5, Floor, Cast) of exported Resize: a factor p / 2^k, or a division that is exact. */
+/*
+ * Float chains (Cast, Mul by 0.5, Floor, Cast) of exported Resize: a factor p / 2^k, or a division
+ * that is exact.
+ */
 static struct npu_dim value_float_scale(struct npu_shape *s, struct npu_dim a, double factor)
 {
 	struct npu_dim out;
@@ -128,9 +133,12 @@ static void values_binary(struct npu_shape *s, struct npu_dim *out, size_t count
 			x = out[i];
 			y = value_at(b, operand_index(b, i));
 			if (is_float(b->type) && s->n->op == NPU_GOP_Mul && b->data)
-				out[i] = value_float_scale(s, x, npu_gtensor_elem(b, operand_index(b, i)));
+				out[i] =
+					value_float_scale(s, x,
+							  npu_gtensor_elem(b, operand_index(b, i)));
 			else if (is_float(b->type) && s->n->op == NPU_GOP_Div && b->data)
-				out[i] = value_float_scale(s, x, 1 / npu_gtensor_elem(b, operand_index(b, i)));
+				out[i] = value_float_scale(
+					s, x, 1 / npu_gtensor_elem(b, operand_index(b, i)));
 			else
 				out[i] = value_binary(s, s->n->op, x, y);
 		}
@@ -182,12 +190,14 @@ static void values_concat(struct npu_shape *s, struct npu_dim *out, size_t count
 
 static void values_where(struct npu_shape *s, struct npu_dim *out, size_t count)
 {
-	const struct npu_gtensor *c = npu_shape_in(s, 0), *a = npu_shape_in(s, 1), *b = npu_shape_in(s, 2);
+	const struct npu_gtensor *c = npu_shape_in(s, 0), *a = npu_shape_in(s, 1),
+				 *b = npu_shape_in(s, 2);
 	size_t i;
 
 	for (i = 0; i < count; i++) {
 		struct npu_dim cond = value_at(c, operand_index(c, i));
-		struct npu_dim x = value_at(a, operand_index(a, i)), y = value_at(b, operand_index(b, i));
+		struct npu_dim x = value_at(a, operand_index(a, i)),
+			       y = value_at(b, operand_index(b, i));
 
 		if (npu_dim_is_const(cond))
 			out[i] = cond.base ? x : y;
@@ -211,16 +221,26 @@ static bool values_node(struct npu_shape *s, struct npu_dim *out, size_t count)
 	size_t i;
 
 	switch (s->n->op) {
-	case NPU_GOP_Identity: case NPU_GOP_Cast: case NPU_GOP_Squeeze: case NPU_GOP_Unsqueeze: case NPU_GOP_Reshape:
+	case NPU_GOP_Identity:
+	case NPU_GOP_Cast:
+	case NPU_GOP_Squeeze:
+	case NPU_GOP_Unsqueeze:
+	case NPU_GOP_Reshape:
 	case NPU_GOP_Floor: case NPU_GOP_Ceil: case NPU_GOP_Flatten: case NPU_GOP_CastLike:
 		for (i = 0; i < count; i++)
 			out[i] = value_at(npu_shape_in(s, 0), i);
 		return true;
 	case NPU_GOP_Neg:
 		for (i = 0; i < count; i++)
-			out[i] = value_binary(s, NPU_GOP_Sub, npu_dim_const(0), value_at(npu_shape_in(s, 0), i));
+			out[i] = value_binary(s, NPU_GOP_Sub, npu_dim_const(0),
+					      value_at(npu_shape_in(s, 0), i));
 		return true;
-	case NPU_GOP_Add: case NPU_GOP_Sub: case NPU_GOP_Mul: case NPU_GOP_Div: case NPU_GOP_Max: case NPU_GOP_Min:
+	case NPU_GOP_Add:
+	case NPU_GOP_Sub:
+	case NPU_GOP_Mul:
+	case NPU_GOP_Div:
+	case NPU_GOP_Max:
+	case NPU_GOP_Min:
 	case NPU_GOP_Sum: case NPU_GOP_Equal: case NPU_GOP_Less: case NPU_GOP_Greater:
 		values_binary(s, out, count);
 		return true;

@@ -50,7 +50,8 @@ void npu_lview_extend(const struct npu_lview *v, int rank, struct npu_lview *out
 	*out = r;
 }
 
-int npu_lview_expand(const struct npu_lview *v, const struct npu_dim *dim, int rank, struct npu_lview *out)
+int npu_lview_expand(const struct npu_lview *v, const struct npu_dim *dim, int rank,
+		     struct npu_lview *out)
 {
 	struct npu_lview r;
 
@@ -70,7 +71,8 @@ int npu_lview_expand(const struct npu_lview *v, const struct npu_dim *dim, int r
 int npu_lview_dense(const struct npu_lower *l, struct npu_lview *v, const int *order, bool pad)
 {
 	struct npu_poly s = npu_poly_const(npu_dtype_bits(v->dtype) / 8);
-	struct npu_dim pending = npu_dim_const(1);	/* multiplied in when a larger stride is needed */
+	/* multiplied in when a larger stride is needed */
+	struct npu_dim pending = npu_dim_const(1);
 
 	for (int i = v->rank - 1; i >= 0; i--) {
 		int d = order ? order[i] : i, err;
@@ -94,8 +96,8 @@ int npu_lview_dense(const struct npu_lower *l, struct npu_lview *v, const int *o
 
 bool npu_lview_same_place(const struct npu_lview *a, const struct npu_lview *b)
 {
-	if (a->buf != b->buf || a->dtype != b->dtype || a->rank != b->rank || a->layout != b->layout ||
-	    !npu_poly_equal(&a->offset, &b->offset))
+	if (a->buf != b->buf || a->dtype != b->dtype || a->rank != b->rank ||
+	    a->layout != b->layout || !npu_poly_equal(&a->offset, &b->offset))
 		return false;
 	for (int i = 0; i < a->rank; i++) {
 		if (!npu_dim_equal(a->dim[i], b->dim[i]))
@@ -151,7 +153,8 @@ static bool group_contiguous(const struct npu_lview *v, int i0, int i1)
 	for (int i = i0; i + 1 < i1; i++) {
 		struct npu_poly s;
 
-		if (npu_poly_mul_dim(&v->stride[i + 1], v->dim[i + 1], &s) || !npu_poly_equal(&s, &v->stride[i]))
+		if (npu_poly_mul_dim(&v->stride[i + 1], v->dim[i + 1], &s) ||
+		    !npu_poly_equal(&s, &v->stride[i]))
 			return false;
 	}
 	return true;
@@ -182,8 +185,8 @@ static int squeeze_dims(const struct npu_dim *dim, int rank, int *index)
 	return n;
 }
 
-int npu_lview_reshape(const struct npu_lower *l, const struct npu_lview *v, const struct npu_dim *dim, int rank,
-		      struct npu_lview *out)
+int npu_lview_reshape(const struct npu_lower *l, const struct npu_lview *v,
+		      const struct npu_dim *dim, int rank, struct npu_lview *out)
 {
 	struct npu_lview a = *v, b = *v, r = *v;
 	int ia[NPU_GRAPH_MAX_RANK], ib[NPU_GRAPH_MAX_RANK];
@@ -242,7 +245,8 @@ static bool can_merge(struct npu_lview **view, unsigned int count, int i)
 			continue;
 		if (!npu_dim_is_const(v->dim[i]) && !npu_dim_is_const(v->dim[i + 1]))
 			return false;	/* the product would not be linear */
-		if (npu_poly_mul_dim(&v->stride[i + 1], v->dim[i + 1], &s) || !npu_poly_equal(&s, &v->stride[i]))
+		if (npu_poly_mul_dim(&v->stride[i + 1], v->dim[i + 1], &s) ||
+		    !npu_poly_equal(&s, &v->stride[i]))
 			return false;
 	}
 	return true;
@@ -295,7 +299,8 @@ void npu_lview_order(const struct npu_lower *l, const struct npu_lview *v, int *
 	order_dims(l, v, -1, perm);
 }
 
-void npu_lview_canonical(const struct npu_lower *l, struct npu_lview **view, unsigned int count, int channel)
+void npu_lview_canonical(const struct npu_lower *l, struct npu_lview **view, unsigned int count,
+			 int channel)
 {
 	int perm[NPU_GRAPH_MAX_RANK], last;
 

@@ -11,7 +11,10 @@ struct npu_weight_blob {
 	size_t offset, size;
 };
 
-/* Multiply-xor over words: equal bytes always hash equal, and blobs are compared before they are shared. */
+/*
+ * Multiply-xor over words: equal bytes always hash equal, and blobs are compared before they are
+ * shared.
+ */
 static uint64_t hash_bytes(const uint8_t *p, size_t n)
 {
 	uint64_t h = n * 0x9e3779b97f4a7c15ull, v;
@@ -98,10 +101,12 @@ int npu_weights_add(struct npu_weights *w, const void *data, size_t size, uint64
 	uint64_t hash = hash_bytes(data, size);
 	int err;
 
-	for (unsigned int s = hash & (w->num_slots - 1); w->num_slots && w->slot[s]; s = (s + 1) & (w->num_slots - 1)) {
+	for (unsigned int s = hash & (w->num_slots - 1); w->num_slots && w->slot[s];
+	     s = (s + 1) & (w->num_slots - 1)) {
 		const struct npu_weight_blob *b = &w->blob[w->slot[s] - 1];
 
-		if (b->hash == hash && b->size == size && !memcmp(w->data + b->offset, data, size)) {
+		if (b->hash == hash && b->size == size &&
+		    !memcmp(w->data + b->offset, data, size)) {
 			*offset = b->offset;
 			return 0;
 		}

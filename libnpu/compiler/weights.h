@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The weight section that all programs of a job share. Equal blobs are stored once, in order of first use.
- * One compilation, one thread.
+ * The weight section that all programs of a job share. Equal blobs are stored once, in order of
+ * first use. One compilation, one thread.
  */
 #ifndef NPU_COMPILER_WEIGHTS_H
 #define NPU_COMPILER_WEIGHTS_H
@@ -23,14 +23,14 @@ struct npu_weights {
 };
 
 /*
- * Put @size bytes into the section, or find them there; *@offset is a multiple of NPU_WEIGHT_ALIGN. @data may be
- * what npu_weights_reserve() gave. Returns 0, -ENOMEM or -EFBIG.
+ * Put @size bytes into the section, or find them there; *@offset is a multiple of NPU_WEIGHT_ALIGN.
+ * @data may be what npu_weights_reserve() gave. Returns 0, -ENOMEM or -EFBIG.
  */
 int npu_weights_add(struct npu_weights *w, const void *data, size_t size, uint64_t *offset);
 
 /*
- * Room for @size bytes at the end of the section, zeroed, to be written by the caller and handed to npu_weights_add()
- * next: packing needs no second copy. NULL: no memory.
+ * Room for @size bytes at the end of the section, zeroed, to be written by the caller and handed to
+ * npu_weights_add() next: packing needs no second copy. NULL: no memory.
  */
 void *npu_weights_reserve(struct npu_weights *w, size_t size);
 

@@ -13,7 +13,8 @@ bool npu_weights_per_channel(const struct npu_gtensor *k, const struct npu_gtens
 		return false;
 	off = y->rank - k->rank;
 	for (i = 0; i < k->rank; i++)
-		if (k->dim[i].base != 1 && (i + off != axis || !npu_dim_equal(k->dim[i], y->dim[axis])))
+		if (k->dim[i].base != 1 &&
+		    (i + off != axis || !npu_dim_equal(k->dim[i], y->dim[axis])))
 			return false;
 	return true;
 }
@@ -34,10 +35,12 @@ static struct npu_gtensor *like(struct npu_graph *g, const struct npu_gtensor *w
 }
 
 /*
- * Output channel of weight element @i. Conv: [M, C/g, k...]; ConvTranspose: [C, M/g, k...], where the group follows
- * from the input channel; MatMul: the last dimension, or the one before when transposed.
+ * Output channel of weight element @i. Conv: [M, C/g, k...]; ConvTranspose: [C, M/g, k...], where
+ * the group follows from the input channel; MatMul: the last dimension, or the one before when
+ * transposed.
  */
-static int64_t out_channel(const struct npu_gnode *n, const struct npu_gtensor *w, int64_t i, int64_t inner)
+static int64_t out_channel(const struct npu_gnode *n, const struct npu_gtensor *w, int64_t i,
+			   int64_t inner)
 {
 	int64_t group, c;
 
@@ -50,7 +53,8 @@ static int64_t out_channel(const struct npu_gnode *n, const struct npu_gtensor *
 	return c / (w->dim[0].base / group) * w->dim[1].base + i / inner % w->dim[1].base;
 }
 
-static int64_t in_channel(const struct npu_gnode *n, const struct npu_gtensor *w, int64_t i, int64_t inner)
+static int64_t in_channel(const struct npu_gnode *n, const struct npu_gtensor *w, int64_t i,
+			  int64_t inner)
 {
 	int64_t group, m;
 
@@ -78,12 +82,15 @@ int npu_weights_scale_out(struct npu_graph *g, struct npu_gnode *n, const struct
 {
 	const struct npu_gtensor *w = n->inputs[1];
 	struct npu_gtensor *t = like(g, w);
-	int64_t count = npu_gtensor_const_elems(w), inner = inner_size(w, n->op == NPU_GOP_Conv ? 1 : 2), i;
+	int64_t count = npu_gtensor_const_elems(w),
+		inner = inner_size(w, n->op == NPU_GOP_Conv ? 1 : 2), i;
 
 	if (!t)
 		return -ENOMEM;
 	for (i = 0; i < count; i++)
-		npu_fold_put(t, (size_t)i, npu_gtensor_elem(w, (size_t)i) * channel(k, out_channel(n, w, i, inner)));
+		npu_fold_put(t, (size_t)i,
+			     npu_gtensor_elem(w, (size_t)i) *
+				     channel(k, out_channel(n, w, i, inner)));
 	return npu_gnode_set_input(g, n, 1, t);
 }
 
@@ -96,12 +103,14 @@ int npu_weights_scale_in(struct npu_graph *g, struct npu_gnode *n, const struct 
 	if (!t)
 		return -ENOMEM;
 	for (i = 0; i < count; i++)
-		npu_fold_put(t, (size_t)i, npu_gtensor_elem(w, (size_t)i) * channel(k, in_channel(n, w, i, inner)));
+		npu_fold_put(t, (size_t)i,
+			     npu_gtensor_elem(w, (size_t)i) *
+				     channel(k, in_channel(n, w, i, inner)));
 	return npu_gnode_set_input(g, n, 1, t);
 }
 
-int npu_weights_bias(struct npu_graph *g, struct npu_gnode *n, int64_t channels, const struct npu_gtensor *mul,
-		     const struct npu_gtensor *add)
+int npu_weights_bias(struct npu_graph *g, struct npu_gnode *n, int64_t channels,
+		     const struct npu_gtensor *mul, const struct npu_gtensor *add)
 {
 	const struct npu_gtensor *old = npu_gnode_in(n, 2);
 	struct npu_gtensor *t = npu_graph_const(g, old ? old->name : n->name, old ? old->type : NPU_GT_F32, 1, &channels,
@@ -121,7 +130,8 @@ int npu_weights_bias(struct npu_graph *g, struct npu_gnode *n, int64_t channels,
 int npu_weights_shift_in(struct npu_graph *g, struct npu_gnode *n, const struct npu_gtensor *k)
 {
 	const struct npu_gtensor *w = n->inputs[1];
-	int64_t count = npu_gtensor_const_elems(w), inner = inner_size(w, 2), row = inner_size(w, n->op == NPU_GOP_Conv ? 1 : 2);
+	int64_t count = npu_gtensor_const_elems(w), inner = inner_size(w, 2),
+		row = inner_size(w, n->op == NPU_GOP_Conv ? 1 : 2);
 	int64_t channels = n->op == NPU_GOP_Conv ? w->dim[0].base : w->dim[npu_gnode_int(n, "transB", 0) ? 0 : 1].base, i;
 	struct npu_gtensor *sum = npu_graph_const(g, n->name, NPU_GT_F64, 1, &channels, NULL);
 
@@ -130,8 +140,10 @@ int npu_weights_shift_in(struct npu_graph *g, struct npu_gnode *n, const struct 
 	for (i = 0; i < count; i++) {
 		int64_t m = out_channel(n, w, i, row);
 
-		npu_fold_put(sum, (size_t)m, npu_gtensor_elem(sum, (size_t)m) +
-			     npu_gtensor_elem(w, (size_t)i) * channel(k, in_channel(n, w, i, inner)));
+		npu_fold_put(sum, (size_t)m,
+			     npu_gtensor_elem(sum, (size_t)m) +
+				     npu_gtensor_elem(w, (size_t)i) *
+					     channel(k, in_channel(n, w, i, inner)));
 	}
 	return npu_weights_bias(g, n, channels, NULL, sum);
 }

@@ -97,8 +97,8 @@ struct npu_backend_ops {
 	/* @buf has size and flags; fill in map, va, backend. */
 	int (*buffer_create)(struct npu_buffer *buf, struct npu_error *err);
 	/*
-	 * map is the host's address. NPU_BUFFER_READ_ONLY memory (a job's weights) never changes, so
-	 * a backend whose device can not reach it may copy it once into memory of its own.
+	 * map is the host's address. NPU_BUFFER_READ_ONLY memory (a job's weights) never changes,
+	 * so a backend whose device can not reach it may copy it once into memory of its own.
 	 */
 	int (*buffer_import_host)(struct npu_buffer *buf, struct npu_error *err);
 	int (*buffer_import_dmabuf)(struct npu_buffer *buf, int fd,

@@ -39,9 +39,10 @@ int npu_abi_check(unsigned int major, unsigned int minor, struct npu_error *err)
 {
 	if (major == NPU_ABI_MAJOR && minor <= NPU_ABI_MINOR)
 		return 0;
-	return npu_error_set(err, -ENOTSUP,
-			     "the program needs libnpu's interface %u.%u, this is %u.%u (libnpu %s)",
-			     major, minor, NPU_ABI_MAJOR, NPU_ABI_MINOR, NPU_VERSION);
+	return npu_error_set(
+		err, -ENOTSUP,
+		"the program needs libnpu's interface %u.%u, this is %u.%u (libnpu %s)", major,
+		minor, NPU_ABI_MAJOR, NPU_ABI_MINOR, NPU_VERSION);
 }
 
 int npu_struct_read(void *out, size_t known, const void *in, uint32_t size, const char *what,

@@ -352,7 +352,10 @@ static int open_view(struct npu_run *run, const char *tensor, const void *data, 
 		return ret;
 	v->rank = (*t)->rank;
 	v->elem = v->bytes = npu_dtype_bits((*t)->dtype) / 8;
-	/* Verified at the smallest and the largest lengths; several symbols leave more between them. */
+	/*
+	 * Verified at the smallest and the largest lengths; several symbols leave more between
+	 * them.
+	 */
 	if (npu_jobfile_layout(*t, run->scalar, v->dim, v->stride, &offset, &extent) ||
 	    region_size(run, (*t)->region, &room, NULL) || extent > room || offset > room - extent)
 		return npu_error_set(err, -EINVAL,

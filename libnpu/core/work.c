@@ -56,9 +56,10 @@ int npu_submit_options_read(const struct npu_device *dev, const struct npu_submi
 	if (ret)
 		return ret;
 	if (out->flags & ~known || out->reserved)
-		return npu_error_set(err, -EINVAL,
-				     "npu_submit_options: flags 0x%x or reserved 0x%x are not known",
-				     out->flags & ~known, out->reserved);
+		return npu_error_set(
+			err, -EINVAL,
+			"npu_submit_options: flags 0x%x or reserved 0x%x are not known",
+			out->flags & ~known, out->reserved);
 	if (out->num_wait > 65536 || (out->num_wait && !out->wait))
 		return npu_error_set(err, -EINVAL, "npu_submit_options: %u fences to wait for, %s",
 				     out->num_wait,
