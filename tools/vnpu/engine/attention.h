@@ -35,8 +35,9 @@ struct attention {
 int npu_attention_read(struct npu_exec *x, struct attention *a);
 
 /*
- * Entry @i of sequence @b's block table, read once. A table may be longer than any memory (stride 0), so it is not copied:
- * all entries in use were checked before, and this checks again what is there now. A bad one is recorded and -1 returned.
+ * Entry @i of sequence @b's block table, read once. A table may be longer than any memory (stride
+ * 0), so it is not copied: all entries in use were checked before, and this checks again what is
+ * there now. A bad one is recorded and -1 returned.
  */
 npu_s64 npu_attention_block(struct npu_exec *x, const struct attention *a, npu_u32 b, npu_u32 i);
 

@@ -19,20 +19,24 @@ struct npu_conv {
 	bool transposed, integer;
 };
 
-/* Fill in what the operands say; reserves and uses the instruction's shared memory. 0 or -ENOMEM. */
+/*
+ * Fill in what the operands say; reserves and uses the instruction's shared memory. 0 or -ENOMEM.
+ */
 int npu_conv_init(struct npu_conv *c, struct npu_exec *x, bool transposed);
 
 /*
- * @bytes of shared memory beside what npu_conv_init() uses, or NULL. What lies there may move: the vectors in c->epi are
- * those of the new place. 64-byte aligned.
+ * @bytes of shared memory beside what npu_conv_init() uses, or NULL. What lies there may move: the
+ *	vectors in c->epi are those of the new place. 64-byte aligned.
  */
 void *npu_conv_extra(struct npu_exec *x, struct npu_conv *c, size_t bytes);
 
 /* Where weight [o, kh, kw, c] lies. */
-const char *npu_conv_weight_at(const struct npu_conv *c, npu_s64 o, npu_s64 kh, npu_s64 kw, npu_s64 ch);
+const char *npu_conv_weight_at(const struct npu_conv *c, npu_s64 o, npu_s64 kh, npu_s64 kw,
+			       npu_s64 ch);
 
 /* Output pixel (n, oh, ow) as an epilogue's place. */
-void npu_conv_place(const struct npu_conv *c, npu_s64 n, npu_s64 oh, npu_s64 ow, struct npu_epi_place *place);
+void npu_conv_place(const struct npu_conv *c, npu_s64 n, npu_s64 oh, npu_s64 ow,
+		    struct npu_epi_place *place);
 
 /* The paths. All return what npu_exec_parallel() returned; npu_conv_generic() takes everything. */
 int npu_conv_generic(struct npu_exec *x, struct npu_conv *c);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Convolution of anything: any types, layouts and strides, one tap at a time, 16 outputs at a time. */
+/*
+ * Convolution of anything: any types, layouts and strides, one tap at a time, 16 outputs at a time.
+ */
 #include "conv.h"
 #include "npu_math.h"
 
-const char *npu_conv_weight_at(const struct npu_conv *c, npu_s64 o, npu_s64 kh, npu_s64 kw, npu_s64 ch)
+const char *npu_conv_weight_at(const struct npu_conv *c, npu_s64 o, npu_s64 kh, npu_s64 kw,
+			       npu_s64 ch)
 {
 	const struct npu_operand *w = c->weight;
 	npu_s64 k = (kh * c->kw + kw) * c->cg + ch, ksize = c->kh * c->kw * c->cg;
@@ -17,13 +20,17 @@ const char *npu_conv_weight_at(const struct npu_conv *c, npu_s64 o, npu_s64 kh, 
 		ksize = (ksize + 3) / 4 * 4;
 		return c->w_ptr + panel * ksize * 16 + k / 4 * 64 + in_group % 16 * 4 + k % 4;
 	default:
-		return c->w_ptr + o * w->stride[0] + kh * w->stride[1] + kw * w->stride[2] + ch * w->stride[3];
+		return c->w_ptr + o * w->stride[0] + kh * w->stride[1] + kw * w->stride[2] +
+		       ch * w->stride[3];
 	}
 }
 
-/* The input position of output position @o and tap @k; false: the tap takes no part. *inside false: padding. */
-static bool tap_at(const struct npu_conv *c, npu_s64 o, npu_s64 k, npu_s64 stride, npu_s64 dil, npu_s64 pad, npu_s64 size,
-		   npu_s64 *i, bool *inside)
+/*
+ * The input position of output position @o and tap @k; false: the tap takes no part. *inside false:
+ * padding.
+ */
+static bool tap_at(const struct npu_conv *c, npu_s64 o, npu_s64 k, npu_s64 stride, npu_s64 dil,
+		   npu_s64 pad, npu_s64 size, npu_s64 *i, bool *inside)
 {
 	npu_s64 at;
 
@@ -38,8 +45,8 @@ static bool tap_at(const struct npu_conv *c, npu_s64 o, npu_s64 k, npu_s64 strid
 	return at >= 0 && at % stride == 0 && *i < size;
 }
 
-static void channels_add(struct npu_exec *x, const struct npu_conv *c, const char *in, npu_s64 o, unsigned int n, npu_s64 kh, npu_s64 kw,
-			 float *acc, npu_u32 *iacc)
+static void channels_add(struct npu_exec *x, const struct npu_conv *c, const char *in, npu_s64 o,
+			 unsigned int n, npu_s64 kh, npu_s64 kw, float *acc, npu_u32 *iacc)
 {
 	npu_s64 ch;
 	unsigned int j;
@@ -56,8 +63,10 @@ static void channels_add(struct npu_exec *x, const struct npu_conv *c, const cha
 			const char *w = npu_conv_weight_at(c, o + j, kh, kw, ch);
 
 			if (c->integer)
-				iacc[j] += (npu_u32)(xi * ((c->weight->dtype == NPU_I8 ? *(const signed char *)w :
-							    *(const unsigned char *)w) - c->w_zero[o + j]));
+				iacc[j] += (npu_u32)(xi * ((c->weight->dtype == NPU_I8 ?
+								    *(const signed char *)w :
+								    *(const unsigned char *)w) -
+							   c->w_zero[o + j]));
 			else
 				acc[j] = npu_fma_f32(xf, npu_elem_load(c->weight, w), acc[j]);
 		}
@@ -65,7 +74,8 @@ static void channels_add(struct npu_exec *x, const struct npu_conv *c, const cha
 }
 
 /* @n outputs from @o on, all of one group, of one pixel. */
-static void pixel(struct npu_exec *x, const struct npu_conv *c, npu_s64 in_n, npu_s64 oh, npu_s64 ow, npu_s64 o, unsigned int n)
+static void pixel(struct npu_exec *x, const struct npu_conv *c, npu_s64 in_n, npu_s64 oh,
+		  npu_s64 ow, npu_s64 o, unsigned int n)
 {
 	struct npu_epi_place place;
 	bool inside_h, inside_w;
@@ -84,11 +94,12 @@ static void pixel(struct npu_exec *x, const struct npu_conv *c, npu_s64 in_n, np
 
 			if (!(kw & 0xfff) && npu_exec_stopped(x))
 				return;
-			if (!tap_at(c, ow, kw, c->stride_w, c->dil_w, c->pad_left, c->w, &iw, &inside_w))
+			if (!tap_at(c, ow, kw, c->stride_w, c->dil_w, c->pad_left, c->w, &iw,
+				    &inside_w))
 				continue;
 			if (inside_h && inside_w)
-				in = c->in_ptr + in_n * c->in->stride[0] + ih * c->in->stride[1] + iw * c->in->stride[2] +
-				     o / c->og * c->cg * c->in->stride[3];
+				in = c->in_ptr + in_n * c->in->stride[0] + ih * c->in->stride[1] +
+				     iw * c->in->stride[2] + o / c->og * c->cg * c->in->stride[3];
 			channels_add(x, c, in, o, n, kh, kw, acc, iacc);
 		}
 	}
@@ -116,7 +127,8 @@ static void chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 be
 
 int npu_conv_generic(struct npu_exec *x, struct npu_conv *c)
 {
-	npu_u64 items = (npu_u64)c->n * (npu_u64)c->oh * (npu_u64)c->ow * (npu_u64)((c->og + 15) / 16 * c->groups);
+	npu_u64 items = (npu_u64)c->n * (npu_u64)c->oh * (npu_u64)c->ow *
+			(npu_u64)((c->og + 15) / 16 * c->groups);
 	double taps = (double)c->kh * (double)c->kw * (double)c->cg;
 
 	npu_exec_path(x, NPU_PATH_CONV_GENERIC);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Float convolution, dense or grouped, and transposed convolution, as a matrix product without im2col: the matrix kernels
- * walk over the slab (slab.h) tap by tap.
+ * Float convolution, dense or grouped, and transposed convolution, as a matrix product without
+ * im2col: the matrix kernels walk over the slab (slab.h) tap by tap.
  */
 #include "gemm_tiles.h"
 #include "slab.h"
@@ -25,19 +25,24 @@ struct worker {
 
 static size_t worker_bytes(const struct plan *p)
 {
-	return GEMM_TILE_FLOATS * sizeof(float) + npu_slab_bytes(&p->slab) + (size_t)p->segs * sizeof(struct npu_gemm_seg);
+	return GEMM_TILE_FLOATS * sizeof(float) + npu_slab_bytes(&p->slab) +
+	       (size_t)p->segs * sizeof(struct npu_gemm_seg);
 }
 
 static void worker_init(const struct plan *p, struct worker *w, void *mem)
 {
 	w->tile = mem;
 	npu_slab_ring_init(&p->slab, &w->ring, w->tile + GEMM_TILE_FLOATS);
-	w->seg = (struct npu_gemm_seg *)(void *)((char *)(w->tile + GEMM_TILE_FLOATS) + npu_slab_bytes(&p->slab));
+	w->seg = (struct npu_gemm_seg *)(void *)((char *)(w->tile + GEMM_TILE_FLOATS) +
+						 npu_slab_bytes(&p->slab));
 }
 
-/* Segments of @taps taps side by side: @col is the first one's slab column for the first pixel. Returns how many. */
-static size_t tap_segs(const struct plan *p, npu_s64 row, npu_s64 col, npu_s64 kh, npu_s64 kw, npu_s64 taps,
-		       struct npu_gemm_seg *seg)
+/*
+ * Segments of @taps taps side by side: @col is the first one's slab column for the first pixel.
+ * Returns how many.
+ */
+static size_t tap_segs(const struct plan *p, npu_s64 row, npu_s64 col, npu_s64 kh, npu_s64 kw,
+		       npu_s64 taps, struct npu_gemm_seg *seg)
 {
 	const struct npu_conv *c = p->c;
 	npu_s64 k = (kh * c->kw + kw) * c->cg, ch;
@@ -57,15 +62,22 @@ struct run {
 };
 
 /* Outputs are cut so that the stop flag does not wait for a wide layer. */
-static void run_compute(struct npu_exec *x, const struct plan *p, struct worker *w, size_t num_segs, const struct run *r, npu_s64 oh)
+static void run_compute(struct npu_exec *x, const struct plan *p, struct worker *w, size_t num_segs,
+			const struct run *r, npu_s64 oh)
 {
 	const struct npu_conv *c = p->c;
 	npu_s64 panels = (c->og + NPU_PANEL - 1) / NPU_PANEL, k = c->kh * c->kw * c->cg, wide, g, o;
 	npu_s64 step_in = c->transposed ? 1 : c->stride_w;
 	bool planar = p->slab.planar;
 	struct npu_gemm_strip strip = {
-		.gemm = p->slab.gemm, .b_type = p->b_type, .lda = step_in * (planar ? 1 : c->c), .seg = w->seg,
-		.num_segs = num_segs, .b_panel = p->b_panel, .epi = &c->epi, .epi_fn = c->epi_fn,
+		.gemm = p->slab.gemm,
+		.b_type = p->b_type,
+		.lda = step_in * (planar ? 1 : c->c),
+		.seg = w->seg,
+		.num_segs = num_segs,
+		.b_panel = p->b_panel,
+		.epi = &c->epi,
+		.epi_fn = c->epi_fn,
 	};
 
 	npu_conv_place(c, w->ring.n, oh, r->x0, &strip.place);
@@ -78,7 +90,8 @@ static void run_compute(struct npu_exec *x, const struct plan *p, struct worker 
 		strip.b = c->w_ptr + g * panels * p->b_panel;
 		strip.out0 = g * c->og;
 		for (o = 0; o < c->og && !npu_exec_stopped(x); o += wide)
-			npu_gemm_strip(&strip, r->count, o, c->og - o < wide ? c->og - o : wide, w->tile);
+			npu_gemm_strip(&strip, r->count, o, c->og - o < wide ? c->og - o : wide,
+				       w->tile);
 	}
 }
 
@@ -91,7 +104,8 @@ static void conv_row(struct npu_exec *x, const struct plan *p, struct worker *w,
 	size_t segs = 0;
 
 	for (kh = 0; kh < c->kh; kh++) {
-		row = npu_slab_row(&p->slab, &w->ring, oh * c->stride_h - c->pad_top + kh * c->dil_h);
+		row = npu_slab_row(&p->slab, &w->ring,
+				   oh * c->stride_h - c->pad_top + kh * c->dil_h);
 		if (merge) {
 			segs += tap_segs(p, row, 0, kh, 0, c->kw, w->seg + segs);
 			continue;
@@ -102,8 +116,11 @@ static void conv_row(struct npu_exec *x, const struct plan *p, struct worker *w,
 	run_compute(x, p, w, segs, &run, oh);
 }
 
-/* Input position of output @o under tap @k of a transposed convolution; false when there is none. */
-static bool deconv_tap(npu_s64 o, npu_s64 k, npu_s64 pad, npu_s64 dil, npu_s64 stride, npu_s64 size, npu_s64 *i)
+/*
+ * Input position of output @o under tap @k of a transposed convolution; false when there is none.
+ */
+static bool deconv_tap(npu_s64 o, npu_s64 k, npu_s64 pad, npu_s64 dil, npu_s64 stride, npu_s64 size,
+		       npu_s64 *i)
 {
 	npu_s64 at = o + pad - k * dil;
 
@@ -130,7 +147,8 @@ static npu_s64 deconv_count(const struct npu_conv *c, npu_s64 x, npu_s64 x1)
 }
 
 /* From column @x0 on as far as the taps are the same. Returns the next column of this phase. */
-static npu_s64 deconv_run(struct npu_exec *x, const struct plan *p, struct worker *w, npu_s64 oh, npu_s64 x0)
+static npu_s64 deconv_run(struct npu_exec *x, const struct plan *p, struct worker *w, npu_s64 oh,
+			  npu_s64 x0)
 {
 	const struct npu_conv *c = p->c;
 	struct run run = { x0, c->stride_w, deconv_count(c, x0, w->ring.x1) };
@@ -143,7 +161,8 @@ static npu_s64 deconv_run(struct npu_exec *x, const struct plan *p, struct worke
 		row = npu_slab_row(&p->slab, &w->ring, ih);
 		for (kw = 0; kw < c->kw; kw++)
 			if (deconv_tap(x0, kw, c->pad_left, c->dil_w, c->stride_w, c->w, &iw))
-				segs += tap_segs(p, row, iw - w->ring.col0, kh, kw, 1, w->seg + segs);
+				segs += tap_segs(p, row, iw - w->ring.col0, kh, kw, 1,
+						 w->seg + segs);
 	}
 	run_compute(x, p, w, segs, &run, oh);
 	return x0 + run.count * c->stride_w;
@@ -161,7 +180,8 @@ static void chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 be
 	for (i = (npu_s64)begin; i < (npu_s64)end; i++) {
 		if (npu_exec_stopped(x))
 			return;
-		npu_slab_move(&p->slab, &w.ring, i / c->oh / p->slab.num_tiles, i / c->oh % p->slab.num_tiles);
+		npu_slab_move(&p->slab, &w.ring, i / c->oh / p->slab.num_tiles,
+			      i / c->oh % p->slab.num_tiles);
 		oh = i % c->oh;
 		if (!c->transposed) {
 			conv_row(x, p, &w, oh);
@@ -175,7 +195,8 @@ static void chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 be
 
 bool npu_conv_slab_can(const struct npu_conv *c)
 {
-	return !c->integer && c->weight->layout == NPU_LAYOUT_PANEL16 && npu_gemm_b_type(c->weight->dtype) >= 0;
+	return !c->integer && c->weight->layout == NPU_LAYOUT_PANEL16 &&
+	       npu_gemm_b_type(c->weight->dtype) >= 0;
 }
 
 int npu_conv_slab(struct npu_exec *x, struct npu_conv *c)
@@ -197,6 +218,6 @@ int npu_conv_slab(struct npu_exec *x, struct npu_conv *c)
 	macs = (double)p.slab.tile_w * (double)c->o * (double)(c->kh * c->kw * c->cg);
 	if (c->transposed)
 		macs /= (double)(c->stride_h * c->stride_w);
-	return npu_exec_parallel(x, (npu_u64)(c->n * p.slab.num_tiles * c->oh), 100.0 + macs * npu_gemm_ns(x->simd), chunk,
-				 &p);
+	return npu_exec_parallel(x, (npu_u64)(c->n * p.slab.num_tiles * c->oh),
+				 100.0 + macs * npu_gemm_ns(x->simd), chunk, &p);
 }

@@ -22,7 +22,8 @@ bool npu_simd_available(enum npu_simd simd)
 		return true;
 #if defined(__x86_64__)
 	case NPU_SIMD_AVX2:
-		return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+		return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+		       has_f16c();
 	case NPU_SIMD_AVX512:
 		return npu_simd_available(NPU_SIMD_AVX2) && __builtin_cpu_supports("avx512f") &&
 		       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&

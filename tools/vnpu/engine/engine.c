@@ -159,14 +159,20 @@ static int load_scalar(struct npu_exec *x)
 		value = narrow;
 	}
 	if (i >= h->num_scalars || value < x->param[NPU_LOAD_SCALAR_P_MIN] ||
-	    value > x->param[NPU_LOAD_SCALAR_P_MAX] || value < h->scalar[i].min || value > h->scalar[i].max)
-		return npu_exec_fault(x, 0, NPU_FAULT_INDEX, NPU_LOAD_SCALAR_IN, NPU_LOAD_SCALAR_P_INDEX, value,
-				      "load_scalar: %lld is outside the bounds of scalar %u", (long long)value, i);
+	    value > x->param[NPU_LOAD_SCALAR_P_MAX] || value < h->scalar[i].min ||
+	    value > h->scalar[i].max)
+		return npu_exec_fault(x, 0, NPU_FAULT_INDEX, NPU_LOAD_SCALAR_IN,
+				      NPU_LOAD_SCALAR_P_INDEX, value,
+				      "load_scalar: %lld is outside the bounds of scalar %u",
+				      (long long)value, i);
 	x->state->scalar[i] = (npu_u32)value;
 	return 0;
 }
 
-/* The instructions that concern the run loop itself are carried out here, all others by their op_*.c. */
+/*
+ * The instructions that concern the run loop itself are carried out here, all others by their
+ * op_*.c.
+ */
 static int insn_execute(struct npu_run *run, struct npu_engine_state *state)
 {
 	struct npu_exec *x = &run->exec;
@@ -202,7 +208,8 @@ static int insn_fault(struct npu_run *run, struct npu_engine_state *state, int r
 	else if (run->fault.code)
 		npu_state_fault(state, run->fault.code, "%s", run->fault_text);
 	else
-		npu_state_fault(state, NPU_FAULT_INTERNAL, "%s: error %d", run->exec.insn.desc->mnemonic, -ret);
+		npu_state_fault(state, NPU_FAULT_INTERNAL, "%s: error %d",
+				run->exec.insn.desc->mnemonic, -ret);
 	if (run->fault.code) {
 		state->fault.operand = run->fault.operand;
 		state->fault.field = run->fault.field;
@@ -238,13 +245,15 @@ static int step(struct npu_run *run, struct npu_engine_state *state)
 	state->insn++;
 	state->priv->done = run->exec.insn.header->opcode == NPU_OP_END;
 	atomic_fetch_add_explicit(&run->engine->insns, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&run->engine->macs, npu_insn_macs(&run->exec.insn), memory_order_relaxed);
+	atomic_fetch_add_explicit(&run->engine->macs, npu_insn_macs(&run->exec.insn),
+				  memory_order_relaxed);
 	if (run->progress)
 		atomic_fetch_add_explicit(run->progress, 1, memory_order_relaxed);
 	return 0;
 }
 
-static enum npu_run_result loop(struct npu_run *run, struct npu_engine_state *state, npu_u64 budget_ns)
+static enum npu_run_result loop(struct npu_run *run, struct npu_engine_state *state,
+				npu_u64 budget_ns)
 {
 	npu_u64 start = budget_ns && budget_ns != UINT64_MAX ? clock_ns() : 0;
 	int ret;
@@ -267,8 +276,9 @@ static enum npu_run_result loop(struct npu_run *run, struct npu_engine_state *st
 	}
 }
 
-enum npu_run_result npu_engine_run(struct npu_engine *engine, struct npu_engine_state *state, npu_u64 budget_ns,
-				   const atomic_bool *stop, atomic_ullong *progress)
+enum npu_run_result npu_engine_run(struct npu_engine *engine, struct npu_engine_state *state,
+				   npu_u64 budget_ns, const atomic_bool *stop,
+				   atomic_ullong *progress)
 {
 	enum npu_run_result result;
 	struct npu_run *run;
@@ -279,11 +289,13 @@ enum npu_run_result npu_engine_run(struct npu_engine *engine, struct npu_engine_
 	if (state->priv->done)
 		return NPU_RUN_DONE;
 	if (!engine->config.parallel_for && engine->pid != getpid()) {
-		npu_state_fault(state, NPU_FAULT_INTERNAL, "engine belongs to the process before fork()");
+		npu_state_fault(state, NPU_FAULT_INTERNAL,
+				"engine belongs to the process before fork()");
 		return NPU_RUN_FAULT;
 	}
 	if (!state->resumable) {
-		npu_state_fault(state, NPU_FAULT_INTERNAL, "job was stopped inside of an in-place instruction");
+		npu_state_fault(state, NPU_FAULT_INTERNAL,
+				"job was stopped inside of an in-place instruction");
 		return NPU_RUN_FAULT;
 	}
 	run = npu_run_get(engine);

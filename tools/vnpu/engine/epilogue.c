@@ -102,7 +102,10 @@ size_t npu_epi_bytes(npu_u32 outputs)
 	return padded(outputs) * 4 * sizeof(float) + 256;
 }
 
-/* A vector with any stride (or one element for all) as contiguous 32-bit words, filled up with zeros. */
+/*
+ * A vector with any stride (or one element for all) as contiguous 32-bit words, filled up with
+ * zeros.
+ */
 static void *vector_pack(const struct npu_exec *x, unsigned int slot, npu_u32 outputs, char **mem)
 {
 	const struct npu_operand *op = &x->operand[slot];
@@ -113,14 +116,15 @@ static void *vector_pack(const struct npu_exec *x, unsigned int slot, npu_u32 ou
 	if (op->dtype == NPU_NONE)
 		return NULL;
 	for (i = 0; i < outputs; i++)
-		memcpy(dst + (size_t)i * 4, src + (op->rank && op->dim[0] > 1 ? op->stride[0] * (npu_s64)i : 0), 4);
+		memcpy(dst + (size_t)i * 4,
+		       src + (op->rank && op->dim[0] > 1 ? op->stride[0] * (npu_s64)i : 0), 4);
 	memset(dst + (size_t)outputs * 4, 0, (padded(outputs) - outputs) * 4);
 	*mem += padded(outputs) * 4;
 	return dst;
 }
 
-void npu_epi_init(struct npu_epi *e, const struct npu_exec *x, unsigned int first_slot, unsigned int first_param,
-		  bool integer, void *mem)
+void npu_epi_init(struct npu_epi *e, const struct npu_exec *x, unsigned int first_slot,
+		  unsigned int first_param, bool integer, void *mem)
 {
 	/* The opcodes have these in one run, in the order of CONV's. */
 	unsigned int s = first_slot - NPU_CONV_BIAS, p = first_param - NPU_CONV_P_ACT, i;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Engine internal: what CONV, CONV_TRANSPOSE and MATMUL do with an accumulator on its way to memory. Kernels that have a
- * common epilogue in registers (struct npu_epi_fast) do it themselves; everything else goes through a tile of f32 or i32
- * accumulators and npu_epi_fn.
+ * Engine internal: what CONV, CONV_TRANSPOSE and MATMUL do with an accumulator on its way to
+ * memory. Kernels that have a common epilogue in registers (struct npu_epi_fast) do it themselves;
+ * everything else goes through a tile of f32 or i32 accumulators and npu_epi_fn.
  */
 #ifndef NPU_EPILOGUE_H
 #define NPU_EPILOGUE_H
@@ -14,7 +14,9 @@ float npu_elem_load(const struct npu_operand *op, const void *p);
 void npu_elem_store(const struct npu_operand *op, void *p, float v);
 
 struct npu_epi {
-	/* One entry per output channel, contiguous, readable in whole panels of 16; NULL: absent. */
+	/*
+	 * One entry per output channel, contiguous, readable in whole panels of 16; NULL: absent.
+	 */
 	const float *bias, *scale, *slope;
 	const npu_s32 *ibias;
 	const npu_u8 *table;		/* 256 entries; NULL: absent */
@@ -36,26 +38,27 @@ struct npu_epi_place {
 };
 
 /*
- * Finish @rows pixels x channels [o, o + n): @acc[r * ld + i] is the accumulator of pixel r, channel o + i; it is
- * overwritten. With npu_epi.scale or raw it holds i32.
+ * Finish @rows pixels x channels [o, o + n): @acc[r * ld + i] is the accumulator of pixel r,
+ * channel o + i; it is overwritten. With npu_epi.scale or raw it holds i32.
  */
-typedef void (*npu_epi_fn)(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows, npu_u32 o, unsigned int n,
-			   const struct npu_epi_place *place);
-void npu_epi_portable(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows, npu_u32 o, unsigned int n,
-		      const struct npu_epi_place *place);
-void npu_epi_avx2(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows, npu_u32 o, unsigned int n,
-		  const struct npu_epi_place *place);
-void npu_epi_avx512(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows, npu_u32 o, unsigned int n,
-		    const struct npu_epi_place *place);
+typedef void (*npu_epi_fn)(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows,
+			   npu_u32 o, unsigned int n, const struct npu_epi_place *place);
+void npu_epi_portable(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows, npu_u32 o,
+		      unsigned int n, const struct npu_epi_place *place);
+void npu_epi_avx2(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows, npu_u32 o,
+		  unsigned int n, const struct npu_epi_place *place);
+void npu_epi_avx512(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows, npu_u32 o,
+		    unsigned int n, const struct npu_epi_place *place);
 npu_epi_fn npu_epi_select(enum npu_simd simd);
 
 /*
- * Read the epilogue of an instruction whose slots from @first_slot and parameters from @first_param are
- * EPILOGUE_SLOTS and EPILOGUE_PARAMS. The vectors are packed into @mem, which has npu_epi_bytes(outputs) bytes.
+ * Read the epilogue of an instruction whose slots from @first_slot and parameters from @first_param
+ * are EPILOGUE_SLOTS and EPILOGUE_PARAMS. The vectors are packed into @mem, which has
+ * npu_epi_bytes(outputs) bytes.
  */
 size_t npu_epi_bytes(npu_u32 outputs);
-void npu_epi_init(struct npu_epi *e, const struct npu_exec *x, unsigned int first_slot, unsigned int first_param,
-		  bool integer, void *mem);
+void npu_epi_init(struct npu_epi *e, const struct npu_exec *x, unsigned int first_slot,
+		  unsigned int first_param, bool integer, void *mem);
 
 /* Stride of the residual along dim @d of out, 0 when it is broadcast there. */
 ptrdiff_t npu_epi_res_stride(const struct npu_epi *e, unsigned int d);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The epilogue of a tile, included by one file per instruction set behind its vf_*.h and with EPI_FN defined. There is a
- * fast form for what networks mostly have (float output, dense channels, activations made of a few operations), and a
- * general one of loops over a row's channels.
+ * The epilogue of a tile, included by one file per instruction set behind its vf_*.h and with
+ * EPI_FN defined. There is a fast form for what networks mostly have (float output, dense channels,
+ * activations made of a few operations), and a general one of loops over a row's channels.
  */
 #include "epilogue.h"
 #include "npu_act.h"
 
 #define EPI_MAX_ROW	64
 
-static void epi_load_residual(const struct npu_epi *e, const char *p, unsigned int n, float *restrict r)
+static void epi_load_residual(const struct npu_epi *e, const char *p, unsigned int n,
+			      float *restrict r)
 {
 	unsigned int i;
 
@@ -82,7 +83,8 @@ static bool epi_from_int(const struct npu_epi *e, float *v, npu_u32 o, unsigned 
 	return true;
 }
 
-static void epi_row(const struct npu_epi *e, float *restrict v, npu_u32 o, unsigned int n, char *out, const char *res)
+static void epi_row(const struct npu_epi *e, float *restrict v, npu_u32 o, unsigned int n,
+		    char *out, const char *res)
 {
 	float r[EPI_MAX_ROW];
 	unsigned int i;
@@ -114,8 +116,9 @@ static void epi_row(const struct npu_epi *e, float *restrict v, npu_u32 o, unsig
 /* Activations of a few operations. RELU6 is a clip. */
 EPI_INLINE bool act_is_simple(npu_u32 act)
 {
-	return act == NPU_ACT_NONE || act == NPU_ACT_RELU || act == NPU_ACT_CLIP || act == NPU_ACT_LEAKY_RELU ||
-	       act == NPU_ACT_PRELU || act == NPU_ACT_HARD_SIGMOID || act == NPU_ACT_HARD_SWISH;
+	return act == NPU_ACT_NONE || act == NPU_ACT_RELU || act == NPU_ACT_CLIP ||
+	       act == NPU_ACT_LEAKY_RELU || act == NPU_ACT_PRELU || act == NPU_ACT_HARD_SIGMOID ||
+	       act == NPU_ACT_HARD_SWISH;
 }
 
 EPI_INLINE vf act_clip(vf v, vf lo, vf hi)
@@ -152,7 +155,8 @@ struct fast {
 	bool in_place;			/* results go back to the tile, as f32 */
 };
 
-EPI_INLINE vf fast_tail(const struct npu_epi *e, const struct fast *f, vf v, const char *res, unsigned int n)
+EPI_INLINE vf fast_tail(const struct npu_epi *e, const struct fast *f, vf v, const char *res,
+			unsigned int n)
 {
 	vf r;
 
@@ -162,18 +166,24 @@ EPI_INLINE vf fast_tail(const struct npu_epi *e, const struct fast *f, vf v, con
 		if (e->res_chan == 0)
 			r = vf_set1(npu_elem_load(e->res, res));
 		else if (e->res->dtype == NPU_F16)
-			r = n == VL ? vf_f16((const npu_u16 *)res) : vf_f16_part((const npu_u16 *)res, n);
+			r = n == VL ? vf_f16((const npu_u16 *)res) :
+				      vf_f16_part((const npu_u16 *)res, n);
 		else
-			r = n == VL ? vf_load((const float *)res) : vf_load_part((const float *)res, n);
+			r = n == VL ? vf_load((const float *)res) :
+				      vf_load_part((const float *)res, n);
 		v = e->join == NPU_JOIN_ADD ? vf_add(v, r) : vf_mul(v, r);
 	}
 	return act_simple(v, f->act2, vf_set1(f->a2), vf_set1(f->b2));
 }
 
-/* The vector of channels [o, o + n) of all rows; act, tail and the output's type are constants where this is expanded. */
-EPI_INLINE void fast_column(const struct npu_epi *e, const struct fast *f, float *acc, size_t ld, unsigned int rows, npu_u32 o,
-			    unsigned int n, char *out, ptrdiff_t out_step, const char *res, ptrdiff_t res_step,
-			    npu_u32 act, bool tail, npu_u32 type)
+/*
+ * The vector of channels [o, o + n) of all rows; act, tail and the output's type are constants
+ * where this is expanded.
+ */
+EPI_INLINE void fast_column(const struct npu_epi *e, const struct fast *f, float *acc, size_t ld,
+			    unsigned int rows, npu_u32 o, unsigned int n, char *out,
+			    ptrdiff_t out_step, const char *res, ptrdiff_t res_step, npu_u32 act,
+			    bool tail, npu_u32 type)
 {
 	vf a = f->slope ? vf_load(f->slope + o) : vf_set1(f->a), b = vf_set1(f->b), v;
 	vf bias = f->bias ? vf_load(f->bias + o) : vf_zero();
@@ -212,8 +222,9 @@ EPI_INLINE void fast_column(const struct npu_epi *e, const struct fast *f, float
 	}
 }
 
-EPI_INLINE void fast_tile(const struct npu_epi *e, const struct fast *f, float *acc, size_t ld, unsigned int rows, npu_u32 o,
-			  unsigned int n, const struct npu_epi_place *place, npu_u32 act, bool tail, npu_u32 type)
+EPI_INLINE void fast_tile(const struct npu_epi *e, const struct fast *f, float *acc, size_t ld,
+			  unsigned int rows, npu_u32 o, unsigned int n,
+			  const struct npu_epi_place *place, npu_u32 act, bool tail, npu_u32 type)
 {
 	const unsigned int size = type == NPU_F16 ? 2 : 4;
 	char *out = place->out + (ptrdiff_t)o * e->out_chan;
@@ -222,10 +233,12 @@ EPI_INLINE void fast_tile(const struct npu_epi *e, const struct fast *f, float *
 
 	for (i = 0; i + VL <= n; i += VL)
 		fast_column(e, f, acc + i, ld, rows, o + i, VL, out + i * size, place->out_step,
-			    res ? res + (ptrdiff_t)i * e->res_chan : NULL, place->res_step, act, tail, type);
+			    res ? res + (ptrdiff_t)i * e->res_chan : NULL, place->res_step, act,
+			    tail, type);
 	if (i < n)
 		fast_column(e, f, acc + i, ld, rows, o + i, n - i, out + i * size, place->out_step,
-			    res ? res + (ptrdiff_t)i * e->res_chan : NULL, place->res_step, act, tail, type);
+			    res ? res + (ptrdiff_t)i * e->res_chan : NULL, place->res_step, act,
+			    tail, type);
 }
 
 #define FAST_CASE(name)											\
@@ -240,8 +253,9 @@ EPI_INLINE void fast_tile(const struct npu_epi *e, const struct fast *f, float *
 			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, false, NPU_F32);	\
 		return
 
-static void fast_run(const struct npu_epi *e, const struct fast *f, float *acc, size_t ld, unsigned int rows, npu_u32 o,
-		     unsigned int n, const struct npu_epi_place *place)
+static void fast_run(const struct npu_epi *e, const struct fast *f, float *acc, size_t ld,
+		     unsigned int rows, npu_u32 o, unsigned int n,
+		     const struct npu_epi_place *place)
 {
 	switch (f->act) {
 	FAST_CASE(NONE);
@@ -263,8 +277,12 @@ static npu_u32 clip_of_relu6(npu_u32 act, float *a, float *b)
 	return NPU_ACT_CLIP;
 }
 
-/* Rows of a tile are contiguous vectors, so an activation of many operations runs over all of them in one loop. */
-static void tile_act(float *acc, size_t ld, unsigned int rows, unsigned int n, npu_u32 act, float a, float b)
+/*
+ * Rows of a tile are contiguous vectors, so an activation of many operations runs over all of them
+ * in one loop.
+ */
+static void tile_act(float *acc, size_t ld, unsigned int rows, unsigned int n, npu_u32 act, float a,
+		     float b)
 {
 	unsigned int r;
 
@@ -276,10 +294,14 @@ static void tile_act(float *acc, size_t ld, unsigned int rows, unsigned int n, n
 		npu_act_block(acc + r * ld, n, act, a, b, NULL);
 }
 
-static void fast_epilogue(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows, npu_u32 o, unsigned int n,
-			  const struct npu_epi_place *place)
+static void fast_epilogue(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows,
+			  npu_u32 o, unsigned int n, const struct npu_epi_place *place)
 {
-	struct fast f = { .a = e->alpha, .b = e->beta, .a2 = e->alpha2, .b2 = e->beta2, .bias = e->bias,
+	struct fast f = { .a = e->alpha,
+			  .b = e->beta,
+			  .a2 = e->alpha2,
+			  .b2 = e->beta2,
+			  .bias = e->bias,
 			  .slope = e->slope };
 	npu_u32 act2;
 
@@ -309,7 +331,8 @@ static void fast_epilogue(const struct npu_epi *e, float *acc, size_t ld, unsign
 
 #define COLUMN_MAX	64
 
-static void column_store(const struct npu_epi *e, char *out, ptrdiff_t step, const float *restrict v, unsigned int n)
+static void column_store(const struct npu_epi *e, char *out, ptrdiff_t step,
+			 const float *restrict v, unsigned int n)
 {
 	npu_u16 h[COLUMN_MAX];
 	float f[COLUMN_MAX];
@@ -335,8 +358,8 @@ static void column_store(const struct npu_epi *e, char *out, ptrdiff_t step, con
 }
 
 /* One channel of @n pixels. */
-static void column(const struct npu_epi *e, const float *acc, size_t ld, unsigned int n, npu_u32 o, char *out, ptrdiff_t out_step,
-		   const char *res, ptrdiff_t res_step)
+static void column(const struct npu_epi *e, const float *acc, size_t ld, unsigned int n, npu_u32 o,
+		   char *out, ptrdiff_t out_step, const char *res, ptrdiff_t res_step)
 {
 	float v[COLUMN_MAX], s[COLUMN_MAX] = { 0 };
 	unsigned int i;
@@ -368,8 +391,8 @@ static void column(const struct npu_epi *e, const float *acc, size_t ld, unsigne
 }
 
 /* Few channels, or channels far apart (planar output): vectors lie along the pixels. */
-static void column_epilogue(const struct npu_epi *e, const float *acc, size_t ld, unsigned int rows, npu_u32 o, unsigned int n,
-			    const struct npu_epi_place *place)
+static void column_epilogue(const struct npu_epi *e, const float *acc, size_t ld, unsigned int rows,
+			    npu_u32 o, unsigned int n, const struct npu_epi_place *place)
 {
 	unsigned int r, w, j;
 
@@ -377,8 +400,12 @@ static void column_epilogue(const struct npu_epi *e, const float *acc, size_t ld
 		w = rows - r < COLUMN_MAX ? rows - r : COLUMN_MAX;
 		for (j = 0; j < n; j++)
 			column(e, acc + r * ld + j, ld, w, o + j,
-			       place->out + (ptrdiff_t)(o + j) * e->out_chan + (ptrdiff_t)r * place->out_step, place->out_step,
-			       place->res ? place->res + (ptrdiff_t)(o + j) * e->res_chan + (ptrdiff_t)r * place->res_step : NULL,
+			       place->out + (ptrdiff_t)(o + j) * e->out_chan +
+				       (ptrdiff_t)r * place->out_step,
+			       place->out_step,
+			       place->res ? place->res + (ptrdiff_t)(o + j) * e->res_chan +
+						    (ptrdiff_t)r * place->res_step :
+					    NULL,
 			       place->res_step);
 	}
 }
@@ -396,11 +423,12 @@ static bool is_fast(const struct npu_epi *e)
 		return false;
 	if (!e->res || e->res_chan == 0)
 		return true;
-	return (e->res->dtype == NPU_F16 && e->res_chan == 2) || (e->res->dtype == NPU_F32 && e->res_chan == 4);
+	return (e->res->dtype == NPU_F16 && e->res_chan == 2) ||
+	       (e->res->dtype == NPU_F32 && e->res_chan == 4);
 }
 
-void EPI_FN(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows, npu_u32 o, unsigned int n,
-	    const struct npu_epi_place *place)
+void EPI_FN(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows, npu_u32 o,
+	    unsigned int n, const struct npu_epi_place *place)
 {
 	const char *res = place->res ? place->res + (ptrdiff_t)o * e->res_chan : NULL;
 	char *out = place->out + (ptrdiff_t)o * e->out_chan;

@@ -5,10 +5,16 @@
 #include "fpenv.h"
 #include "run.h"
 
-/* Chunks: long enough that taking one is nothing, short enough to balance and to notice the stop flag. */
+/*
+ * Chunks: long enough that taking one is nothing, short enough to balance and to notice the stop
+ * flag.
+ */
 #define CHUNK_MAX_NS	200e3
 #define CHUNK_MIN_NS	5e3
-/* Waking a helper costs some ten microseconds: what is not several times that stays with the caller. */
+/*
+ * Waking a helper costs some ten microseconds: what is not several times that stays with the
+ * caller.
+ */
 #define PARALLEL_MIN_NS	30e3
 
 static bool cut_wanted(const struct npu_run *run)
@@ -22,12 +28,17 @@ bool npu_exec_stopped(const struct npu_exec *x)
 {
 	if (!cut_wanted(x->run))
 		return false;
-	/* Who asked will leave its chunk unfinished: the instruction is not done even if no chunk is left. */
+	/*
+	 * Who asked will leave its chunk unfinished: the instruction is not done even if no chunk
+	 * is left.
+	 */
 	atomic_store_explicit(&x->run->unfinished, true, memory_order_relaxed);
 	return true;
 }
 
-/* The next piece of the range: a share of what is left, so that pieces get smaller towards the end. */
+/*
+ * The next piece of the range: a share of what is left, so that pieces get smaller towards the end.
+ */
 static bool chunk_claim(struct npu_run *run, npu_u64 *begin, npu_u64 *end)
 {
 	npu_u64 pos = atomic_load_explicit(&run->next_item, memory_order_relaxed);
@@ -42,7 +53,8 @@ static bool chunk_claim(struct npu_run *run, npu_u64 *begin, npu_u64 *end)
 		size = (size + run->align - 1) / run->align * run->align;
 		if (size > left)
 			size = left;
-	} while (!atomic_compare_exchange_weak_explicit(&run->next_item, &pos, pos + size, memory_order_relaxed,
+	} while (!atomic_compare_exchange_weak_explicit(&run->next_item, &pos, pos + size,
+							memory_order_relaxed,
 							memory_order_relaxed));
 	*begin = pos;
 	*end = pos + size;
@@ -86,11 +98,13 @@ static int run_result(struct npu_run *run)
 	if (atomic_load_explicit(&run->unfinished, memory_order_relaxed))
 		return -EINTR;
 	/* A stop that came after the last chunk changes nothing: the work is done. */
-	return atomic_load_explicit(&run->next_item, memory_order_relaxed) < run->num_items ? -EINTR : 0;
+	return atomic_load_explicit(&run->next_item, memory_order_relaxed) < run->num_items ?
+		       -EINTR :
+		       0;
 }
 
-int npu_exec_parallel_aligned(struct npu_exec *x, npu_u64 n, npu_u64 align, double item_ns, npu_chunk_fn fn,
-			      void *arg)
+int npu_exec_parallel_aligned(struct npu_exec *x, npu_u64 n, npu_u64 align, double item_ns,
+			      npu_chunk_fn fn, void *arg)
 {
 	struct npu_run *run = x->run;
 	struct npu_engine *engine = run->engine;
@@ -107,14 +121,18 @@ int npu_exec_parallel_aligned(struct npu_exec *x, npu_u64 n, npu_u64 align, doub
 	atomic_store_explicit(&run->unfinished, false, memory_order_relaxed);
 	if (x->num_workers == 1 || (double)n * item_ns < PARALLEL_MIN_NS || n <= run->align) {
 		npu_exec_path(x, NPU_PATH_SERIAL);
-		/* Nobody to balance with; a chunk may have to fetch again what the one before it had at hand. */
+		/*
+		 * Nobody to balance with; a chunk may have to fetch again what the one before it
+		 * had at hand.
+		 */
 		run->min_chunk = run->max_chunk;
 		chunks_run(run, 0);
 		return run_result(run);
 	}
 	npu_exec_path(x, NPU_PATH_PARALLEL);
 	if (engine->config.parallel_for) {
-		engine->config.parallel_for(engine->config.parallel_ctx, x->num_workers, chunks_run_foreign, run);
+		engine->config.parallel_for(engine->config.parallel_ctx, x->num_workers,
+					    chunks_run_foreign, run);
 		return run_result(run);
 	}
 	run->batch.fn = chunks_run;
@@ -154,8 +172,8 @@ void *npu_exec_shared(struct npu_exec *x)
 	return x->run->shared.mem;
 }
 
-int npu_exec_fault(struct npu_exec *x, npu_u64 order, enum npu_fault_code code, npu_u32 slot, npu_u32 field,
-		   npu_s64 value, const char *fmt, ...)
+int npu_exec_fault(struct npu_exec *x, npu_u64 order, enum npu_fault_code code, npu_u32 slot,
+		   npu_u32 field, npu_s64 value, const char *fmt, ...)
 {
 	struct npu_run *run = x->run;
 	va_list ap;
@@ -173,8 +191,9 @@ int npu_exec_fault(struct npu_exec *x, npu_u64 order, enum npu_fault_code code, 
 	}
 	pthread_mutex_unlock(&run->fault_lock);
 	/*
-	 * Chunks are claimed in rising order, so every chunk before this one has been taken and will report its
-	 * own: the lowest culprit is found whatever the timing, as long as chunks do not end early for a cut.
+	 * Chunks are claimed in rising order, so every chunk before this one has been taken and
+	 * will report its own: the lowest culprit is found whatever the timing, as long as chunks
+	 * do not end early for a cut.
 	 */
 	atomic_store_explicit(&run->cut, true, memory_order_relaxed);
 	return -EFAULT;

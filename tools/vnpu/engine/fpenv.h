@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Engine internal: kernels run with round to nearest even and with subnormals, whatever the program that links us
- * has set (-ffast-math turns subnormals off for the whole process).
+ * Engine internal: kernels run with round to nearest even and with subnormals, whatever the program
+ * that links us has set (-ffast-math turns subnormals off for the whole process).
  */
 #ifndef NPU_FPENV_H
 #define NPU_FPENV_H

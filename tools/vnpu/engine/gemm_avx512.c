@@ -14,11 +14,12 @@ INLINE vf b_load_twice(enum npu_gemm_b type, const char *p)
 }
 
 /*
- * 8 or 24 columns without wasting half a vector: the last eight columns of two rows share a vector, so 24
- * columns take three multiplications for two rows where padding to 32 takes four.
+ * 8 or 24 columns without wasting half a vector: the last eight columns of two rows share a vector,
+ * so 24 columns take three multiplications for two rows where padding to 32 takes four.
  */
-INLINE void half_k(const char *const *pa, ptrdiff_t lda, unsigned int at, const char *b, const char *b_half,
-		   enum npu_gemm_b type, unsigned int rows, bool full, vf *acc, vf *half)
+INLINE void half_k(const char *const *pa, ptrdiff_t lda, unsigned int at, const char *b,
+		   const char *b_half, enum npu_gemm_b type, unsigned int rows, bool full, vf *acc,
+		   vf *half)
 {
 	unsigned int r, size = type == GEMM_B_F32 ? 4 : 2;
 	vf bv = vf_zero(), bh = b_load_twice(type, b_half + at * 16 * size), a0, a1;
@@ -40,7 +41,8 @@ INLINE void half_k(const char *const *pa, ptrdiff_t lda, unsigned int at, const 
 	}
 }
 
-INLINE void half_tile(const struct npu_gemm_tile *t, enum npu_gemm_b type, unsigned int rows, bool full)
+INLINE void half_tile(const struct npu_gemm_tile *t, enum npu_gemm_b type, unsigned int rows,
+		      bool full)
 {
 	const unsigned int size = type == GEMM_B_F32 ? 4 : 2;
 	const ptrdiff_t lda = t->lda * 4;

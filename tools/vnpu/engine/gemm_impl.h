@@ -3,7 +3,10 @@
 #include "gemm.h"
 #include "npu_math.h"
 
-/* Pointer checks of UBSan would make each of the many unrolled kernels ten times as long to compile. */
+/*
+ * Pointer checks of UBSan would make each of the many unrolled kernels ten times as long to
+ * compile.
+ */
 #define KERNEL __attribute__((no_sanitize("undefined")))
 #define INLINE static inline __attribute__((always_inline, unused, no_sanitize("undefined")))
 
@@ -12,14 +15,21 @@ INLINE vf b_load(enum npu_gemm_b type, const char *p)
 	return type == GEMM_B_F32 ? vf_load((const float *)p) : vf_f16((const npu_u16 *)p);
 }
 
-/* The compiler may not turn one pointer and multiples of lda into a pointer for each row: there are not enough registers. */
+/*
+ * The compiler may not turn one pointer and multiples of lda into a pointer for each row: there are
+ * not enough registers.
+ */
 #define OPAQUE(p) __asm__("" : "+r"(p))
 
-/* Rows come in threes: base, base + lda, base + 2 lda are one register each pair of which x86 adds for free. */
+/*
+ * Rows come in threes: base, base + lda, base + 2 lda are one register each pair of which x86 adds
+ * for free.
+ */
 #define A_BASES	((GEMM_MAX_ROWS + 2) / 3)
 
-INLINE void tile_k(const char *const *pa, ptrdiff_t lda, unsigned int at, const char *b, ptrdiff_t b_panel,
-		   enum npu_gemm_b type, unsigned int rows, unsigned int nv, vf (*acc)[4])
+INLINE void tile_k(const char *const *pa, ptrdiff_t lda, unsigned int at, const char *b,
+		   ptrdiff_t b_panel, enum npu_gemm_b type, unsigned int rows, unsigned int nv,
+		   vf (*acc)[4])
 {
 	unsigned int r, v, size = type == GEMM_B_F32 ? 4 : 2;
 	vf bv[4];
@@ -37,7 +47,8 @@ INLINE void tile_k(const char *const *pa, ptrdiff_t lda, unsigned int at, const 
 	}
 }
 
-INLINE void tile(const struct npu_gemm_tile *t, enum npu_gemm_b type, unsigned int rows, unsigned int nv)
+INLINE void tile(const struct npu_gemm_tile *t, enum npu_gemm_b type, unsigned int rows,
+		 unsigned int nv)
 {
 	const unsigned int size = type == GEMM_B_F32 ? 4 : 2, unroll = 2;
 	const ptrdiff_t lda = t->lda * 4, b_panel = t->b_panel;

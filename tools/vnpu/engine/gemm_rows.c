@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * A strip of rows of A, widened to f32 in the worker's scratch where it stays in the L2 cache, is multiplied with one
- * panel group after the other, which pass through the L1 cache.
+ * A strip of rows of A, widened to f32 in the worker's scratch where it stays in the L2 cache, is
+ * multiplied with one panel group after the other, which pass through the L1 cache.
  */
 #include "gemm_rows.h"
 
 #define STRIP_BYTES	(128u << 10)
 #define STRIP_MAX	(8 * 14)
-/* Pieces of work for each worker: enough to even out what the other processes of the machine take away. */
+/*
+ * Pieces of work for each worker: enough to even out what the other processes of the machine take
+ * away.
+ */
 #define ITEMS_PER_WORKER	12
 #define ITEM_MIN_NS	4e3
 
@@ -28,14 +31,23 @@ static void strip_load(const struct npu_gemm_rows *g, float *dst, const char *a,
 		npu_gemm_load(g->gemm, g->a_type, dst, a, g->a_k, (size_t)g->k);
 }
 
-/* Items are (batch, strip, block of columns); the blocks of a strip come one after the other and share its copy. */
+/*
+ * Items are (batch, strip, block of columns); the blocks of a strip come one after the other and
+ * share its copy.
+ */
 static void chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
 {
 	const struct npu_gemm_rows *g = arg;
 	struct npu_gemm_seg seg = { 0, 0, (size_t)g->k };
 	struct npu_gemm_strip s = {
-		.gemm = g->gemm, .b_type = g->b_type, .lda = g->lda, .seg = &seg, .num_segs = 1, .epi = g->epi,
-		.epi_fn = g->epi_fn, .b_panel = g->k * NPU_PANEL * (g->b_type == GEMM_B_F32 ? 4 : 2),
+		.gemm = g->gemm,
+		.b_type = g->b_type,
+		.lda = g->lda,
+		.seg = &seg,
+		.num_segs = 1,
+		.epi = g->epi,
+		.epi_fn = g->epi_fn,
+		.b_panel = g->k * NPU_PANEL * (g->b_type == GEMM_B_F32 ? 4 : 2),
 	};
 	float *tile = npu_exec_scratch(x, worker), *copy = tile + GEMM_TILE_FLOATS;
 	npu_s64 i, held = -1, at_strip, row, rows, col;
@@ -81,7 +93,10 @@ static bool can_read_direct(const struct npu_gemm_rows *g)
 	return g->batch <= 4;
 }
 
-/* An odd number of cache lines from row to row, so that the rows of a tile do not meet in one set of the L1 cache. */
+/*
+ * An odd number of cache lines from row to row, so that the rows of a tile do not meet in one set
+ * of the L1 cache.
+ */
 static ptrdiff_t padded_lda(npu_s64 k)
 {
 	if (k < 128 || k % 16)
@@ -91,9 +106,11 @@ static ptrdiff_t padded_lda(npu_s64 k)
 
 static void plan(const struct npu_exec *x, struct npu_gemm_rows *g)
 {
-	npu_s64 most = g->gemm->rows[GEMM_16] > g->gemm->rows[GEMM_32] ? g->gemm->rows[GEMM_16] : g->gemm->rows[GEMM_32];
+	npu_s64 most = g->gemm->rows[GEMM_16] > g->gemm->rows[GEMM_32] ? g->gemm->rows[GEMM_16] :
+									 g->gemm->rows[GEMM_32];
 	npu_s64 want = ITEMS_PER_WORKER * x->num_workers, groups = ceil_div(g->n, 2 * NPU_PANEL);
-	double ns = (double)g->m * (double)g->k * (double)g->n * npu_gemm_ns(x->simd) * (double)g->batch;
+	double ns = (double)g->m * (double)g->k * (double)g->n * npu_gemm_ns(x->simd) *
+		    (double)g->batch;
 
 	g->direct = can_read_direct(g);
 	g->lda = g->direct ? g->a_row / 4 : padded_lda(g->k);
@@ -120,10 +137,12 @@ int npu_gemm_rows_run(struct npu_exec *x, struct npu_gemm_rows *g)
 
 	g->gemm = npu_gemm_select(x->simd);
 	plan(x, g);
-	bytes = GEMM_TILE_FLOATS * sizeof(float) + (g->direct ? 0 : (size_t)g->strip * (size_t)g->lda * sizeof(float));
+	bytes = GEMM_TILE_FLOATS * sizeof(float) +
+		(g->direct ? 0 : (size_t)g->strip * (size_t)g->lda * sizeof(float));
 	if (npu_exec_reserve(x, bytes))
 		return -ENOMEM;
 	npu_exec_path(x, g->gemm->path);
 	ns = 100.0 + (double)g->strip * (double)g->k * (double)g->block * npu_gemm_ns(x->simd);
-	return npu_exec_parallel(x, (npu_u64)(g->batch * g->num_strips * g->num_blocks), ns, chunk, g);
+	return npu_exec_parallel(x, (npu_u64)(g->batch * g->num_strips * g->num_blocks), ns, chunk,
+				 g);
 }

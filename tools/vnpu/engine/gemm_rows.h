@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Engine internal: plain matrix product, rows of A times panels of B; MATMUL and 1x1 convolutions. */
+/*
+ * Engine internal: plain matrix product, rows of A times panels of B; MATMUL and 1x1 convolutions.
+ */
 #ifndef NPU_GEMM_ROWS_H
 #define NPU_GEMM_ROWS_H
 

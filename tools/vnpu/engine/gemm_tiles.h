@@ -21,8 +21,12 @@ struct npu_gemm_strip {
 	struct npu_epi_place place;	/* of the first row */
 };
 
-/* Columns [col, col + cols) of @rows rows; col is a multiple of 16. @c: scratch of GEMM_TILE_FLOATS floats. */
+/*
+ * Columns [col, col + cols) of @rows rows; col is a multiple of 16. @c: scratch of GEMM_TILE_FLOATS
+ * floats.
+ */
 #define GEMM_TILE_FLOATS	(GEMM_MAX_ROWS * GEMM_MAX_COLS)
-void npu_gemm_strip(const struct npu_gemm_strip *s, npu_s64 rows, npu_s64 col, npu_s64 cols, float *c);
+void npu_gemm_strip(const struct npu_gemm_strip *s, npu_s64 rows, npu_s64 col, npu_s64 cols,
+		    float *c);
 
 #endif

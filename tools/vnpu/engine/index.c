@@ -32,10 +32,11 @@ int npu_index_copy(struct npu_exec *x, unsigned int slot, npu_u64 first, npu_u64
 		if (!(skip && v == -1))
 			at = v < 0 ? v + (npu_s64)rows : v;
 		if (at >= (npu_s64)rows || (at < 0 && !(skip && v == -1)))
-			return npu_exec_fault(x, i, NPU_FAULT_INDEX, slot, ~0u, v,
-					      "%s: index %lld at position %llu is outside of %llu rows",
-					      x->insn.desc->mnemonic, (long long)v, (unsigned long long)i,
-					      (unsigned long long)rows);
+			return npu_exec_fault(
+				x, i, NPU_FAULT_INDEX, slot, ~0u, v,
+				"%s: index %lld at position %llu is outside of %llu rows",
+				x->insn.desc->mnemonic, (long long)v, (unsigned long long)i,
+				(unsigned long long)rows);
 		copy[i - first] = at;
 	}
 	return 0;

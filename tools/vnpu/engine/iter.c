@@ -37,7 +37,8 @@ unsigned int npu_iter_add(struct npu_iter *it, const struct npu_operand *op, voi
 	return it->num++;
 }
 
-unsigned int npu_iter_add_vector(struct npu_iter *it, const struct npu_operand *op, void *base, unsigned int dim)
+unsigned int npu_iter_add_vector(struct npu_iter *it, const struct npu_operand *op, void *base,
+				 unsigned int dim)
 {
 	struct npu_iter_operand *o = &it->op[it->num];
 
@@ -75,7 +76,9 @@ static void drop_dim(struct npu_iter *it, unsigned int d)
 	}
 }
 
-/* Dim d and the next are one when every operand steps from one to the next as along the inner one. */
+/*
+ * Dim d and the next are one when every operand steps from one to the next as along the inner one.
+ */
 static bool can_merge(const struct npu_iter *it, unsigned int d)
 {
 	unsigned int i;
@@ -167,7 +170,11 @@ void npu_iter_tile(const struct npu_iter *it, npu_u64 index, struct npu_tile *ti
 		for (d = 0; d < rd; d++)
 			off += (npu_s64)pos[d] * o->stride[d];
 		tile->patch[i] = (struct npu_patch){
-			.p = o->base + off, .row = o->stride[rd], .col = o->stride[cd], .rows = rows, .cols = cols,
+			.p = o->base + off,
+			.row = o->stride[rd],
+			.col = o->stride[cd],
+			.rows = rows,
+			.cols = cols,
 		};
 	}
 }

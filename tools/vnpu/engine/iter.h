@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walks several operands of one index space together, for operators that treat every element alike. The dimensions are
- * put into the order of the first operand's memory (the output) and merged where all operands allow it, so most
- * tensors become one row; the walk then goes in tiles of up to NPU_BLOCK elements of the last two dimensions.
+ * Walks several operands of one index space together, for operators that treat every element alike.
+ * The dimensions are put into the order of the first operand's memory (the output) and merged where
+ * all operands allow it, so most tensors become one row; the walk then goes in tiles of up to
+ * NPU_BLOCK elements of the last two dimensions.
  */
 #ifndef NPU_ITER_H
 #define NPU_ITER_H
@@ -42,14 +43,18 @@ static inline bool npu_elem_plain_int(const struct npu_elem *e)
 	return !npu_dtype_is_float(e->dtype) && e->scale == 0.0f;
 }
 
-/* Start with an empty set of operands over the index space of @shape (whose dims may be 0 by a 0 of rank). */
+/*
+ * Start with an empty set of operands over the index space of @shape (whose dims may be 0 by a 0 of
+ * rank).
+ */
 void npu_iter_begin(struct npu_iter *it, const struct npu_operand *shape);
 
 /* Add an operand of the same rank that broadcasts to the index space. Returns its number. */
 unsigned int npu_iter_add(struct npu_iter *it, const struct npu_operand *op, void *base);
 
 /* Add a vector along dimension @dim of the index space. */
-unsigned int npu_iter_add_vector(struct npu_iter *it, const struct npu_operand *op, void *base, unsigned int dim);
+unsigned int npu_iter_add_vector(struct npu_iter *it, const struct npu_operand *op, void *base,
+				 unsigned int dim);
 
 /* Order and merge dimensions, and cut into tiles of at most @block elements. */
 void npu_iter_finish(struct npu_iter *it, npu_u32 block);

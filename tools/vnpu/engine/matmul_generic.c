@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: MIT
-/* Matrix product of anything: any types, layouts and strides, one k at a time, 16 columns at a time. */
+/*
+ * Matrix product of anything: any types, layouts and strides, one k at a time, 16 columns at a
+ * time.
+ */
 #include "matmul.h"
 #include "npu_math.h"
 
-static const char *b_at(const struct npu_matmul *m, const struct npu_matmul_batch *at, npu_s64 k, npu_s64 n)
+static const char *b_at(const struct npu_matmul *m, const struct npu_matmul_batch *at, npu_s64 k,
+			npu_s64 n)
 {
 	npu_s64 bytes = npu_dtype_bits(m->b->dtype) / 8, panels = (m->n + 15) / 16, ksize = m->k;
 
 	switch (m->b->layout) {
 	case NPU_LAYOUT_PANEL16:
-		return at->b + (((at->b_index * panels + n / 16) * ksize + k) * 16 + n % 16) * bytes;
+		return at->b +
+		       (((at->b_index * panels + n / 16) * ksize + k) * 16 + n % 16) * bytes;
 	case NPU_LAYOUT_PANEL16K4:
 		ksize = (ksize + 3) / 4 * 4;
-		return at->b + (at->b_index * panels + n / 16) * ksize * 16 + k / 4 * 64 + n % 16 * 4 + k % 4;
+		return at->b + (at->b_index * panels + n / 16) * ksize * 16 + k / 4 * 64 +
+		       n % 16 * 4 + k % 4;
 	default:
 		return at->b + k * m->b->stride[m->rank - 2] + n * m->b->stride[m->rank - 1];
 	}
@@ -23,8 +29,8 @@ static npu_s32 code(const struct npu_operand *op, const char *p)
 	return op->dtype == NPU_I8 ? *(const signed char *)p : *(const unsigned char *)p;
 }
 
-static void block(struct npu_exec *x, const struct npu_matmul *m, const struct npu_matmul_batch *at, npu_s64 row, npu_s64 n0,
-		  unsigned int n)
+static void block(struct npu_exec *x, const struct npu_matmul *m, const struct npu_matmul_batch *at,
+		  npu_s64 row, npu_s64 n0, unsigned int n)
 {
 	const char *a = at->a + row * m->a->stride[m->rank - 2];
 	struct npu_epi_place place;

@@ -27,8 +27,8 @@ static size_t panels_bytes(const struct npu_matmul *m)
 {
 	npu_u64 bytes;
 
-	if (__builtin_mul_overflow((npu_u64)((m->n + 15) / 16 * b_count(m)), (npu_u64)m->k * NPU_PANEL * sizeof(float),
-				   &bytes))
+	if (__builtin_mul_overflow((npu_u64)((m->n + 15) / 16 * b_count(m)),
+				   (npu_u64)m->k * NPU_PANEL * sizeof(float), &bytes))
 		return SIZE_MAX / 2;
 	return bytes;
 }
@@ -66,7 +66,8 @@ static void panel_pack(const struct pack *p, float *dst, const char *src, npu_s6
 		memset(dst, 0, (size_t)m->k * NPU_PANEL * sizeof(float));
 	if (sn == npu_dtype_bits(m->b->dtype) / 8 || m->k == 1) {
 		for (k = 0; k < m->k; k++, src += sk)
-			npu_gemm_load(p->gemm, m->b->dtype, dst + k * NPU_PANEL, src, sn, (size_t)cols);
+			npu_gemm_load(p->gemm, m->b->dtype, dst + k * NPU_PANEL, src, sn,
+				      (size_t)cols);
 		return;
 	}
 	/* Columns: read along k, where a transposed matrix is dense. */
@@ -80,7 +81,8 @@ static void panel_pack(const struct pack *p, float *dst, const char *src, npu_s6
 	}
 }
 
-static void pack_chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+static void pack_chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
+		       npu_u64 end)
 {
 	const struct pack *p = arg;
 	const struct npu_matmul *m = p->m;
@@ -109,7 +111,8 @@ static void at(const struct npu_gemm_rows *g, npu_s64 batch, struct npu_gemm_at 
 }
 
 /*
- * When all matrices of a batch use one b and their rows follow each other at one distance, they are one tall matrix.
+ * When all matrices of a batch use one b and their rows follow each other at one distance, they are
+ * one tall matrix.
  */
 static bool batch_folds(const struct npu_matmul *m)
 {
@@ -134,10 +137,18 @@ static bool batch_folds(const struct npu_matmul *m)
 static int multiply(struct npu_exec *x, struct npu_matmul *m)
 {
 	struct npu_gemm_rows g = {
-		.m = m->m, .k = m->k, .n = m->n, .batch = m->batch, .a_type = m->a->dtype,
-		.a_row = m->a->stride[m->rank - 2], .a_k = m->a->stride[m->rank - 1],
-		.b_type = m->packed ? GEMM_B_F32 : npu_gemm_b_type(m->b->dtype), .epi = &m->epi, .epi_fn = m->epi_fn,
-		.at = at, .arg = m,
+		.m = m->m,
+		.k = m->k,
+		.n = m->n,
+		.batch = m->batch,
+		.a_type = m->a->dtype,
+		.a_row = m->a->stride[m->rank - 2],
+		.a_k = m->a->stride[m->rank - 1],
+		.b_type = m->packed ? GEMM_B_F32 : npu_gemm_b_type(m->b->dtype),
+		.epi = &m->epi,
+		.epi_fn = m->epi_fn,
+		.at = at,
+		.arg = m,
 	};
 
 	if (batch_folds(m)) {
@@ -156,12 +167,15 @@ int npu_matmul_panel(struct npu_exec *x, struct npu_matmul *m)
 /* @m's packed panels lie behind the epilogue's vectors in the shared memory. */
 int npu_matmul_strided(struct npu_exec *x, struct npu_matmul *m)
 {
-	struct pack p = { .m = m, .gemm = npu_gemm_select(x->simd), .num_panels = (m->n + 15) / 16 };
+	struct pack p = { .m = m,
+			  .gemm = npu_gemm_select(x->simd),
+			  .num_panels = (m->n + 15) / 16 };
 	int ret;
 
 	npu_exec_path(x, NPU_PATH_MATMUL_STRIDED);
 	p.panels = (float *)(void *)m->pack_mem;
-	ret = npu_exec_parallel(x, (npu_u64)(p.num_panels * b_count(m)), 50.0 + (double)m->k * 16, pack_chunk, &p);
+	ret = npu_exec_parallel(x, (npu_u64)(p.num_panels * b_count(m)), 50.0 + (double)m->k * 16,
+				pack_chunk, &p);
 	if (ret)
 		return ret;
 	m->packed = m->pack_mem;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The activations of epilogues and element-wise instructions (enum npu_act), one f32 operation at a time as their formulas
- * in npu_isa.h say.
+ * The activations of epilogues and element-wise instructions (enum npu_act), one f32 operation at a
+ * time as their formulas in npu_isa.h say.
  */
 #ifndef NPU_ACT_H
 #define NPU_ACT_H
@@ -15,7 +15,10 @@ NPU_MATH float npu_act_leaky(float v, float slope)
 	return v < 0.0f ? v * slope : v;
 }
 
-/* The max and min of activations are single comparisons: NaN stays, and so does -0 beside a bound of 0. */
+/*
+ * The max and min of activations are single comparisons: NaN stays, and so does -0 beside a bound
+ * of 0.
+ */
 NPU_MATH float npu_act_clip(float v, float lo, float hi)
 {
 	v = v < lo ? lo : v;
@@ -40,8 +43,8 @@ NPU_MATH float npu_act_gelu_tanh(float v)
 }
 
 /*
- * act of one value; @slope is prelu's. For a constant @act the switch folds, so a loop with it inside
- * vectorises.
+ * act of one value; @slope is prelu's. For a constant @act the switch folds, so a loop with it
+ * inside vectorises.
  */
 NPU_MATH float npu_act_f32(float v, unsigned int act, float alpha, float beta, float slope)
 {
@@ -82,11 +85,13 @@ NPU_MATH float npu_act_f32(float v, unsigned int act, float alpha, float beta, f
 }
 
 /*
- * act of @n values in place. @slope: prelu's slope of every value (n of them), else unused. One loop per function, so that
- * each is vectorised for the instruction set of the file that includes this.
+ * act of @n values in place. @slope: prelu's slope of every value (n of them), else unused. One
+ * loop per function, so that each is vectorised for the instruction set of the file that includes
+ * this.
  */
-static inline __attribute__((unused)) void npu_act_block(float *v, size_t n, unsigned int act, float alpha,
-							 float beta, const float *slope)
+static inline __attribute__((unused)) void npu_act_block(float *v, size_t n, unsigned int act,
+							 float alpha, float beta,
+							 const float *slope)
 {
 	size_t i;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine: executes a job's command stream. The same library stands behind the virtual PCI device and behind
- * libnpu's sim backend; this header is the whole seam.
+ * The engine: executes a job's command stream. The same library stands behind the virtual PCI
+ * device and behind libnpu's sim backend; this header is the whole seam.
  */
 #ifndef NPU_ENGINE_H
 #define NPU_ENGINE_H
@@ -17,22 +17,27 @@ struct npu_engine;
 enum npu_simd { NPU_SIMD_AUTO, NPU_SIMD_PORTABLE, NPU_SIMD_AVX2, NPU_SIMD_AVX512 };
 
 struct npu_engine_config {
-	unsigned int threads;		/* 0: one per CPU; threads beside the caller of npu_engine_run are threads - 1 */
+	/* 0: one per CPU; threads beside the caller of npu_engine_run are threads - 1 */
+	unsigned int threads;
 	enum npu_simd simd;		/* a set that the host lacks is refused with -ENOTSUP */
-	npu_u64 sram_size;		/* bytes of on-chip memory that a state owns; 0: the default of 2 MiB */
+	/* bytes of on-chip memory that a state owns; 0: the default of 2 MiB */
+	npu_u64 sram_size;
 	/*
-	 * The caller's own thread pool instead of the engine's: run fn(arg, i) for every i < n, in any order and on any
-	 * threads, and return when all have finished. May run them one after the other.
+	 * The caller's own thread pool instead of the engine's: run fn(arg, i) for every i < n, in
+	 * any order and on any threads, and return when all have finished. May run them one after
+	 * the other.
 	 */
-	void (*parallel_for)(void *ctx, unsigned int n, void (*fn)(void *arg, unsigned int i), void *arg);
+	void (*parallel_for)(void *ctx, unsigned int n, void (*fn)(void *arg, unsigned int i),
+			     void *arg);
 	void *parallel_ctx;
 };
 
 /*
- * Address space of a context. resolve() gives the host address of [va, va + size), all of it accessible for @access
- * (NPU_ACCESS_*), or NULL with the first bad address in *@bad. What it returned stays valid until release(), which is
- * called once per successful resolve() after the instruction. Both are called from the thread that runs the engine.
- * With resolve == NULL addresses are host addresses (in process).
+ * Address space of a context. resolve() gives the host address of [va, va + size), all of it
+ * accessible for @access (NPU_ACCESS_*), or NULL with the first bad address in *@bad. What it
+ * returned stays valid until release(), which is called once per successful resolve() after the
+ * instruction. Both are called from the thread that runs the engine. With resolve == NULL addresses
+ * are host addresses (in process).
  */
 struct npu_address_space {
 	void *(*resolve)(void *ctx, npu_u64 va, npu_u64 size, npu_u32 access, npu_u64 *bad);
@@ -42,7 +47,8 @@ struct npu_address_space {
 
 /* One job in execution. Zero it, fill the upper half in, call npu_engine_state_init(). */
 struct npu_engine_state {
-	const void *stream;		/* host memory; may change under the engine, each instruction is copied once */
+	/* host memory; may change under the engine, each instruction is copied once */
+	const void *stream;
 	npu_u32 stream_size;
 	npu_u32 num_regions;
 	const struct npu_region *regions;	/* must not change while the job runs */
@@ -73,28 +79,34 @@ struct npu_engine_counters {
 };
 
 /*
- * Returns 0 or a negative errno (-ENOMEM, -ENOTSUP, -EINVAL, -EAGAIN). *@engine is freed with npu_engine_destroy().
- * After fork() the child has none of the engine's threads: there npu_engine_run() faults (INTERNAL) and
- * npu_engine_state_init() returns -ECHILD; npu_engine_destroy() and npu_engine_state_fini() work, and a new engine
- * may be made. An engine with the caller's parallel_for has no threads of its own and may be used in a child.
+ * Returns 0 or a negative errno (-ENOMEM, -ENOTSUP, -EINVAL, -EAGAIN). *@engine is freed with
+ * npu_engine_destroy(). After fork() the child has none of the engine's threads: there
+ * npu_engine_run() faults (INTERNAL) and npu_engine_state_init() returns -ECHILD;
+ * npu_engine_destroy() and npu_engine_state_fini() work, and a new engine may be made. An engine
+ * with the caller's parallel_for has no threads of its own and may be used in a child.
  */
 int npu_engine_create(const struct npu_engine_config *config, struct npu_engine **engine);
 void npu_engine_destroy(struct npu_engine *engine);
 
-/* Validate the stream's header and the scalars and allocate on-chip memory. Returns 0, -ENOMEM or -EINVAL (fault filled). */
+/*
+ * Validate the stream's header and the scalars and allocate on-chip memory. Returns 0, -ENOMEM or
+ * -EINVAL (fault filled).
+ */
 int npu_engine_state_init(struct npu_engine *engine, struct npu_engine_state *state);
 void npu_engine_state_fini(struct npu_engine_state *state);
 
 /*
- * Run from the resume point. At least one instruction is executed; when @budget_ns have passed it yields at the next
- * instruction boundary (0: after each instruction, UINT64_MAX: never). @stop is polled at least once per millisecond of
- * work; when it becomes true the result is NPU_RUN_STOPPED and, with state->resumable, a later call repeats the
- * interrupted instruction. @progress, when not NULL, is increased as work is done (a heartbeat). An engine runs one
- * state at a time per calling thread; several threads may call it at once with different states (work is shared out by
+ * Run from the resume point. At least one instruction is executed; when @budget_ns have passed it
+ * yields at the next instruction boundary (0: after each instruction, UINT64_MAX: never). @stop is
+ * polled at least once per millisecond of work; when it becomes true the result is NPU_RUN_STOPPED
+ * and, with state->resumable, a later call repeats the interrupted instruction. @progress, when not
+ * NULL, is increased as work is done (a heartbeat). An engine runs one state at a time per calling
+ * thread; several threads may call it at once with different states (work is shared out by
  * instruction).
  */
-enum npu_run_result npu_engine_run(struct npu_engine *engine, struct npu_engine_state *state, npu_u64 budget_ns,
-				   const atomic_bool *stop, atomic_ullong *progress);
+enum npu_run_result npu_engine_run(struct npu_engine *engine, struct npu_engine_state *state,
+				   npu_u64 budget_ns, const atomic_bool *stop,
+				   atomic_ullong *progress);
 
 /* The most threads that an engine takes. */
 #define NPU_ENGINE_MAX_THREADS	256u

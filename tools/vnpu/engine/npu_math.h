@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The architecture's functions of one real number, as fixed sequences of IEEE operations. The written form, with
- * the error of each, is Documentation/hardware/numerics.md.
+ * The architecture's functions of one real number, as fixed sequences of IEEE operations. The
+ * written form, with the error of each, is Documentation/hardware/numerics.md.
  *
- * Every function is free of branches that depend on data (but the reduction of huge angles), so that a loop
- * over an array is vectorised by the compiler with the same bits: an fma is always spelled out, nothing else
- * may be contracted (-ffp-contract=off), and no function of the host's libm is used but those that IEEE 754 defines
- * exactly (fma, sqrt, floor, ceil, rint).
+ * Every function is free of branches that depend on data (but the reduction of huge angles), so
+ * that a loop over an array is vectorised by the compiler with the same bits: an fma is always
+ * spelled out, nothing else may be contracted (-ffp-contract=off), and no function of the host's
+ * libm is used but those that IEEE 754 defines exactly (fma, sqrt, floor, ceil, rint).
  *
- * Names end in f32 when they work in binary32 throughout (the hot ones), in f64 when they are helpers in
- * binary64 whose result is rounded once to binary32 by the caller.
+ * Names end in f32 when they work in binary32 throughout (the hot ones), in f64 when they are
+ * helpers in binary64 whose result is rounded once to binary32 by the caller.
  */
 #ifndef NPU_MATH_H
 #define NPU_MATH_H
@@ -82,8 +82,8 @@ NPU_MATH float npu_canon_f32(float x)
 }
 
 /*
- * maximum and minimum of IEEE 754-2019: NaN when either is, +0 above -0. So the order in which many values are compared
- * does not matter.
+ * maximum and minimum of IEEE 754-2019: NaN when either is, +0 above -0. So the order in which many
+ * values are compared does not matter.
  */
 NPU_MATH float npu_max_f32(float a, float b)
 {
@@ -119,7 +119,10 @@ NPU_MATH float npu_f16_to_f32(uint16_t h)
 
 NPU_MATH uint16_t npu_f32_to_f16(float x)
 {
-	/* The two products make an overflow infinite; adding a power of two rounds at f16's last bit. */
+	/*
+	 * The two products make an overflow infinite; adding a power of two rounds at f16's last
+	 * bit.
+	 */
 	float base = (npu_abs_f32(x) * 0x1p+112f) * 0x1p-110f;
 	uint32_t w = npu_bits_f32(x), two_w = w + w, bias = two_w & 0xff000000u, bits, mag;
 
@@ -143,7 +146,8 @@ NPU_MATH uint16_t npu_f32_to_bf16(float x)
 }
 
 /*
- * p * 2^n for n from -300 to 300 and p near 1: two exact factors, so one rounding even when the result is subnormal.
+ * p * 2^n for n from -300 to 300 and p near 1: two exact factors, so one rounding even when the
+ * result is subnormal.
  */
 NPU_MATH float npu_ldexp_f32(float p, uint32_t n)
 {
@@ -153,7 +157,10 @@ NPU_MATH float npu_ldexp_f32(float p, uint32_t n)
 	return (p * a) * b;
 }
 
-/* 1.5 * 2^23: adding it rounds to an integer, to nearest even, and leaves the integer in the low bits. */
+/*
+ * 1.5 * 2^23: adding it rounds to an integer, to nearest even, and leaves the integer in the low
+ * bits.
+ */
 #define NPU_ROUND_F32	0x1.8p23f
 #define NPU_ROUND_F64	0x1.8p52
 
@@ -236,7 +243,10 @@ NPU_MATH float npu_erf_f32(float x)
 	return npu_copysign_f32(a < 0.9375f ? p : q, x);
 }
 
-/* e^x in binary64 for |x| < 700; relative error below 2^-35. Nothing is fused here, so it is fast without fma too. */
+/*
+ * e^x in binary64 for |x| < 700; relative error below 2^-35. Nothing is fused here, so it is fast
+ * without fma too.
+ */
 NPU_MATH double npu_exp_f64(double x)
 {
 	double c = x > 700.0 ? 700.0 : x < -700.0 ? -700.0 : x;
@@ -257,11 +267,15 @@ NPU_MATH double npu_exp_f64(double x)
 	return p * npu_f64_bits((n + 1023u) << 52);
 }
 
-/* ln x in binary64 for x that is zero, positive normal, infinite or NaN; negative gives NaN. Relative error below 2^-42. */
+/*
+ * ln x in binary64 for x that is zero, positive normal, infinite or NaN; negative gives NaN.
+ * Relative error below 2^-42.
+ */
 NPU_MATH double npu_log_f64(double x)
 {
 	/* x = 2^e m with m from sqrt(1/2) to sqrt(2); e is read through the low bits of 2^52 */
-	uint64_t u = npu_bits_f64(x), b = (u + (0x3ff0000000000000ull - 0x3fe6a09e667f3bcdull)) >> 52;
+	uint64_t u = npu_bits_f64(x),
+		 b = (u + (0x3ff0000000000000ull - 0x3fe6a09e667f3bcdull)) >> 52;
 	double e = npu_f64_bits(0x4330000000000000ull | b) - (0x1p52 + 1023.0);
 	double m = npu_f64_bits(u - ((b - 1023u) << 52)), s = (m - 1.0) / (m + 1.0), z = s * s, p;
 
@@ -402,7 +416,8 @@ static const uint32_t npu_two_over_pi[9] __attribute__((unused)) = {
 NPU_MATH double npu_trig_reduce_big(float x, uint64_t *quadrant)
 {
 	uint32_t u = npu_bits_f32(x), m = (u & 0x7fffffu) | 0x800000u;
-	int e = (int)((u >> 23) & 0xff) - 150, drop = e > 2 ? e - 2 : 0, word = drop >> 5, bit = drop & 31;
+	int e = (int)((u >> 23) & 0xff) - 150, drop = e > 2 ? e - 2 : 0, word = drop >> 5,
+	    bit = drop & 31;
 	int top = e > 2 ? 96 : 98 - e;		/* the weight of this bit of the product is 4 */
 	unsigned __int128 w = 0, p;
 	int64_t frac;
@@ -410,13 +425,15 @@ NPU_MATH double npu_trig_reduce_big(float x, uint64_t *quadrant)
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		uint64_t two = (uint64_t)npu_two_over_pi[word + i] << 32 | npu_two_over_pi[word + i + 1];
+		uint64_t two = (uint64_t)npu_two_over_pi[word + i] << 32 |
+			       npu_two_over_pi[word + i + 1];
 
 		w = w << 32 | (uint32_t)(two >> (32 - bit));
 	}
 	p = (w * m) << (128 - top);		/* drops the multiples of 4 */
 	*quadrant = (uint64_t)(p >> 126);
-	frac = (int64_t)(uint64_t)(p >> 62);	/* the top half of a quadrant belongs to the next one, negative */
+	/* the top half of a quadrant belongs to the next one, negative */
+	frac = (int64_t)(uint64_t)(p >> 62);
 	*quadrant += frac < 0;
 	r = (double)frac * (0x1.921fb54442d18p0 * 0x1p-64);
 	if (u >> 31) {
@@ -543,7 +560,9 @@ static inline __attribute__((unused)) float npu_fmod_f32(float x, float y)
 	}
 	mx %= my;
 	/* both are below 2^24 and exact, and so is their product with a power of two */
-	return npu_f32_bits(npu_bits_f32((float)((double)mx * npu_f64_bits((uint64_t)(ey + 1023 - 150) << 52))) | sign);
+	return npu_f32_bits(npu_bits_f32((float)((double)mx *
+						 npu_f64_bits((uint64_t)(ey + 1023 - 150) << 52))) |
+			    sign);
 }
 
 static inline __attribute__((unused)) float npu_mod_f32(float x, float y)

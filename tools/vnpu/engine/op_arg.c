@@ -16,7 +16,10 @@ struct arg {
 
 static struct npu_patch part(const struct arg *w, const char *in, npu_u64 i, npu_u64 n)
 {
-	return (struct npu_patch){ .p = (char *)in + (npu_s64)i * w->step, .col = w->step, .rows = 1, .cols = (npu_u32)n };
+	return (struct npu_patch){ .p = (char *)in + (npu_s64)i * w->step,
+				   .col = w->step,
+				   .rows = 1,
+				   .cols = (npu_u32)n };
 }
 
 /* Whether a block whose best is @m has the answer, given the @best so far. NaN beats everything. */
@@ -37,7 +40,8 @@ static npu_s64 find_float(const struct npu_exec *x, const struct arg *w, const c
 	npu_u64 i, n, k;
 
 	for (i = 0; i < w->len && !npu_exec_stopped(x); i += n) {
-		struct npu_patch p = part(w, in, i, w->len - i < NPU_BLOCK ? w->len - i : NPU_BLOCK);
+		struct npu_patch p = part(w, in, i,
+					  w->len - i < NPU_BLOCK ? w->len - i : NPU_BLOCK);
 
 		n = p.cols;
 		w->vec->load(v, &w->ie, &p);
@@ -66,12 +70,14 @@ static npu_s64 find_int(const struct npu_exec *x, const struct arg *w, const cha
 	npu_u64 i, n, k;
 
 	for (i = 0; i < w->len && !npu_exec_stopped(x); i += n) {
-		struct npu_patch p = part(w, in, i, w->len - i < NPU_BLOCK ? w->len - i : NPU_BLOCK);
+		struct npu_patch p = part(w, in, i,
+					  w->len - i < NPU_BLOCK ? w->len - i : NPU_BLOCK);
 
 		n = p.cols;
 		w->vec->load_int(v, &w->ie, &p);
 		for (k = 0; k < n; k++) {
-			if (at >= 0 && !(w->min ? v[k] < best : v[k] > best) && !(w->last && v[k] == best))
+			if (at >= 0 && !(w->min ? v[k] < best : v[k] > best) &&
+			    !(w->last && v[k] == best))
 				continue;
 			best = v[k];
 			at = (npu_s64)(i + k);
@@ -87,19 +93,28 @@ static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begi
 	for (; begin < end; begin++) {
 		npu_s64 oo, io = npu_axes_offset(&w->lines, begin, &oo), at;
 
-		at = npu_elem_plain_int(&w->ie) ? find_int(x, w, w->in + io) : find_float(x, w, w->in + io);
-		w->vec->store_int(&at, &w->oe, &(struct npu_patch){ .p = w->out + oo, .rows = 1, .cols = 1 });
+		at = npu_elem_plain_int(&w->ie) ? find_int(x, w, w->in + io) :
+						  find_float(x, w, w->in + io);
+		w->vec->store_int(&at, &w->oe,
+				  &(struct npu_patch){ .p = w->out + oo, .rows = 1, .cols = 1 });
 	}
 }
 
 int npu_op_arg_reduce(struct npu_exec *x)
 {
-	const struct npu_operand *in = &x->operand[NPU_ARG_REDUCE_IN], *out = &x->operand[NPU_ARG_REDUCE_OUT];
+	const struct npu_operand *in = &x->operand[NPU_ARG_REDUCE_IN],
+				 *out = &x->operand[NPU_ARG_REDUCE_OUT];
 	unsigned int axis = x->param[NPU_ARG_REDUCE_P_AXIS], d;
 	struct arg w = {
-		.vec = npu_vec_get(x->simd), .oe = npu_elem_of(out), .ie = npu_elem_of(in),
-		.in = x->ptr[NPU_ARG_REDUCE_IN], .out = x->ptr[NPU_ARG_REDUCE_OUT], .len = in->dim[axis],
-		.step = in->stride[axis], .min = x->param[NPU_ARG_REDUCE_P_IS_MIN], .last = x->param[NPU_ARG_REDUCE_P_LAST],
+		.vec = npu_vec_get(x->simd),
+		.oe = npu_elem_of(out),
+		.ie = npu_elem_of(in),
+		.in = x->ptr[NPU_ARG_REDUCE_IN],
+		.out = x->ptr[NPU_ARG_REDUCE_OUT],
+		.len = in->dim[axis],
+		.step = in->stride[axis],
+		.min = x->param[NPU_ARG_REDUCE_P_IS_MIN],
+		.last = x->param[NPU_ARG_REDUCE_P_LAST],
 	};
 
 	w.oe.scale = 0.0f;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * ATTENTION. An item is up to 16 query rows that share a kv head: pairs of a row t and a head of the group. The cache is
- * gone through in chunks of 512 positions, which the formula knows, and within a chunk in pieces of 32 that are
- * converted once for all rows, which it does not.
+ * ATTENTION. An item is up to 16 query rows that share a kv head: pairs of a row t and a head of
+ * the group. The cache is gone through in chunks of 512 positions, which the formula knows, and
+ * within a chunk in pieces of 32 that are converted once for all rows, which it does not.
  */
 #include <math.h>
 #include "attention.h"
@@ -31,18 +31,22 @@ static size_t scratch_floats(const struct attention *a)
 {
 	npu_u32 wide = a->depth > a->v_depth ? a->depth : a->v_depth;
 
-	return (size_t)ROWS * a->depth + ROWS * CHUNK + 2 * (size_t)PIECE * wide + 2 * (size_t)ROWS * a->v_depth;
+	return (size_t)ROWS * a->depth + ROWS * CHUNK + 2 * (size_t)PIECE * wide +
+	       2 * (size_t)ROWS * a->v_depth;
 }
 
 /* Positions [j, j + n) of the item's cache as n rows of f32. */
-static void load_cache(struct npu_exec *x, const struct attention *a, const struct item *it, unsigned int slot,
-		       unsigned int scale_slot, const struct npu_elem *elem, npu_u32 j, npu_u32 n, float *dst)
+static void load_cache(struct npu_exec *x, const struct attention *a, const struct item *it,
+		       unsigned int slot, unsigned int scale_slot, const struct npu_elem *elem,
+		       npu_u32 j, npu_u32 n, float *dst)
 {
 	const struct npu_operand *op = &a->op[slot], *so = &a->op[scale_slot];
 	npu_u32 depth = op->dim[3], run;
 
 	for (; n; j += run, n -= run, dst += (size_t)run * depth) {
-		npu_s64 block = a->paged ? npu_attention_block(x, a, it->b, j / a->block) : (npu_s64)it->b, in = j % a->block;
+		npu_s64 block = a->paged ? npu_attention_block(x, a, it->b, j / a->block) :
+					   (npu_s64)it->b,
+			in = j % a->block;
 		struct npu_elem e = *elem, se;
 		struct npu_patch p = {
 			.row = op->stride[1], .col = op->stride[3], .cols = depth,
@@ -50,14 +54,19 @@ static void load_cache(struct npu_exec *x, const struct attention *a, const stru
 
 		if (block < 0)
 			return;
-		p.p = (char *)a->ptr[slot] + block * op->stride[0] + in * op->stride[1] + (npu_s64)it->kv_head * op->stride[2];
+		p.p = (char *)a->ptr[slot] + block * op->stride[0] + in * op->stride[1] +
+		      (npu_s64)it->kv_head * op->stride[2];
 		run = a->block - (npu_u32)in < n ? a->block - (npu_u32)in : n;
 		if (so->dtype != NPU_NONE) {
 			run = 1;
 			se = npu_elem_of(so);
-			a->vec->load(&e.scale, &se, &(struct npu_patch){
-				.p = (char *)a->ptr[scale_slot] + block * so->stride[0] + in * so->stride[1] +
-				     (npu_s64)it->kv_head * so->stride[2], .rows = 1, .cols = 1 });
+			a->vec->load(&e.scale, &se,
+				     &(struct npu_patch){ .p = (char *)a->ptr[scale_slot] +
+							       block * so->stride[0] +
+							       in * so->stride[1] +
+							       (npu_s64)it->kv_head * so->stride[2],
+							  .rows = 1,
+							  .cols = 1 });
 		}
 		p.rows = run;
 		if (so->dtype != NPU_NONE && e.scale == 0.0f)
@@ -80,18 +89,23 @@ static void rows_begin(const struct attention *a, struct item *it, npu_u64 first
 
 		row->t = it->seq->q_begin + (npu_u32)((first + r) / a->group);
 		row->head = it->kv_head * a->group + (npu_u32)((first + r) % a->group);
-		pos = a->position ? a->position[row->t] : (npu_s64)it->seq->kv_len - q_len + (row->t - it->seq->q_begin);
+		pos = a->position ? a->position[row->t] :
+				    (npu_s64)it->seq->kv_len - q_len + (row->t - it->seq->q_begin);
 		row->hi = it->seq->kv_len;
 		if (a->causal && pos + 1 < row->hi)
 			row->hi = pos + 1 > 0 ? (npu_u32)(pos + 1) : 0;
-		row->lo = a->window && pos - (npu_s64)a->window + 1 > 0 ? (npu_u32)(pos - (npu_s64)a->window + 1) : 0;
+		row->lo = a->window && pos - (npu_s64)a->window + 1 > 0 ?
+				  (npu_u32)(pos - (npu_s64)a->window + 1) :
+				  0;
 		row->max = -__builtin_inff();
 		row->sum = 0;
 		if (a->op[NPU_ATTENTION_SINKS].dtype != NPU_NONE) {
 			const struct npu_operand *s = &a->op[NPU_ATTENTION_SINKS];
 			float sink;
 
-			memcpy(&sink, (char *)a->ptr[NPU_ATTENTION_SINKS] + (s->dim[0] == 1 ? 0 : row->head * s->stride[0]),
+			memcpy(&sink,
+			       (char *)a->ptr[NPU_ATTENTION_SINKS] +
+				       (s->dim[0] == 1 ? 0 : row->head * s->stride[0]),
 			       sizeof(sink));
 			sink *= LOG2E;
 			row->max = ceilf(sink);
@@ -99,9 +113,13 @@ static void rows_begin(const struct attention *a, struct item *it, npu_u64 first
 				a->vec->exp2_scaled(&sink, 1, row->max, 1.0f);
 			row->sum = sink > -__builtin_inff() ? sink : 0.0f;
 		}
-		a->vec->load(it->q + (size_t)r * a->depth, &a->qe, &(struct npu_patch){
-			.p = (char *)a->ptr[NPU_ATTENTION_Q] + row->t * q->stride[0] + row->head * q->stride[1],
-			.col = q->stride[2], .rows = 1, .cols = a->depth });
+		a->vec->load(it->q + (size_t)r * a->depth, &a->qe,
+			     &(struct npu_patch){ .p = (char *)a->ptr[NPU_ATTENTION_Q] +
+						       row->t * q->stride[0] +
+						       row->head * q->stride[1],
+						  .col = q->stride[2],
+						  .rows = 1,
+						  .cols = a->depth });
 	}
 	memset(it->acc, 0, (size_t)it->num_rows * a->v_depth * sizeof(float));
 }
@@ -117,42 +135,54 @@ static bool row_span(const struct row *row, npu_u32 start, npu_u32 *lo, npu_u32 
 }
 
 /* score[r][j] = dot16(q, k) for the chunk's keys [lo, hi). */
-static void scores(struct npu_exec *x, const struct attention *a, struct item *it, npu_u32 start, npu_u32 lo, npu_u32 hi)
+static void scores(struct npu_exec *x, const struct attention *a, struct item *it, npu_u32 start,
+		   npu_u32 lo, npu_u32 hi)
 {
 	npu_u32 j, n, r, a0, b0;
 
 	for (j = lo / PIECE * PIECE; j < hi && !npu_exec_stopped(x); j += PIECE) {
 		n = it->seq->kv_len - (start + j) < PIECE ? it->seq->kv_len - (start + j) : PIECE;
-		load_cache(x, a, it, NPU_ATTENTION_K, NPU_ATTENTION_K_SCALE, &a->ke, start + j, n, it->piece);
+		load_cache(x, a, it, NPU_ATTENTION_K, NPU_ATTENTION_K_SCALE, &a->ke, start + j, n,
+			   it->piece);
 		if (n < PIECE)
-			memset(it->piece + (size_t)n * a->depth, 0, (size_t)(PIECE - n) * a->depth * sizeof(float));
-		a->vec->transpose((char *)it->turned, PIECE * 4, (char *)it->piece, (npu_s64)a->depth * 4, PIECE, a->depth, 4);
+			memset(it->piece + (size_t)n * a->depth, 0,
+			       (size_t)(PIECE - n) * a->depth * sizeof(float));
+		a->vec->transpose((char *)it->turned, PIECE * 4, (char *)it->piece,
+				  (npu_s64)a->depth * 4, PIECE, a->depth, 4);
 		for (r = 0; r < it->num_rows; r++)
 			if (row_span(&it->row[r], start, &a0, &b0) && a0 < j + PIECE && b0 > j)
-				a->vec->dot16_cols(it->score + r * CHUNK + j, it->q + (size_t)r * a->depth, it->turned, a->depth,
-						   PIECE, PIECE);
+				a->vec->dot16_cols(it->score + r * CHUNK + j,
+						   it->q + (size_t)r * a->depth, it->turned,
+						   a->depth, PIECE, PIECE);
 	}
 }
 
-static void add_mask(const struct attention *a, const struct item *it, const struct row *row, npu_u32 j, npu_u32 n, float *s)
+static void add_mask(const struct attention *a, const struct item *it, const struct row *row,
+		     npu_u32 j, npu_u32 n, float *s)
 {
 	const struct npu_operand *m = &a->op[NPU_ATTENTION_MASK];
-	npu_u32 t = a->op[NPU_ATTENTION_Q_START].dtype != NPU_NONE ? row->t : row->t - it->seq->q_begin;
+	npu_u32 t = a->op[NPU_ATTENTION_Q_START].dtype != NPU_NONE ? row->t :
+								     row->t - it->seq->q_begin;
 	float v[CHUNK];
 
-	a->vec->load(v, &a->me, &(struct npu_patch){
-		.p = (char *)a->ptr[NPU_ATTENTION_MASK] + (m->dim[0] == 1 ? 0 : it->b * m->stride[0]) +
-		     (m->dim[1] == 1 ? 0 : row->head * m->stride[1]) + (m->dim[2] == 1 ? 0 : t * m->stride[2]) +
-		     (m->dim[3] == 1 ? 0 : j * m->stride[3]),
-		.col = m->stride[3], .rows = 1, .cols = n });
+	a->vec->load(v, &a->me,
+		     &(struct npu_patch){ .p = (char *)a->ptr[NPU_ATTENTION_MASK] +
+					       (m->dim[0] == 1 ? 0 : it->b * m->stride[0]) +
+					       (m->dim[1] == 1 ? 0 : row->head * m->stride[1]) +
+					       (m->dim[2] == 1 ? 0 : t * m->stride[2]) +
+					       (m->dim[3] == 1 ? 0 : j * m->stride[3]),
+					  .col = m->stride[3],
+					  .rows = 1,
+					  .cols = n });
 	a->vec->binary(s, v, n, NPU_BINARY_ADD);
 }
 
 /*
- * From the dot products of a chunk to weights, 0 for keys that are not seen; updates n and the sum, and rescales what was
- * summed before by a power of two. Returns false when no key has any weight.
+ * From the dot products of a chunk to weights, 0 for keys that are not seen; updates n and the sum,
+ * and rescales what was summed before by a power of two. Returns false when no key has any weight.
  */
-static bool weights(const struct attention *a, struct item *it, npu_u32 r, npu_u32 start, npu_u32 lo, npu_u32 hi)
+static bool weights(const struct attention *a, struct item *it, npu_u32 r, npu_u32 start,
+		    npu_u32 lo, npu_u32 hi)
 {
 	struct row *row = &it->row[r];
 	float *s = it->score + (size_t)r * CHUNK, lane[16], m, f;
@@ -211,19 +241,22 @@ static void chunk(struct npu_exec *x, const struct attention *a, struct item *it
 	memset(it->part, 0, (size_t)it->num_rows * a->v_depth * sizeof(float));
 	for (j = min; j < max && !npu_exec_stopped(x); j += n) {
 		n = max - j < PIECE ? max - j : PIECE;
-		load_cache(x, a, it, NPU_ATTENTION_V, NPU_ATTENTION_V_SCALE, &a->ve, start + j, n, it->piece);
+		load_cache(x, a, it, NPU_ATTENTION_V, NPU_ATTENTION_V_SCALE, &a->ve, start + j, n,
+			   it->piece);
 		for (r = 0; r < it->num_rows; r++) {
 			npu_u32 from = lo[r] > j ? lo[r] : j, to = hi[r] < j + n ? hi[r] : j + n;
 
 			if (live[r] && from < to)
-				a->vec->axpy_rows(it->part + (size_t)r * a->v_depth, it->score + r * CHUNK + from,
-						  it->piece + (size_t)(from - j) * a->v_depth, to - from, a->v_depth);
+				a->vec->axpy_rows(it->part + (size_t)r * a->v_depth,
+						  it->score + r * CHUNK + from,
+						  it->piece + (size_t)(from - j) * a->v_depth,
+						  to - from, a->v_depth);
 		}
 	}
 	for (r = 0; r < it->num_rows; r++)
 		if (live[r])
-			a->vec->fold(it->acc + (size_t)r * a->v_depth, it->part + (size_t)r * a->v_depth, a->v_depth,
-				     NPU_FOLD_SUM);
+			a->vec->fold(it->acc + (size_t)r * a->v_depth,
+				     it->part + (size_t)r * a->v_depth, a->v_depth, NPU_FOLD_SUM);
 }
 
 static void rows_end(const struct attention *a, struct item *it)
@@ -238,9 +271,13 @@ static void rows_end(const struct attention *a, struct item *it)
 		/* a row that sees no key at all is zero */
 		if (row->sum != 0.0f)
 			a->vec->div(acc, a->v_depth, row->sum);
-		a->vec->store(acc, &a->oe, &(struct npu_patch){
-			.p = (char *)a->ptr[NPU_ATTENTION_OUT] + row->t * out->stride[0] + row->head * out->stride[1],
-			.col = out->stride[2], .rows = 1, .cols = a->v_depth });
+		a->vec->store(acc, &a->oe,
+			      &(struct npu_patch){ .p = (char *)a->ptr[NPU_ATTENTION_OUT] +
+							row->t * out->stride[0] +
+							row->head * out->stride[1],
+						   .col = out->stride[2],
+						   .rows = 1,
+						   .cols = a->v_depth });
 	}
 }
 
@@ -283,13 +320,26 @@ int npu_op_attention(struct npu_exec *x)
 {
 	const struct npu_operand *op = x->operand, *k = &op[NPU_ATTENTION_K];
 	struct attention a = {
-		.vec = npu_vec_get(x->simd), .op = op, .ptr = x->ptr, .oe = npu_elem_of(&op[NPU_ATTENTION_OUT]),
-		.qe = npu_elem_of(&op[NPU_ATTENTION_Q]), .ke = npu_elem_of(k), .ve = npu_elem_of(&op[NPU_ATTENTION_V]),
-		.me = npu_elem_of(&op[NPU_ATTENTION_MASK]), .batch = x->param[NPU_ATTENTION_P_BATCH],
-		.heads = op[NPU_ATTENTION_Q].dim[1], .kv_heads = k->dim[2], .depth = k->dim[3],
-		.v_depth = op[NPU_ATTENTION_V].dim[3], .len = k->dim[1], .block = k->dim[1], .max_blocks = 1,
-		.scale = npu_exec_param_f32(x, NPU_ATTENTION_P_SCALE), .cap = npu_exec_param_f32(x, NPU_ATTENTION_P_SOFT_CAP),
-		.causal = x->param[NPU_ATTENTION_P_CAUSAL], .window = x->param[NPU_ATTENTION_P_WINDOW],
+		.vec = npu_vec_get(x->simd),
+		.op = op,
+		.ptr = x->ptr,
+		.oe = npu_elem_of(&op[NPU_ATTENTION_OUT]),
+		.qe = npu_elem_of(&op[NPU_ATTENTION_Q]),
+		.ke = npu_elem_of(k),
+		.ve = npu_elem_of(&op[NPU_ATTENTION_V]),
+		.me = npu_elem_of(&op[NPU_ATTENTION_MASK]),
+		.batch = x->param[NPU_ATTENTION_P_BATCH],
+		.heads = op[NPU_ATTENTION_Q].dim[1],
+		.kv_heads = k->dim[2],
+		.depth = k->dim[3],
+		.v_depth = op[NPU_ATTENTION_V].dim[3],
+		.len = k->dim[1],
+		.block = k->dim[1],
+		.max_blocks = 1,
+		.scale = npu_exec_param_f32(x, NPU_ATTENTION_P_SCALE),
+		.cap = npu_exec_param_f32(x, NPU_ATTENTION_P_SOFT_CAP),
+		.causal = x->param[NPU_ATTENTION_P_CAUSAL],
+		.window = x->param[NPU_ATTENTION_P_WINDOW],
 	};
 	int ret;
 
@@ -304,7 +354,9 @@ int npu_op_attention(struct npu_exec *x)
 	ret = npu_attention_read(x, &a);
 	if (ret)
 		return ret;
-	npu_exec_path(x, a.v_depth % 16 || a.depth % 16 ? NPU_PATH_ATTENTION_GENERIC : NPU_PATH_ATTENTION_FAST);
+	npu_exec_path(x, a.v_depth % 16 || a.depth % 16 ? NPU_PATH_ATTENTION_GENERIC :
+							  NPU_PATH_ATTENTION_FAST);
 	return npu_exec_parallel(x, a.items_per_head * a.kv_heads,
-				 500 + ROWS * (double)a.len * (a.depth + a.v_depth) * 0.03, run, &a);
+				 500 + ROWS * (double)a.len * (a.depth + a.v_depth) * 0.03, run,
+				 &a);
 }

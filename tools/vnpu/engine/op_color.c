@@ -15,7 +15,8 @@ struct color {
 };
 
 /* Three components of pixels [x0, x0 + n) of row y of image b. */
-static void fetch(const struct color *w, npu_s64 b, npu_s64 y, npu_s64 x0, npu_u32 n, float v[3][PIXELS])
+static void fetch(const struct color *w, npu_s64 b, npu_s64 y, npu_s64 x0, npu_u32 n,
+		  float v[3][PIXELS])
 {
 	const npu_s64 *s = w->in->stride, *c = w->chroma->stride;
 	const unsigned char *p = w->ip + b * s[0] + y * s[1], *q;
@@ -38,7 +39,8 @@ static void fetch(const struct color *w, npu_s64 b, npu_s64 y, npu_s64 x0, npu_u
 			break;
 		default:
 			for (k = 0; k < 3; k++)
-				v[w->format == NPU_COLOR_BGR24 ? 2 - k : k][i] = p[x * s[2] + k * s[3]];
+				v[w->format == NPU_COLOR_BGR24 ? 2 - k : k][i] =
+					p[x * s[2] + k * s[3]];
 		}
 	}
 }
@@ -57,8 +59,12 @@ static void stretch(const struct color *w, npu_s64 b, npu_s64 y, npu_s64 x0, npu
 		for (k = 0; k < 3; k++)
 			w->vec->axpy(r, v[k], n, w->m[3 + 3 * i + k]);
 		w->vec->muladd(r, n, w->m[12 + i], w->m[15 + i]);
-		w->vec->store(r, &w->oe, &(struct npu_patch){
-			.p = w->op + b * os[0] + y * os[1] + x0 * os[2] + i * os[3], .col = os[2], .rows = 1, .cols = n });
+		w->vec->store(r, &w->oe,
+			      &(struct npu_patch){ .p = w->op + b * os[0] + y * os[1] + x0 * os[2] +
+							i * os[3],
+						   .col = os[2],
+						   .rows = 1,
+						   .cols = n });
 	}
 }
 
@@ -68,9 +74,11 @@ static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begi
 	npu_u64 h = w->out->dim[1], per_row = (w->out->dim[2] + PIXELS - 1) / PIXELS;
 
 	for (; begin < end; begin++) {
-		npu_u64 x0 = begin % per_row * PIXELS, row = begin / per_row, left = w->out->dim[2] - x0;
+		npu_u64 x0 = begin % per_row * PIXELS, row = begin / per_row,
+			left = w->out->dim[2] - x0;
 
-		stretch(w, (npu_s64)(row / h), (npu_s64)(row % h), (npu_s64)x0, left < PIXELS ? (npu_u32)left : PIXELS);
+		stretch(w, (npu_s64)(row / h), (npu_s64)(row % h), (npu_s64)x0,
+			left < PIXELS ? (npu_u32)left : PIXELS);
 	}
 }
 
@@ -78,9 +86,14 @@ int npu_op_color(struct npu_exec *x)
 {
 	const struct npu_operand *m = &x->operand[NPU_COLOR_MATRIX];
 	struct color w = {
-		.vec = npu_vec_get(x->simd), .out = &x->operand[NPU_COLOR_OUT], .in = &x->operand[NPU_COLOR_IN],
-		.chroma = &x->operand[NPU_COLOR_CHROMA], .oe = npu_elem_of(&x->operand[NPU_COLOR_OUT]),
-		.op = x->ptr[NPU_COLOR_OUT], .ip = x->ptr[NPU_COLOR_IN], .cp = x->ptr[NPU_COLOR_CHROMA],
+		.vec = npu_vec_get(x->simd),
+		.out = &x->operand[NPU_COLOR_OUT],
+		.in = &x->operand[NPU_COLOR_IN],
+		.chroma = &x->operand[NPU_COLOR_CHROMA],
+		.oe = npu_elem_of(&x->operand[NPU_COLOR_OUT]),
+		.op = x->ptr[NPU_COLOR_OUT],
+		.ip = x->ptr[NPU_COLOR_IN],
+		.cp = x->ptr[NPU_COLOR_CHROMA],
 		.format = x->param[NPU_COLOR_P_FORMAT],
 	};
 	npu_u64 per_row = (w.out->dim[2] + PIXELS - 1) / PIXELS;
@@ -88,5 +101,6 @@ int npu_op_color(struct npu_exec *x)
 
 	for (i = 0; i < 18; i++)
 		memcpy(&w.m[i], (char *)x->ptr[NPU_COLOR_MATRIX] + i * m->stride[0], sizeof(float));
-	return npu_exec_parallel(x, (npu_u64)w.out->dim[0] * w.out->dim[1] * per_row, PIXELS * 4.0, run, &w);
+	return npu_exec_parallel(x, (npu_u64)w.out->dim[0] * w.out->dim[1] * per_row, PIXELS * 4.0,
+				 run, &w);
 }

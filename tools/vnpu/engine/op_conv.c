@@ -2,8 +2,12 @@
 /* CONV and CONV_TRANSPOSE: which kernel does it. */
 #include "conv.h"
 
-/* Zero points of the weight, one per output: those of W_ZERO, which CONV_TRANSPOSE does not have, or the operand's. */
-static const npu_s32 *zeros_pack(const struct npu_exec *x, bool transposed, npu_s32 common, npu_u32 outputs, npu_s32 *mem)
+/*
+ * Zero points of the weight, one per output: those of W_ZERO, which CONV_TRANSPOSE does not have,
+ * or the operand's.
+ */
+static const npu_s32 *zeros_pack(const struct npu_exec *x, bool transposed, npu_s32 common,
+				 npu_u32 outputs, npu_s32 *mem)
 {
 	const struct npu_operand *op = &x->operand[NPU_CONV_W_ZERO];
 	const char *src = transposed ? NULL : x->ptr[NPU_CONV_W_ZERO];
@@ -12,8 +16,9 @@ static const npu_s32 *zeros_pack(const struct npu_exec *x, bool transposed, npu_
 	for (i = 0; i < outputs; i++) {
 		mem[i] = common;
 		if (src)
-			mem[i] = op->dtype == NPU_I8 ? *(const signed char *)(src + op->stride[0] * i) :
-						       *(const unsigned char *)(src + op->stride[0] * i);
+			mem[i] = op->dtype == NPU_I8 ?
+					 *(const signed char *)(src + op->stride[0] * i) :
+					 *(const unsigned char *)(src + op->stride[0] * i);
 	}
 	return mem;
 }
@@ -21,8 +26,9 @@ static const npu_s32 *zeros_pack(const struct npu_exec *x, bool transposed, npu_
 static void conv_init_params(struct npu_conv *c, const npu_u32 *p)
 {
 	_Static_assert((int)NPU_CONV_P_GROUPS == (int)NPU_CONV_TRANSPOSE_P_GROUPS &&
-		       (int)NPU_CONV_P_ACT == (int)NPU_CONV_TRANSPOSE_P_ACT &&
-		       (int)NPU_CONV_TABLE == (int)NPU_CONV_TRANSPOSE_TABLE, "CONV and CONV_TRANSPOSE are read alike");
+			       (int)NPU_CONV_P_ACT == (int)NPU_CONV_TRANSPOSE_P_ACT &&
+			       (int)NPU_CONV_TABLE == (int)NPU_CONV_TRANSPOSE_TABLE,
+		       "CONV and CONV_TRANSPOSE are read alike");
 	c->stride_h = p[NPU_CONV_P_STRIDE_H];
 	c->stride_w = p[NPU_CONV_P_STRIDE_W];
 	c->dil_h = p[NPU_CONV_P_DIL_H];
@@ -39,7 +45,8 @@ static int vectors_init(struct npu_conv *c, struct npu_exec *x, size_t extra, vo
 	size_t zeros = ((size_t)c->o * sizeof(npu_s32) + 63) & ~(size_t)63, bytes;
 	char *mem;
 
-	if (__builtin_add_overflow(vectors + zeros, extra, &bytes) || npu_exec_reserve_shared(x, bytes))
+	if (__builtin_add_overflow(vectors + zeros, extra, &bytes) ||
+	    npu_exec_reserve_shared(x, bytes))
 		return -ENOMEM;
 	mem = npu_exec_shared(x);
 	npu_epi_init(&c->epi, x, NPU_CONV_BIAS, NPU_CONV_P_ACT, c->integer, mem);
@@ -90,17 +97,19 @@ int npu_conv_init(struct npu_conv *c, struct npu_exec *x, bool transposed)
 	return 0;
 }
 
-void npu_conv_place(const struct npu_conv *c, npu_s64 n, npu_s64 oh, npu_s64 ow, struct npu_epi_place *place)
+void npu_conv_place(const struct npu_conv *c, npu_s64 n, npu_s64 oh, npu_s64 ow,
+		    struct npu_epi_place *place)
 {
-	place->out = c->out_ptr + n * c->out->stride[0] + oh * c->out->stride[1] + ow * c->out->stride[2];
+	place->out = c->out_ptr + n * c->out->stride[0] + oh * c->out->stride[1] +
+		     ow * c->out->stride[2];
 	place->out_step = c->out->stride[2];
 	place->res = NULL;
 	place->res_step = 0;
 	if (!c->res_ptr)
 		return;
 	place->res_step = npu_epi_res_stride(&c->epi, 2);
-	place->res = c->res_ptr + n * npu_epi_res_stride(&c->epi, 0) + oh * npu_epi_res_stride(&c->epi, 1) +
-		     ow * place->res_step;
+	place->res = c->res_ptr + n * npu_epi_res_stride(&c->epi, 0) +
+		     oh * npu_epi_res_stride(&c->epi, 1) + ow * place->res_step;
 }
 
 static int conv_run(struct npu_exec *x, bool transposed)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * COPY: moves bytes where type and quantization stay, else converts by blocks. When the inner dimension of the two
- * sides is not the same, tiles are transposed in the cache, so that both sides are touched along their lines.
+ * COPY: moves bytes where type and quantization stay, else converts by blocks. When the inner
+ * dimension of the two sides is not the same, tiles are transposed in the cache, so that both sides
+ * are touched along their lines.
  */
 #include "iter.h"
 #include "raw.h"
@@ -16,7 +17,8 @@ struct copy {
 	bool as_int;
 };
 
-static void copy_rows(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+static void copy_rows(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
+		      npu_u64 end)
 {
 	const struct copy *w = arg;
 	npu_u32 size = w->it.op[0].elem.size, r;
@@ -35,7 +37,8 @@ static void copy_rows(struct npu_exec *x, void *arg, unsigned int worker, npu_u6
 }
 
 /* Rows of a tile are dense in the input, its columns in the output. */
-static void copy_transposed(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+static void copy_transposed(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
+			    npu_u64 end)
 {
 	const struct copy *w = arg;
 	npu_u32 size = w->it.op[0].elem.size;
@@ -43,12 +46,13 @@ static void copy_transposed(struct npu_exec *x, void *arg, unsigned int worker, 
 
 	for (; begin < end; begin++) {
 		npu_iter_tile(&w->it, begin, &t);
-		w->vec->transpose(t.patch[0].p, t.patch[0].row, t.patch[1].p, t.patch[1].col, t.patch[0].cols,
-				  t.patch[0].rows, size);
+		w->vec->transpose(t.patch[0].p, t.patch[0].row, t.patch[1].p, t.patch[1].col,
+				  t.patch[0].cols, t.patch[0].rows, size);
 	}
 }
 
-static void convert_transposed(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+static void convert_transposed(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
+			       npu_u64 end)
 {
 	const struct copy *w = arg;
 	float in[TILE], out[TILE];
@@ -62,8 +66,8 @@ static void convert_transposed(struct npu_exec *x, void *arg, unsigned int worke
 			.rows = t.patch[1].cols, .cols = t.patch[1].rows,
 		};
 		w->vec->load(in, &w->it.op[1].elem, &s);
-		w->vec->transpose((char *)out, (npu_s64)s.rows * 4, (const char *)in, (npu_s64)s.cols * 4, s.rows,
-				  s.cols, 4);
+		w->vec->transpose((char *)out, (npu_s64)s.rows * 4, (const char *)in,
+				  (npu_s64)s.cols * 4, s.rows, s.cols, 4);
 		w->vec->store(out, &w->it.op[0].elem, &t.patch[0]);
 	}
 }
@@ -90,8 +94,8 @@ static void convert(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 
 }
 
 /*
- * The dimension along which the input is dense, put beside the output's inner one; false when that is the inner one itself, or
- * there is none.
+ * The dimension along which the input is dense, put beside the output's inner one; false when that
+ * is the inner one itself, or there is none.
  */
 static bool find_transpose(struct npu_iter *it)
 {
@@ -136,18 +140,24 @@ int npu_op_copy(struct npu_exec *x)
 	if ((raw || !w.as_int) && find_transpose(it)) {
 		cut_transpose(it);
 		npu_exec_path(x, NPU_PATH_COPY_TRANSPOSE);
-		return npu_exec_parallel(x, it->num_tiles, it->rows * (double)it->cols * (raw ? 0.3 : 0.5),
+		return npu_exec_parallel(x, it->num_tiles,
+					 it->rows * (double)it->cols * (raw ? 0.3 : 0.5),
 					 raw ? copy_transposed : convert_transposed, &w);
 	}
-	dense = it->op[0].stride[it->rank - 1] == out->size && it->op[1].stride[it->rank - 1] == in->size;
+	dense = it->op[0].stride[it->rank - 1] == out->size &&
+		it->op[1].stride[it->rank - 1] == in->size;
 	if (raw) {
 		npu_u64 row = it->dim[it->rank - 1] * out->size;
 
-		npu_iter_cut(it, row < ROW_BYTES ? ROW_BYTES / (npu_u32)row : 1, ROW_BYTES / out->size);
+		npu_iter_cut(it, row < ROW_BYTES ? ROW_BYTES / (npu_u32)row : 1,
+			     ROW_BYTES / out->size);
 		npu_exec_path(x, dense ? NPU_PATH_COPY_ROWS : NPU_PATH_COPY_GENERIC);
 		return npu_exec_parallel(x, it->num_tiles,
-					 (double)it->rows * it->cols * (dense ? 0.1 * out->size : 0.7), copy_rows, &w);
+					 (double)it->rows * it->cols *
+						 (dense ? 0.1 * out->size : 0.7),
+					 copy_rows, &w);
 	}
 	npu_exec_path(x, dense ? NPU_PATH_COPY_CAST : NPU_PATH_COPY_GENERIC);
-	return npu_exec_parallel(x, it->num_tiles, (double)it->rows * it->cols * (dense ? 0.3 : 1), convert, &w);
+	return npu_exec_parallel(x, it->num_tiles, (double)it->rows * it->cols * (dense ? 0.3 : 1),
+				 convert, &w);
 }

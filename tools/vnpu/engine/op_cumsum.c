@@ -13,7 +13,8 @@ struct cumsum {
 	bool exclusive, as_int;
 };
 
-static void line_float(const struct cumsum *w, const struct npu_patch *d, const struct npu_patch *s, float *sum)
+static void line_float(const struct cumsum *w, const struct npu_patch *d, const struct npu_patch *s,
+		       float *sum)
 {
 	float v[NPU_BLOCK], t;
 	npu_u32 i;
@@ -27,7 +28,8 @@ static void line_float(const struct cumsum *w, const struct npu_patch *d, const 
 	w->vec->store(v, &w->oe, d);
 }
 
-static void line_int(const struct cumsum *w, const struct npu_patch *d, const struct npu_patch *s, npu_u64 *sum)
+static void line_int(const struct cumsum *w, const struct npu_patch *d, const struct npu_patch *s,
+		     npu_u64 *sum)
 {
 	npu_s64 v[NPU_BLOCK];
 	float f[NPU_BLOCK];
@@ -57,8 +59,12 @@ static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begi
 		float fsum = 0;
 
 		for (i = 0; i < w->len && !npu_exec_stopped(x); i += n) {
-			struct npu_patch d = { .p = w->out + oo + (npu_s64)i * w->out_step, .col = w->out_step, .rows = 1 };
-			struct npu_patch s = { .p = (char *)w->in + io + (npu_s64)i * w->in_step, .col = w->in_step, .rows = 1 };
+			struct npu_patch d = { .p = w->out + oo + (npu_s64)i * w->out_step,
+					       .col = w->out_step,
+					       .rows = 1 };
+			struct npu_patch s = { .p = (char *)w->in + io + (npu_s64)i * w->in_step,
+					       .col = w->in_step,
+					       .rows = 1 };
 
 			n = w->len - i < NPU_BLOCK ? w->len - i : NPU_BLOCK;
 			d.cols = s.cols = (npu_u32)n;
@@ -72,12 +78,19 @@ static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begi
 
 int npu_op_cumsum(struct npu_exec *x)
 {
-	const struct npu_operand *in = &x->operand[NPU_CUMSUM_IN], *out = &x->operand[NPU_CUMSUM_OUT];
+	const struct npu_operand *in = &x->operand[NPU_CUMSUM_IN],
+				 *out = &x->operand[NPU_CUMSUM_OUT];
 	unsigned int axis = x->param[NPU_CUMSUM_P_AXIS], d;
 	struct cumsum w = {
-		.vec = npu_vec_get(x->simd), .oe = npu_elem_of(out), .ie = npu_elem_of(in),
-		.in = x->ptr[NPU_CUMSUM_IN], .out = x->ptr[NPU_CUMSUM_OUT], .len = in->dim[axis],
-		.in_step = in->stride[axis], .out_step = out->stride[axis], .exclusive = x->param[NPU_CUMSUM_P_EXCLUSIVE],
+		.vec = npu_vec_get(x->simd),
+		.oe = npu_elem_of(out),
+		.ie = npu_elem_of(in),
+		.in = x->ptr[NPU_CUMSUM_IN],
+		.out = x->ptr[NPU_CUMSUM_OUT],
+		.len = in->dim[axis],
+		.in_step = in->stride[axis],
+		.out_step = out->stride[axis],
+		.exclusive = x->param[NPU_CUMSUM_P_EXCLUSIVE],
 	};
 
 	w.as_int = npu_elem_plain_int(&w.ie);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* DYN_QUANT: u8 by the range of the whole tensor, or i8 by the largest magnitude of each group of the last dimension. */
+/*
+ * DYN_QUANT: u8 by the range of the whole tensor, or i8 by the largest magnitude of each group of
+ * the last dimension.
+ */
 #include "iter.h"
 #include "npu_math.h"
 #include "reduce.h"
@@ -8,10 +11,12 @@
 struct whole {
 	struct npu_iter it;		/* out, in */
 	const struct npu_vec *vec;
-	float *bounds;			/* of each worker: 16 lanes of the minimum, 16 of the maximum */
+	/* of each worker: 16 lanes of the minimum, 16 of the maximum */
+	float *bounds;
 };
 
-static void find_range(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+static void find_range(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
+		       npu_u64 end)
 {
 	const struct whole *w = arg;
 	float v[NPU_BLOCK], *lo = w->bounds + 32 * (size_t)worker, *hi = lo + 16;
@@ -50,7 +55,8 @@ static int run_whole(struct npu_exec *x)
 	if (npu_exec_reserve_shared(x, x->num_workers * 32 * sizeof(float)))
 		return -ENOMEM;
 	w.bounds = npu_exec_shared(x);
-	memset(w.bounds, 0, x->num_workers * 32 * sizeof(float));	/* the range always has 0 in it */
+	/* the range always has 0 in it */
+	memset(w.bounds, 0, x->num_workers * 32 * sizeof(float));
 	npu_iter_begin(&w.it, &op[NPU_DYN_QUANT_OUT]);
 	npu_iter_add(&w.it, &op[NPU_DYN_QUANT_OUT], x->ptr[NPU_DYN_QUANT_OUT]);
 	npu_iter_add(&w.it, &op[NPU_DYN_QUANT_IN], x->ptr[NPU_DYN_QUANT_IN]);
@@ -104,7 +110,8 @@ static void one_group(const struct npu_exec *x, const struct groups *w, npu_u64 
 	const struct npu_operand *in = &w->op[NPU_DYN_QUANT_IN], *out = &w->op[NPU_DYN_QUANT_OUT];
 	const struct npu_operand *sc = &w->op[NPU_DYN_QUANT_SCALE];
 	npu_s64 is = in->stride[in->rank - 1], os = out->stride[out->rank - 1];
-	npu_u64 first = g * w->group, end = first + w->group < w->len ? first + w->group : w->len, i, n;
+	npu_u64 first = g * w->group, end = first + w->group < w->len ? first + w->group : w->len,
+		i, n;
 	struct npu_elem oe = w->oe;
 	float v[NPU_BLOCK], lane[16] = { 0 }, scale;
 	unsigned int pass;
@@ -112,9 +119,12 @@ static void one_group(const struct npu_exec *x, const struct groups *w, npu_u64 
 	for (pass = 0; pass < 2; pass++) {
 		for (i = first; i < end && !npu_exec_stopped(x); i += n) {
 			n = end - i < NPU_BLOCK ? end - i : NPU_BLOCK;
-			w->vec->load(v, &w->ie, &(struct npu_patch){
-				.p = (char *)w->in + row_offset(in, row) + (npu_s64)i * is, .col = is, .rows = 1,
-				.cols = (npu_u32)n });
+			w->vec->load(v, &w->ie,
+				     &(struct npu_patch){ .p = (char *)w->in + row_offset(in, row) +
+							       (npu_s64)i * is,
+							  .col = is,
+							  .rows = 1,
+							  .cols = (npu_u32)n });
 			if (!pass) {
 				w->vec->unary(v, n, NPU_UNARY_ABS);
 				w->vec->fold16(lane, v, n, NPU_FOLD_MAX);
@@ -123,19 +133,26 @@ static void one_group(const struct npu_exec *x, const struct groups *w, npu_u64 
 			/* a group of zeros has scale 0 and codes 0 */
 			if (oe.scale == 0.0f)
 				memset(v, 0, n * sizeof(*v));
-			w->vec->store(v, &oe, &(struct npu_patch){
-				.p = w->out + row_offset(out, row) + (npu_s64)i * os, .col = os, .rows = 1,
-				.cols = (npu_u32)n });
+			w->vec->store(v, &oe,
+				      &(struct npu_patch){ .p = w->out + row_offset(out, row) +
+								(npu_s64)i * os,
+							   .col = os,
+							   .rows = 1,
+							   .cols = (npu_u32)n });
 		}
 		if (!pass)
 			oe.scale = npu_lanes_join(lane, NPU_FOLD_MAX) / 127.0f;
 	}
 	scale = oe.scale;
-	w->vec->store(&scale, &w->se, &(struct npu_patch){
-		.p = w->scale + row_offset(sc, row) + (npu_s64)g * sc->stride[sc->rank - 1], .rows = 1, .cols = 1 });
+	w->vec->store(&scale, &w->se,
+		      &(struct npu_patch){ .p = w->scale + row_offset(sc, row) +
+						(npu_s64)g * sc->stride[sc->rank - 1],
+					   .rows = 1,
+					   .cols = 1 });
 }
 
-static void run_groups(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+static void run_groups(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
+		       npu_u64 end)
 {
 	const struct groups *w = arg;
 
@@ -147,9 +164,15 @@ int npu_op_dyn_quant(struct npu_exec *x)
 {
 	const struct npu_operand *op = x->operand, *in = &op[NPU_DYN_QUANT_IN];
 	struct groups w = {
-		.vec = npu_vec_get(x->simd), .op = op, .oe = npu_elem_of(&op[NPU_DYN_QUANT_OUT]), .ie = npu_elem_of(in),
-		.se = npu_elem_of(&op[NPU_DYN_QUANT_SCALE]), .out = x->ptr[NPU_DYN_QUANT_OUT],
-		.scale = x->ptr[NPU_DYN_QUANT_SCALE], .in = x->ptr[NPU_DYN_QUANT_IN], .group = x->param[NPU_DYN_QUANT_P_GROUP],
+		.vec = npu_vec_get(x->simd),
+		.op = op,
+		.oe = npu_elem_of(&op[NPU_DYN_QUANT_OUT]),
+		.ie = npu_elem_of(in),
+		.se = npu_elem_of(&op[NPU_DYN_QUANT_SCALE]),
+		.out = x->ptr[NPU_DYN_QUANT_OUT],
+		.scale = x->ptr[NPU_DYN_QUANT_SCALE],
+		.in = x->ptr[NPU_DYN_QUANT_IN],
+		.group = x->param[NPU_DYN_QUANT_P_GROUP],
 		.len = in->dim[in->rank - 1],
 	};
 	npu_u64 rows = 1;
@@ -161,5 +184,7 @@ int npu_op_dyn_quant(struct npu_exec *x)
 	w.per_row = (w.len + w.group - 1) / w.group;
 	for (d = 0; d + 1 < in->rank; d++)
 		rows *= in->dim[d];
-	return npu_exec_parallel(x, rows * w.per_row, 60 + (double)(w.group < w.len ? w.group : w.len) * 0.5, run_groups, &w);
+	return npu_exec_parallel(x, rows * w.per_row,
+				 60 + (double)(w.group < w.len ? w.group : w.len) * 0.5, run_groups,
+				 &w);
 }

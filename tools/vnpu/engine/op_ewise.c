@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* EWISE1, EWISE2: a block of each input to f32 (or i64), the function, activation, scale and offset, the store. */
+/*
+ * EWISE1, EWISE2: a block of each input to f32 (or i64), the function, activation, scale and
+ * offset, the store.
+ */
 #include "iter.h"
 #include "ewise_int.h"
 
@@ -14,13 +17,16 @@ struct ewise {
 	bool in_int, out_int;		/* computed, stored as plain integers */
 };
 
-/* A block that is loaded again only when the tile looks at other memory: broadcast operands stay. */
+/*
+ * A block that is loaded again only when the tile looks at other memory: broadcast operands stay.
+ */
 struct cached {
 	float *block;
 	struct npu_patch at;
 };
 
-static const float *load_cached(const struct ewise *w, const struct npu_tile *t, unsigned int i, struct cached *c)
+static const float *load_cached(const struct ewise *w, const struct npu_tile *t, unsigned int i,
+				struct cached *c)
 {
 	const struct npu_patch *p = &t->patch[i];
 
@@ -31,7 +37,8 @@ static const float *load_cached(const struct ewise *w, const struct npu_tile *t,
 	return c->block;
 }
 
-static void finish_float(const struct ewise *w, const struct npu_tile *t, float *v, struct cached *slope)
+static void finish_float(const struct ewise *w, const struct npu_tile *t, float *v,
+			 struct cached *slope)
 {
 	const float *s = w->slope ? load_cached(w, t, w->slope, slope) : NULL;
 
@@ -42,7 +49,8 @@ static void finish_float(const struct ewise *w, const struct npu_tile *t, float 
 	w->vec->store(v, &w->it.op[0].elem, &t->patch[0]);
 }
 
-static void run_float(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+static void run_float(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
+		      npu_u64 end)
 {
 	const struct ewise *w = arg;
 	float v[NPU_BLOCK], b[NPU_BLOCK], s[NPU_BLOCK];
@@ -95,7 +103,8 @@ static double block_ns(const struct ewise *w)
 
 	if (w->in_int)
 		ns += 400;
-	if (w->num_in == 2 && (w->func == NPU_BINARY_POW || w->func == NPU_BINARY_MOD || w->func == NPU_BINARY_FMOD))
+	if (w->num_in == 2 &&
+	    (w->func == NPU_BINARY_POW || w->func == NPU_BINARY_MOD || w->func == NPU_BINARY_FMOD))
 		ns += 3000;
 	if (w->num_in == 1 && w->func != NPU_UNARY_COPY)
 		ns += 300;
@@ -127,7 +136,8 @@ static int ewise_run(struct npu_exec *x, struct ewise *w)
 	w->out_int = w->in_int && !post && npu_elem_plain_int(&w->it.op[0].elem);
 	npu_iter_finish(&w->it, NPU_BLOCK);
 	npu_exec_path(x, is_fast(w) ? NPU_PATH_EWISE_FAST : NPU_PATH_EWISE_GENERIC);
-	return npu_exec_parallel(x, w->it.num_tiles, block_ns(w), w->in_int ? run_int : run_float, w);
+	return npu_exec_parallel(x, w->it.num_tiles, block_ns(w), w->in_int ? run_int : run_float,
+				 w);
 }
 
 static void add_slope(struct npu_exec *x, struct ewise *w, unsigned int slot)
@@ -158,8 +168,8 @@ int npu_op_ewise1(struct npu_exec *x)
 	add_slope(x, &w, NPU_EWISE1_ACT_PARAM);
 	w.in_int = npu_elem_plain_int(&w.it.op[1].elem) && npu_ewise_int_has_unary(w.func);
 	if (!w.in_int && w.func == NPU_UNARY_BITNOT)
-		return npu_exec_fault(x, 0, NPU_FAULT_OPERAND, NPU_EWISE1_IN, ~0u, w.it.op[1].elem.dtype,
-				      "ewise1: bitnot wants plain integers");
+		return npu_exec_fault(x, 0, NPU_FAULT_OPERAND, NPU_EWISE1_IN, ~0u,
+				      w.it.op[1].elem.dtype, "ewise1: bitnot wants plain integers");
 	return ewise_run(x, &w);
 }
 
@@ -185,7 +195,8 @@ int npu_op_ewise2(struct npu_exec *x)
 	add_slope(x, &w, NPU_EWISE2_ACT_PARAM);
 	w.in_int = npu_elem_plain_int(&w.it.op[1].elem) && npu_elem_plain_int(&w.it.op[2].elem);
 	if (!w.in_int && w.func >= NPU_BINARY_BITAND && w.func <= NPU_BINARY_SHR)
-		return npu_exec_fault(x, 0, NPU_FAULT_OPERAND, NPU_EWISE2_A, ~0u, w.it.op[1].elem.dtype,
-				      "ewise2: %s wants plain integers", npu_binary_name(w.func));
+		return npu_exec_fault(x, 0, NPU_FAULT_OPERAND, NPU_EWISE2_A, ~0u,
+				      w.it.op[1].elem.dtype, "ewise2: %s wants plain integers",
+				      npu_binary_name(w.func));
 	return ewise_run(x, &w);
 }

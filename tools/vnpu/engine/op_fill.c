@@ -19,15 +19,16 @@ static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begi
 	for (; begin < end; begin++) {
 		npu_iter_tile(&w->it, begin, &t);
 		for (r = 0; r < t.patch[0].rows; r++)
-			npu_raw_fill(t.patch[0].p + (npu_s64)r * t.patch[0].row, t.patch[0].col, w->bits, t.patch[0].cols,
-				     w->it.op[0].elem.size);
+			npu_raw_fill(t.patch[0].p + (npu_s64)r * t.patch[0].row, t.patch[0].col,
+				     w->bits, t.patch[0].cols, w->it.op[0].elem.size);
 	}
 }
 
 int npu_op_fill(struct npu_exec *x)
 {
 	struct fill w = {
-		.bits = x->param[NPU_FILL_P_VALUE_LO] | (npu_u64)x->param[NPU_FILL_P_VALUE_HI] << 32,
+		.bits = x->param[NPU_FILL_P_VALUE_LO] | (npu_u64)x->param[NPU_FILL_P_VALUE_HI]
+								<< 32,
 	};
 
 	npu_iter_begin(&w.it, &x->operand[NPU_FILL_OUT]);

@@ -51,7 +51,8 @@ static void move_row(const struct npu_exec *x, const struct gather *w, char *dst
 		if (i && npu_exec_stopped(x))
 			return;
 		if (w->raw)
-			npu_raw_line(dst + (npu_s64)i * ds, ds, src + (npu_s64)i * ss, ss, n, w->oe.size);
+			npu_raw_line(dst + (npu_s64)i * ds, ds, src + (npu_s64)i * ss, ss, n,
+				     w->oe.size);
 		else
 			convert(w, dst + (npu_s64)i * ds, src + (npu_s64)i * ss, n);
 	}
@@ -64,32 +65,43 @@ static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begi
 	for (; begin < end; begin++) {
 		npu_s64 o = (npu_s64)(begin / w->count), i = (npu_s64)(begin % w->count);
 
-		move_row(x, w, w->op + o * w->out->stride[0] + ((npu_s64)w->first + i) * w->out->stride[1],
+		move_row(x, w,
+			 w->op + o * w->out->stride[0] +
+				 ((npu_s64)w->first + i) * w->out->stride[1],
 			 w->ip + o * w->in->stride[0] + w->index[i] * w->in->stride[1]);
 	}
 }
 
 int npu_op_gather(struct npu_exec *x)
 {
-	const struct npu_operand *out = &x->operand[NPU_GATHER_OUT], *in = &x->operand[NPU_GATHER_IN];
+	const struct npu_operand *out = &x->operand[NPU_GATHER_OUT],
+				 *in = &x->operand[NPU_GATHER_IN];
 	struct gather w = {
-		.vec = npu_vec_get(x->simd), .out = out, .in = in, .oe = npu_elem_of(out), .ie = npu_elem_of(in),
-		.op = x->ptr[NPU_GATHER_OUT], .ip = x->ptr[NPU_GATHER_IN],
+		.vec = npu_vec_get(x->simd),
+		.out = out,
+		.in = in,
+		.oe = npu_elem_of(out),
+		.ie = npu_elem_of(in),
+		.op = x->ptr[NPU_GATHER_OUT],
+		.ip = x->ptr[NPU_GATHER_IN],
 	};
 	int ret = 0;
 
 	if (x->param[NPU_GATHER_P_GROUP])
 		return npu_exec_fault(x, 0, NPU_FAULT_OPERAND, NPU_GATHER_IN, NPU_GATHER_P_GROUP,
-				      x->param[NPU_GATHER_P_GROUP], "gather: this engine has no rows of group-quantized data");
+				      x->param[NPU_GATHER_P_GROUP],
+				      "gather: this engine has no rows of group-quantized data");
 	w.raw = npu_elem_same_code(&w.oe, &w.ie);
 	w.as_int = npu_elem_plain_int(&w.oe) && npu_elem_plain_int(&w.ie);
 	npu_exec_path(x, w.raw ? NPU_PATH_GATHER_ROWS : NPU_PATH_GATHER_GENERIC);
 	for (; !ret && w.first < out->dim[1]; w.first += w.count) {
 		ret = npu_index_copy(x, NPU_GATHER_INDEX, w.first, in->dim[1], false);
 		w.index = npu_exec_shared(x);
-		w.count = out->dim[1] - w.first < NPU_INDEX_PART ? out->dim[1] - w.first : NPU_INDEX_PART;
+		w.count = out->dim[1] - w.first < NPU_INDEX_PART ? out->dim[1] - w.first :
+								   NPU_INDEX_PART;
 		if (!ret)
-			ret = npu_exec_parallel(x, out->dim[0] * w.count, 15 + out->dim[2] * (w.raw ? 0.2 : 0.6), run, &w);
+			ret = npu_exec_parallel(x, out->dim[0] * w.count,
+						15 + out->dim[2] * (w.raw ? 0.2 : 0.6), run, &w);
 	}
 	return ret;
 }

@@ -7,7 +7,8 @@
 
 struct elements {
 	const struct npu_vec *vec;
-	const struct npu_operand *data, *index, *other;	/* other: out of a gather, in of a scatter */
+	/* other: out of a gather, in of a scatter */
+	const struct npu_operand *data, *index, *other;
 	struct npu_elem de, oe;
 	char *dp, *op;
 	const char *xp;
@@ -16,10 +17,11 @@ struct elements {
 };
 
 /*
- * Element @i (row-major) of the index: its index is read and checked; gives the data's and the other's address. Returns false
- * after a fault.
+ * Element @i (row-major) of the index: its index is read and checked; gives the data's and the
+ * other's address. Returns false after a fault.
  */
-static bool locate(struct npu_exec *x, const struct elements *w, npu_u64 i, unsigned int slot, char **data, char **other)
+static bool locate(struct npu_exec *x, const struct elements *w, npu_u64 i, unsigned int slot,
+		   char **data, char **other)
 {
 	const struct npu_operand *ix = w->index;
 	npu_u64 rest = i, rows = w->data->dim[w->axis];
@@ -44,8 +46,10 @@ static bool locate(struct npu_exec *x, const struct elements *w, npu_u64 i, unsi
 		v = narrow;
 	}
 	if (v >= (npu_s64)rows || v < -(npu_s64)rows) {
-		npu_exec_fault(x, i, NPU_FAULT_INDEX, slot, ~0u, v, "%s: index %lld at element %llu is outside of %llu",
-			       x->insn.desc->mnemonic, (long long)v, (unsigned long long)i, (unsigned long long)rows);
+		npu_exec_fault(x, i, NPU_FAULT_INDEX, slot, ~0u, v,
+			       "%s: index %lld at element %llu is outside of %llu",
+			       x->insn.desc->mnemonic, (long long)v, (unsigned long long)i,
+			       (unsigned long long)rows);
 		return false;
 	}
 	*data += (v < 0 ? v + (npu_s64)rows : v) * w->data->stride[w->axis];
@@ -54,7 +58,8 @@ static bool locate(struct npu_exec *x, const struct elements *w, npu_u64 i, unsi
 
 static void convert_one(const struct elements *w, char *dst, const char *src)
 {
-	struct npu_patch s = { .p = (char *)src, .rows = 1, .cols = 1 }, d = { .p = dst, .rows = 1, .cols = 1 };
+	struct npu_patch s = { .p = (char *)src, .rows = 1, .cols = 1 },
+			 d = { .p = dst, .rows = 1, .cols = 1 };
 	float f;
 
 	w->vec->load(&f, &w->de, &s);
@@ -66,7 +71,8 @@ static void gather(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 b
 	const struct elements *w = arg;
 	char *data, *other;
 
-	for (; begin < end && locate(x, w, begin, NPU_GATHER_ELEMENTS_INDEX, &data, &other); begin++) {
+	for (; begin < end && locate(x, w, begin, NPU_GATHER_ELEMENTS_INDEX, &data, &other);
+	     begin++) {
 		if (w->raw)
 			npu_raw_line(other, 0, data, 0, 1, w->oe.size);
 		else
@@ -78,10 +84,15 @@ int npu_op_gather_elements(struct npu_exec *x)
 {
 	const struct npu_operand *op = x->operand;
 	struct elements w = {
-		.vec = npu_vec_get(x->simd), .data = &op[NPU_GATHER_ELEMENTS_IN], .index = &op[NPU_GATHER_ELEMENTS_INDEX],
-		.other = &op[NPU_GATHER_ELEMENTS_OUT], .de = npu_elem_of(&op[NPU_GATHER_ELEMENTS_IN]),
-		.oe = npu_elem_of(&op[NPU_GATHER_ELEMENTS_OUT]), .dp = x->ptr[NPU_GATHER_ELEMENTS_IN],
-		.op = x->ptr[NPU_GATHER_ELEMENTS_OUT], .xp = x->ptr[NPU_GATHER_ELEMENTS_INDEX],
+		.vec = npu_vec_get(x->simd),
+		.data = &op[NPU_GATHER_ELEMENTS_IN],
+		.index = &op[NPU_GATHER_ELEMENTS_INDEX],
+		.other = &op[NPU_GATHER_ELEMENTS_OUT],
+		.de = npu_elem_of(&op[NPU_GATHER_ELEMENTS_IN]),
+		.oe = npu_elem_of(&op[NPU_GATHER_ELEMENTS_OUT]),
+		.dp = x->ptr[NPU_GATHER_ELEMENTS_IN],
+		.op = x->ptr[NPU_GATHER_ELEMENTS_OUT],
+		.xp = x->ptr[NPU_GATHER_ELEMENTS_INDEX],
 		.axis = x->param[NPU_GATHER_ELEMENTS_P_AXIS],
 	};
 	npu_u64 n = 1;
@@ -113,11 +124,16 @@ int npu_op_scatter_elements(struct npu_exec *x)
 {
 	const struct npu_operand *op = x->operand;
 	struct elements w = {
-		.vec = npu_vec_get(x->simd), .data = &op[NPU_SCATTER_ELEMENTS_INOUT],
-		.index = &op[NPU_SCATTER_ELEMENTS_INDEX], .other = &op[NPU_SCATTER_ELEMENTS_IN],
-		.de = npu_elem_of(&op[NPU_SCATTER_ELEMENTS_INOUT]), .oe = npu_elem_of(&op[NPU_SCATTER_ELEMENTS_IN]),
-		.dp = x->ptr[NPU_SCATTER_ELEMENTS_INOUT], .op = x->ptr[NPU_SCATTER_ELEMENTS_IN],
-		.xp = x->ptr[NPU_SCATTER_ELEMENTS_INDEX], .axis = x->param[NPU_SCATTER_ELEMENTS_P_AXIS],
+		.vec = npu_vec_get(x->simd),
+		.data = &op[NPU_SCATTER_ELEMENTS_INOUT],
+		.index = &op[NPU_SCATTER_ELEMENTS_INDEX],
+		.other = &op[NPU_SCATTER_ELEMENTS_IN],
+		.de = npu_elem_of(&op[NPU_SCATTER_ELEMENTS_INOUT]),
+		.oe = npu_elem_of(&op[NPU_SCATTER_ELEMENTS_IN]),
+		.dp = x->ptr[NPU_SCATTER_ELEMENTS_INOUT],
+		.op = x->ptr[NPU_SCATTER_ELEMENTS_IN],
+		.xp = x->ptr[NPU_SCATTER_ELEMENTS_INDEX],
+		.axis = x->param[NPU_SCATTER_ELEMENTS_P_AXIS],
 		.join = x->param[NPU_SCATTER_ELEMENTS_P_JOIN],
 	};
 	npu_u64 n = 1;

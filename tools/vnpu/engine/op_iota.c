@@ -21,12 +21,15 @@ static void line(const struct npu_exec *x, const struct iota *w, char *p)
 	npu_u64 i, k, n;
 
 	for (i = 0; i < w->len && !npu_exec_stopped(x); i += n) {
-		struct npu_patch d = { .p = p + (npu_s64)i * w->step_bytes, .col = w->step_bytes, .rows = 1 };
+		struct npu_patch d = { .p = p + (npu_s64)i * w->step_bytes,
+				       .col = w->step_bytes,
+				       .rows = 1 };
 
 		n = w->len - i < NPU_BLOCK ? w->len - i : NPU_BLOCK;
 		d.cols = (npu_u32)n;
 		for (k = 0; k < n; k++) {
-			v[k] = (npu_s64)((npu_u64)(npu_s64)w->start + (i + k) * (npu_u64)(npu_s64)w->step);
+			v[k] = (npu_s64)((npu_u64)(npu_s64)w->start +
+					 (i + k) * (npu_u64)(npu_s64)w->step);
 			f[k] = npu_fma_f32((float)(i + k), w->step, w->start);
 		}
 		if (w->as_int)
@@ -49,9 +52,13 @@ int npu_op_iota(struct npu_exec *x)
 	const struct npu_operand *out = &x->operand[NPU_IOTA_OUT];
 	unsigned int axis = x->param[NPU_IOTA_P_AXIS], d;
 	struct iota w = {
-		.vec = npu_vec_get(x->simd), .elem = npu_elem_of(out), .out = x->ptr[NPU_IOTA_OUT],
-		.len = out->dim[axis], .step_bytes = out->stride[axis],
-		.start = npu_exec_param_f32(x, NPU_IOTA_P_START), .step = npu_exec_param_f32(x, NPU_IOTA_P_STEP),
+		.vec = npu_vec_get(x->simd),
+		.elem = npu_elem_of(out),
+		.out = x->ptr[NPU_IOTA_OUT],
+		.len = out->dim[axis],
+		.step_bytes = out->stride[axis],
+		.start = npu_exec_param_f32(x, NPU_IOTA_P_START),
+		.step = npu_exec_param_f32(x, NPU_IOTA_P_STEP),
 	};
 
 	w.as_int = npu_elem_plain_int(&w.elem);

@@ -11,8 +11,9 @@ static void zeros_pack(const struct npu_exec *x, npu_s32 common, npu_u32 n, npu_
 	for (i = 0; i < n; i++) {
 		zero[i] = common;
 		if (src)
-			zero[i] = op->dtype == NPU_I8 ? *(const signed char *)(src + op->stride[0] * i) :
-							*(const unsigned char *)(src + op->stride[0] * i);
+			zero[i] = op->dtype == NPU_I8 ?
+					  *(const signed char *)(src + op->stride[0] * i) :
+					  *(const unsigned char *)(src + op->stride[0] * i);
 	}
 }
 
@@ -47,7 +48,8 @@ int npu_matmul_init(struct npu_matmul *m, struct npu_exec *x)
 	vectors = (npu_epi_bytes((npu_u32)m->n) + 63) & ~(size_t)63;
 	zeros = ((size_t)m->n * sizeof(npu_s32) + 63) & ~(size_t)63;
 	pack = npu_matmul_pack_bytes(m);
-	if (__builtin_add_overflow(vectors + zeros, pack, &bytes) || npu_exec_reserve_shared(x, bytes))
+	if (__builtin_add_overflow(vectors + zeros, pack, &bytes) ||
+	    npu_exec_reserve_shared(x, bytes))
 		return -ENOMEM;
 	npu_epi_init(&m->epi, x, NPU_MATMUL_BIAS, NPU_MATMUL_P_ACT, m->integer, npu_exec_shared(x));
 	m->epi_fn = npu_epi_select(x->simd);
@@ -103,12 +105,14 @@ int npu_op_matmul(struct npu_exec *x)
 	int ret;
 
 	if (x->operand[NPU_MATMUL_B].layout == NPU_LAYOUT_GROUPED16)
-		return npu_exec_fault(x, 0, NPU_FAULT_OPCODE, NPU_MATMUL_B, ~0u, NPU_LAYOUT_GROUPED16,
-				      "matmul: group-quantized weights are not supported by this engine");
+		return npu_exec_fault(
+			x, 0, NPU_FAULT_OPCODE, NPU_MATMUL_B, ~0u, NPU_LAYOUT_GROUPED16,
+			"matmul: group-quantized weights are not supported by this engine");
 	ret = npu_matmul_init(&m, x);
 	if (ret)
 		return ret;
 	if (!npu_matmul_panel_can(&m))
 		return npu_matmul_generic(x, &m);
-	return m.b->layout == NPU_LAYOUT_STRIDED ? npu_matmul_strided(x, &m) : npu_matmul_panel(x, &m);
+	return m.b->layout == NPU_LAYOUT_STRIDED ? npu_matmul_strided(x, &m) :
+						   npu_matmul_panel(x, &m);
 }

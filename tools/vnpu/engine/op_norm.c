@@ -30,8 +30,8 @@ static npu_s64 row_offset(const struct npu_operand *op, npu_u64 row)
 	return off;
 }
 
-static void load_line(const struct norm *w, float *v, const struct npu_elem *e, const char *p, npu_s64 step, npu_u64 i,
-		      size_t n)
+static void load_line(const struct norm *w, float *v, const struct npu_elem *e, const char *p,
+		      npu_s64 step, npu_u64 i, size_t n)
 {
 	w->vec->load(v, e, &(struct npu_patch){
 		.p = (char *)p + (npu_s64)i * step, .col = step, .rows = 1, .cols = (npu_u32)n });
@@ -54,18 +54,21 @@ static void load_x(const struct norm *w, float *v, float *t, npu_u64 row, npu_u6
 	}
 }
 
-static void store_line(const struct norm *w, const float *v, const struct npu_operand *op, const struct npu_elem *e,
-		       char *p, npu_u64 row, npu_u64 i, size_t n)
+static void store_line(const struct norm *w, const float *v, const struct npu_operand *op,
+		       const struct npu_elem *e, char *p, npu_u64 row, npu_u64 i, size_t n)
 {
 	npu_s64 step = last_stride(op);
 
-	w->vec->store(v, e, &(struct npu_patch){
-		.p = p + row_offset(op, row) + (npu_s64)i * step, .col = step, .rows = 1, .cols = (npu_u32)n });
+	w->vec->store(v, e,
+		      &(struct npu_patch){ .p = p + row_offset(op, row) + (npu_s64)i * step,
+					   .col = step,
+					   .rows = 1,
+					   .cols = (npu_u32)n });
 }
 
 /* A block of gamma or beta, in place where it is f32 and dense. */
-static const float *vector_block(const struct norm *w, unsigned int slot, const struct npu_elem *e, const char *base,
-				 npu_u64 i, size_t n, float *buf)
+static const float *vector_block(const struct norm *w, unsigned int slot, const struct npu_elem *e,
+				 const char *base, npu_u64 i, size_t n, float *buf)
 {
 	npu_s64 step = w->op[slot]->stride[0];
 
@@ -78,7 +81,8 @@ static const float *vector_block(const struct norm *w, unsigned int slot, const 
 }
 
 /* y of one block to out. */
-static void finish_block(const struct norm *w, float *v, npu_u64 row, npu_u64 i, size_t n, float mul)
+static void finish_block(const struct norm *w, float *v, npu_u64 row, npu_u64 i, size_t n,
+			 float mul)
 {
 	float g[NPU_BLOCK], b[NPU_BLOCK];
 
@@ -140,12 +144,20 @@ int npu_op_norm(struct npu_exec *x)
 	const struct npu_operand *op = x->operand;
 	struct norm w = {
 		.vec = npu_vec_get(x->simd),
-		.oe = npu_elem_of(&op[NPU_NORM_OUT]), .ie = npu_elem_of(&op[NPU_NORM_IN]),
-		.ae = npu_elem_of(&op[NPU_NORM_ADDEND]), .se = npu_elem_of(&op[NPU_NORM_SUM]),
-		.ge = npu_elem_of(&op[NPU_NORM_GAMMA]), .be = npu_elem_of(&op[NPU_NORM_BETA]),
-		.in = x->ptr[NPU_NORM_IN], .addend = x->ptr[NPU_NORM_ADDEND], .gamma = x->ptr[NPU_NORM_GAMMA],
-		.beta = x->ptr[NPU_NORM_BETA], .out = x->ptr[NPU_NORM_OUT], .sum = x->ptr[NPU_NORM_SUM],
-		.rms = x->param[NPU_NORM_P_KIND] == NPU_NORM_RMS, .eps = npu_exec_param_f32(x, NPU_NORM_P_EPS),
+		.oe = npu_elem_of(&op[NPU_NORM_OUT]),
+		.ie = npu_elem_of(&op[NPU_NORM_IN]),
+		.ae = npu_elem_of(&op[NPU_NORM_ADDEND]),
+		.se = npu_elem_of(&op[NPU_NORM_SUM]),
+		.ge = npu_elem_of(&op[NPU_NORM_GAMMA]),
+		.be = npu_elem_of(&op[NPU_NORM_BETA]),
+		.in = x->ptr[NPU_NORM_IN],
+		.addend = x->ptr[NPU_NORM_ADDEND],
+		.gamma = x->ptr[NPU_NORM_GAMMA],
+		.beta = x->ptr[NPU_NORM_BETA],
+		.out = x->ptr[NPU_NORM_OUT],
+		.sum = x->ptr[NPU_NORM_SUM],
+		.rms = x->param[NPU_NORM_P_KIND] == NPU_NORM_RMS,
+		.eps = npu_exec_param_f32(x, NPU_NORM_P_EPS),
 		.num_rows = 1,
 	};
 	unsigned int d, i;
@@ -155,6 +167,7 @@ int npu_op_norm(struct npu_exec *x)
 	for (d = 0; d + 1 < op[NPU_NORM_IN].rank; d++)
 		w.num_rows *= op[NPU_NORM_IN].dim[d];
 	w.len = op[NPU_NORM_IN].dim[d];
-	npu_exec_path(x, last_stride(&op[NPU_NORM_IN]) == w.ie.size ? NPU_PATH_NORM_FAST : NPU_PATH_NORM_GENERIC);
+	npu_exec_path(x, last_stride(&op[NPU_NORM_IN]) == w.ie.size ? NPU_PATH_NORM_FAST :
+								      NPU_PATH_NORM_GENERIC);
 	return npu_exec_parallel(x, w.num_rows, 100 + 0.5 * (double)w.len, run, &w);
 }

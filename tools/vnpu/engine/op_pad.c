@@ -48,7 +48,8 @@ static void edge(const struct pad *w, char *dst, const char *src, npu_s64 from, 
 	npu_s64 i, at;
 
 	if (from < to && w->mode == NPU_PAD_CONSTANT) {
-		npu_raw_fill(dst + from * w->stride[l], w->stride[l], w->bits, (size_t)(to - from), w->size);
+		npu_raw_fill(dst + from * w->stride[l], w->stride[l], w->bits, (size_t)(to - from),
+			     w->size);
 		return;
 	}
 	for (i = from; i < to; i++) {
@@ -75,15 +76,17 @@ static void row(const struct pad *w, npu_u64 index, npu_s64 lo, npu_s64 hi)
 		outside |= at < 0;
 	}
 	if (outside) {
-		npu_raw_fill(dst + lo * w->stride[l], w->stride[l], w->bits, (size_t)(hi - lo), w->size);
+		npu_raw_fill(dst + lo * w->stride[l], w->stride[l], w->bits, (size_t)(hi - lo),
+			     w->size);
 		return;
 	}
 	a = a < lo ? lo : a > hi ? hi : a;
 	b = b < a ? a : b > hi ? hi : b;
 	edge(w, dst, src, lo, a);
 	if (a < b)
-		npu_raw_line(dst + a * w->stride[l], w->stride[l], src + (a - w->before[l]) * w->in_stride[l],
-			     w->in_stride[l], (size_t)(b - a), w->size);
+		npu_raw_line(dst + a * w->stride[l], w->stride[l],
+			     src + (a - w->before[l]) * w->in_stride[l], w->in_stride[l],
+			     (size_t)(b - a), w->size);
 	edge(w, dst, src, b, hi);
 }
 
@@ -98,13 +101,16 @@ static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begi
 	}
 }
 
-/* Padding with a constant in whole rows: an unpadded dense inner dimension joins the one before it. */
+/*
+ * Padding with a constant in whole rows: an unpadded dense inner dimension joins the one before it.
+ */
 static void merge_inner(struct pad *w)
 {
 	while (w->rank > 1 && w->mode == NPU_PAD_CONSTANT) {
 		unsigned int l = w->rank - 1, p = l - 1;
 
-		if (w->before[l] || w->dim[l] != w->in_dim[l] || w->stride[p] != w->stride[l] * w->dim[l] ||
+		if (w->before[l] || w->dim[l] != w->in_dim[l] ||
+		    w->stride[p] != w->stride[l] * w->dim[l] ||
 		    w->in_stride[p] != w->in_stride[l] * w->dim[l])
 			return;
 		w->before[p] *= w->dim[l];
@@ -120,9 +126,12 @@ int npu_op_pad(struct npu_exec *x)
 {
 	const struct npu_operand *out = &x->operand[NPU_PAD_OUT], *in = &x->operand[NPU_PAD_IN];
 	struct pad w = {
-		.rank = out->rank, .mode = x->param[NPU_PAD_P_MODE], .size = npu_dtype_bits(out->dtype) / 8,
+		.rank = out->rank,
+		.mode = x->param[NPU_PAD_P_MODE],
+		.size = npu_dtype_bits(out->dtype) / 8,
 		.bits = x->param[NPU_PAD_P_VALUE_LO] | (npu_u64)x->param[NPU_PAD_P_VALUE_HI] << 32,
-		.out = x->ptr[NPU_PAD_OUT], .in = x->ptr[NPU_PAD_IN],
+		.out = x->ptr[NPU_PAD_OUT],
+		.in = x->ptr[NPU_PAD_IN],
 	};
 	npu_u64 rows = 1;
 	unsigned int d;
@@ -139,5 +148,6 @@ int npu_op_pad(struct npu_exec *x)
 		rows *= (npu_u64)w.dim[d];
 	d = w.rank - 1;
 	w.pieces = (npu_u64)(w.dim[d] + PIECE - 1) / PIECE;
-	return npu_exec_parallel(x, rows * w.pieces, 15 + (double)(w.dim[d] < PIECE ? w.dim[d] : PIECE) * 0.3, run, &w);
+	return npu_exec_parallel(x, rows * w.pieces,
+				 15 + (double)(w.dim[d] < PIECE ? w.dim[d] : PIECE) * 0.3, run, &w);
 }

@@ -12,16 +12,20 @@ struct pool {
 	npu_s64 kernel[2], stride[2], dil[2], pad[2], pad_end[2];	/* h, w */
 	npu_u32 cols, pixels;		/* channels and output columns in a tile */
 	npu_u64 col_tiles, pixel_tiles;
-	size_t strip;			/* f32 values of the strip of max_tile, 0: pool_tile does it */
+	/* f32 values of the strip of max_tile, 0: pool_tile does it */
+	size_t strip;
 };
 
 #define STRIP_MAX	8192u
 #define TILE_MAX	2048u
 #define WINDOW_PART	32768u		/* elements between looks at the stop flag */
 
-/* The part of [o, o + n) whose tap k lies inside of [0, size): its first and its end, relative to o. */
-static void taps_inside(const struct pool *w, int axis, npu_s64 k, npu_s64 o, npu_u32 n, npu_s64 size, npu_u32 *first,
-			npu_u32 *end)
+/*
+ * The part of [o, o + n) whose tap k lies inside of [0, size): its first and its end, relative to
+ * o.
+ */
+static void taps_inside(const struct pool *w, int axis, npu_s64 k, npu_s64 o, npu_u32 n,
+			npu_s64 size, npu_u32 *first, npu_u32 *end)
 {
 	npu_s64 at = o * w->stride[axis] - w->pad[axis] + k * w->dil[axis], s = w->stride[axis];
 	npu_s64 a = at < 0 ? (-at + s - 1) / s : 0, b = size > at ? (size - at + s - 1) / s : 0;
@@ -33,7 +37,8 @@ static void taps_inside(const struct pool *w, int axis, npu_s64 k, npu_s64 o, np
 }
 
 /* The taps of output coordinate @o that lie inside of [0, size). */
-static void taps_range(const struct pool *w, int axis, npu_s64 o, npu_s64 size, npu_s64 *first, npu_s64 *end)
+static void taps_range(const struct pool *w, int axis, npu_s64 o, npu_s64 size, npu_s64 *first,
+		       npu_s64 *end)
 {
 	npu_s64 at = o * w->stride[axis] - w->pad[axis], d = w->dil[axis];
 
@@ -53,7 +58,8 @@ static npu_s64 taps_counted(const struct pool *w, int axis, npu_s64 o, npu_s64 s
 	return b > a ? b - a : 0;
 }
 
-static void divide(const struct pool *w, float *acc, npu_s64 oh, npu_s64 ow, npu_u32 pixels, npu_u32 cols)
+static void divide(const struct pool *w, float *acc, npu_s64 oh, npu_s64 ow, npu_u32 pixels,
+		   npu_u32 cols)
 {
 	npu_s64 h = taps_counted(w, 0, oh, w->in->dim[1]);
 	npu_u32 i, j;
@@ -61,15 +67,16 @@ static void divide(const struct pool *w, float *acc, npu_s64 oh, npu_s64 ow, npu
 	for (i = 0; i < pixels; i = j) {
 		npu_s64 n = taps_counted(w, 1, ow + i, w->in->dim[2]) * h;
 
-		for (j = i + 1; j < pixels && taps_counted(w, 1, ow + j, w->in->dim[2]) * h == n; j++)
+		for (j = i + 1; j < pixels && taps_counted(w, 1, ow + j, w->in->dim[2]) * h == n;
+		     j++)
 			;
 		if (n)
 			w->vec->div(acc + (size_t)i * cols, (size_t)(j - i) * cols, (float)n);
 	}
 }
 
-static void store_tile(const struct pool *w, const float *acc, npu_u64 n, npu_s64 oh, npu_s64 ow, npu_u64 c,
-		       npu_u32 pixels, npu_u32 cols)
+static void store_tile(const struct pool *w, const float *acc, npu_u64 n, npu_s64 oh, npu_s64 ow,
+		       npu_u64 c, npu_u32 pixels, npu_u32 cols)
 {
 	const npu_s64 *os = w->out->stride;
 
@@ -80,14 +87,16 @@ static void store_tile(const struct pool *w, const float *acc, npu_u64 n, npu_s6
 }
 
 /*
- * Maximum of windows that overlap along W: first down the columns of the strip that the tile sees, then along. Which order does
- * not matter to a maximum. The strip is in scratch.
+ * Maximum of windows that overlap along W: first down the columns of the strip that the tile sees,
+ * then along. Which order does not matter to a maximum. The strip is in scratch.
  */
-static void max_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n, npu_s64 oh, npu_s64 ow, npu_u64 c,
-		     npu_u32 pixels, npu_u32 cols, float *strip)
+static void max_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n, npu_s64 oh,
+		     npu_s64 ow, npu_u64 c, npu_u32 pixels, npu_u32 cols, float *strip)
 {
 	const npu_s64 *is = w->in->stride;
-	npu_s64 first = ow * w->stride[1] - w->pad[1], last = (ow + pixels - 1) * w->stride[1] - w->pad[1] + (w->kernel[1] - 1) * w->dil[1] + 1;
+	npu_s64 first = ow * w->stride[1] - w->pad[1], last = (ow + pixels - 1) * w->stride[1] -
+							      w->pad[1] +
+							      (w->kernel[1] - 1) * w->dil[1] + 1;
 	float *acc = strip + w->strip;
 	npu_s64 kh, kw, ih;
 	size_t i, len;
@@ -103,9 +112,15 @@ static void max_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n, 
 		ih = oh * w->stride[0] - w->pad[0] + kh * w->dil[0];
 		if (ih < 0 || ih >= w->in->dim[1])
 			continue;
-		w->vec->load_fold(strip, &w->ie, &(struct npu_patch){
-			.p = (char *)w->ip + (npu_s64)n * is[0] + ih * is[1] + first * is[2] + (npu_s64)c * is[3],
-			.row = is[2], .col = is[3], .rows = (npu_u32)(last - first), .cols = cols }, NPU_FOLD_MAX);
+		w->vec->load_fold(strip, &w->ie,
+				  &(struct npu_patch){ .p = (char *)w->ip + (npu_s64)n * is[0] +
+							    ih * is[1] + first * is[2] +
+							    (npu_s64)c * is[3],
+						       .row = is[2],
+						       .col = is[3],
+						       .rows = (npu_u32)(last - first),
+						       .cols = cols },
+				  NPU_FOLD_MAX);
 	}
 	for (kw = 0; len && kw < w->kernel[1]; kw++) {
 		const float *from;
@@ -114,9 +129,12 @@ static void max_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n, 
 		taps_inside(w, 1, kw, ow, pixels, w->in->dim[2], &a, &b);
 		if (a == b)
 			continue;
-		from = strip + (size_t)((ow + a) * w->stride[1] - w->pad[1] + kw * w->dil[1] - first) * cols;
+		from = strip +
+		       (size_t)((ow + a) * w->stride[1] - w->pad[1] + kw * w->dil[1] - first) *
+			       cols;
 		if (w->stride[1] == 1)
-			w->vec->fold(acc + (size_t)a * cols, from, (size_t)(b - a) * cols, NPU_FOLD_MAX);
+			w->vec->fold(acc + (size_t)a * cols, from, (size_t)(b - a) * cols,
+				     NPU_FOLD_MAX);
 		else
 			for (; a < b; a++, from += (size_t)w->stride[1] * cols)
 				w->vec->fold(acc + (size_t)a * cols, from, cols, NPU_FOLD_MAX);
@@ -124,8 +142,12 @@ static void max_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n, 
 	store_tile(w, acc, n, oh, ow, c, pixels, cols);
 }
 
-/* Fold windows to @acc by parts, between which the stop flag is looked at: a global window may be long. */
-static bool window_fold(const struct npu_exec *x, const struct pool *w, float *acc, const struct npu_window *all)
+/*
+ * Fold windows to @acc by parts, between which the stop flag is looked at: a global window may be
+ * long.
+ */
+static bool window_fold(const struct npu_exec *x, const struct pool *w, float *acc,
+			const struct npu_window *all)
 {
 	npu_u64 per = (npu_u64)all->pixels * all->cols, part;
 	struct npu_window p = *all;
@@ -149,8 +171,12 @@ static bool window_fold(const struct npu_exec *x, const struct pool *w, float *a
 	return true;
 }
 
-/* Of @pixels output pixels from @o on, how many have the same taps along W as the first one: those whose window is whole. */
-static npu_u32 same_taps(const struct pool *w, npu_s64 o, npu_u32 pixels, npu_s64 first, npu_s64 end)
+/*
+ * Of @pixels output pixels from @o on, how many have the same taps along W as the first one: those
+ * whose window is whole.
+ */
+static npu_u32 same_taps(const struct pool *w, npu_s64 o, npu_u32 pixels, npu_s64 first,
+			 npu_s64 end)
 {
 	npu_s64 last;
 
@@ -162,8 +188,8 @@ static npu_u32 same_taps(const struct pool *w, npu_s64 o, npu_u32 pixels, npu_s6
 }
 
 /* Output pixels [ow, ow + pixels) of row oh, channels [c, c + cols). */
-static void pool_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n, npu_s64 oh, npu_s64 ow, npu_u64 c,
-		      npu_u32 pixels, npu_u32 cols)
+static void pool_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n, npu_s64 oh,
+		      npu_s64 ow, npu_u64 c, npu_u32 pixels, npu_u32 cols)
 {
 	const npu_s64 *is = w->in->stride;
 	npu_s64 y0, y1, x0, x1, ih, iw;
@@ -198,14 +224,16 @@ static void pool_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n,
 	store_tile(w, acc, n, oh, ow, c, pixels, cols);
 }
 
-static void pool_chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+static void pool_chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
+		       npu_u64 end)
 {
 	const struct pool *w = arg;
 
 	for (; begin < end; begin++) {
 		npu_u64 ct = begin % w->col_tiles, rest = begin / w->col_tiles, c = ct * w->cols;
 		npu_u64 ow = rest % w->pixel_tiles * w->pixels, row = rest / w->pixel_tiles;
-		npu_u64 left_c = w->out->dim[3] - c, left_w = w->out->dim[2] - ow, n = row / w->out->dim[1];
+		npu_u64 left_c = w->out->dim[3] - c, left_w = w->out->dim[2] - ow,
+			n = row / w->out->dim[1];
 		npu_u32 pixels = left_w < w->pixels ? (npu_u32)left_w : w->pixels;
 		npu_u32 cols = left_c < w->cols ? (npu_u32)left_c : w->cols;
 		npu_s64 oh = (npu_s64)(row % w->out->dim[1]);
@@ -221,11 +249,15 @@ static void pool_chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u
 /* Whether windows overlap enough for max_tile; then the tile is larger and the strip's size set. */
 static bool choose_strip(struct pool *w)
 {
-	npu_u64 pixels = TILE_MAX / w->cols < w->out->dim[2] ? TILE_MAX / w->cols : w->out->dim[2], len;
+	npu_u64 pixels = TILE_MAX / w->cols < w->out->dim[2] ? TILE_MAX / w->cols : w->out->dim[2],
+		len;
 
-	if (w->avg || w->kernel[0] < 2 || w->kernel[1] < 3 || w->stride[1] > 2 || (w->stride[1] == 2 && w->cols < 32))
+	if (w->avg || w->kernel[0] < 2 || w->kernel[1] < 3 || w->stride[1] > 2 ||
+	    (w->stride[1] == 2 && w->cols < 32))
 		return false;
-	len = ((pixels - 1) * (npu_u64)w->stride[1] + (npu_u64)(w->kernel[1] - 1) * (npu_u64)w->dil[1] + 1) * w->cols;
+	len = ((pixels - 1) * (npu_u64)w->stride[1] +
+	       (npu_u64)(w->kernel[1] - 1) * (npu_u64)w->dil[1] + 1) *
+	      w->cols;
 	if (len > STRIP_MAX)
 		return false;
 	w->pixels = (npu_u32)pixels;
@@ -238,10 +270,14 @@ int npu_op_pool(struct npu_exec *x)
 	const npu_u32 *p = x->param;
 	struct pool w = {
 		.vec = npu_vec_get(x->simd),
-		.out = &x->operand[NPU_POOL_OUT], .in = &x->operand[NPU_POOL_IN],
-		.oe = npu_elem_of(&x->operand[NPU_POOL_OUT]), .ie = npu_elem_of(&x->operand[NPU_POOL_IN]),
-		.op = x->ptr[NPU_POOL_OUT], .ip = x->ptr[NPU_POOL_IN],
-		.avg = p[NPU_POOL_P_KIND] == NPU_POOL_AVG, .include_pad = p[NPU_POOL_P_INCLUDE_PAD],
+		.out = &x->operand[NPU_POOL_OUT],
+		.in = &x->operand[NPU_POOL_IN],
+		.oe = npu_elem_of(&x->operand[NPU_POOL_OUT]),
+		.ie = npu_elem_of(&x->operand[NPU_POOL_IN]),
+		.op = x->ptr[NPU_POOL_OUT],
+		.ip = x->ptr[NPU_POOL_IN],
+		.avg = p[NPU_POOL_P_KIND] == NPU_POOL_AVG,
+		.include_pad = p[NPU_POOL_P_INCLUDE_PAD],
 		.kernel = { p[NPU_POOL_P_KERNEL_H], p[NPU_POOL_P_KERNEL_W] },
 		.stride = { p[NPU_POOL_P_STRIDE_H], p[NPU_POOL_P_STRIDE_W] },
 		.dil = { p[NPU_POOL_P_DIL_H], p[NPU_POOL_P_DIL_W] },
@@ -260,6 +296,8 @@ int npu_op_pool(struct npu_exec *x)
 	w.col_tiles = (w.out->dim[3] + w.cols - 1) / w.cols;
 	w.pixel_tiles = (w.out->dim[2] + w.pixels - 1) / w.pixels;
 	npu_exec_path(x, w.in->stride[3] == w.ie.size ? NPU_PATH_POOL_FAST : NPU_PATH_POOL_GENERIC);
-	return npu_exec_parallel(x, (npu_u64)w.out->dim[0] * w.out->dim[1] * w.pixel_tiles * w.col_tiles,
+	return npu_exec_parallel(x,
+				 (npu_u64)w.out->dim[0] * w.out->dim[1] * w.pixel_tiles *
+					 w.col_tiles,
 				 60 + taps * w.cols * w.pixels * 0.2, pool_chunk, &w);
 }

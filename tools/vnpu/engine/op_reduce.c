@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * REDUCE. Element i of the reduced ones (row-major) belongs to lane i % 16 of its output. Two ways to the same bits: along
- * the lanes, when the reduced elements lie side by side, or across, with 16 accumulators for each of many outputs
- * that lie side by side (the mean over H and W of NHWC data).
+ * REDUCE. Element i of the reduced ones (row-major) belongs to lane i % 16 of its output. Two ways
+ * to the same bits: along the lanes, when the reduced elements lie side by side, or across, with 16
+ * accumulators for each of many outputs that lie side by side (the mean over H and W of NHWC data).
  */
 #include "npu_math.h"
 #include "reduce.h"
@@ -24,9 +24,10 @@ struct reduce {
 };
 
 static const enum npu_fold_kind fold_of[NPU_NUM_REDUCES] = {
-	[NPU_REDUCE_SUM] = NPU_FOLD_SUM, [NPU_REDUCE_MEAN] = NPU_FOLD_SUM, [NPU_REDUCE_MAX] = NPU_FOLD_MAX,
-	[NPU_REDUCE_MIN] = NPU_FOLD_MIN, [NPU_REDUCE_PROD] = NPU_FOLD_PROD, [NPU_REDUCE_L1] = NPU_FOLD_ABS,
-	[NPU_REDUCE_L2] = NPU_FOLD_SQUARE, [NPU_REDUCE_SUM_SQUARE] = NPU_FOLD_SQUARE,
+	[NPU_REDUCE_SUM] = NPU_FOLD_SUM,     [NPU_REDUCE_MEAN] = NPU_FOLD_SUM,
+	[NPU_REDUCE_MAX] = NPU_FOLD_MAX,     [NPU_REDUCE_MIN] = NPU_FOLD_MIN,
+	[NPU_REDUCE_PROD] = NPU_FOLD_PROD,   [NPU_REDUCE_L1] = NPU_FOLD_ABS,
+	[NPU_REDUCE_L2] = NPU_FOLD_SQUARE,   [NPU_REDUCE_SUM_SQUARE] = NPU_FOLD_SQUARE,
 	[NPU_REDUCE_LOG_SUM] = NPU_FOLD_SUM, [NPU_REDUCE_LOG_SUM_EXP] = NPU_FOLD_SUM,
 };
 
@@ -45,9 +46,12 @@ static float reduce_end(const struct reduce *w, float v)
 	}
 }
 
-/* All reduced elements of one output by blocks; @sub is taken off and the exponential is folded when @exps. */
-static float fold_all(const struct npu_exec *x, const struct reduce *w, const char *base, enum npu_fold_kind kind,
-		      bool exps, float sub)
+/*
+ * All reduced elements of one output by blocks; @sub is taken off and the exponential is folded
+ * when @exps.
+ */
+static float fold_all(const struct npu_exec *x, const struct reduce *w, const char *base,
+		      enum npu_fold_kind kind, bool exps, float sub)
 {
 	float lane[16], v[NPU_BLOCK];
 	npu_u64 i, n;
@@ -80,7 +84,8 @@ static float reduce_one(const struct npu_exec *x, const struct reduce *w, const 
 	return max + npu_log_f32(fold_all(x, w, base, NPU_FOLD_SUM, true, max));
 }
 
-static void run_along(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+static void run_along(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
+		      npu_u64 end)
 {
 	const struct reduce *w = arg;
 
@@ -88,13 +93,14 @@ static void run_along(struct npu_exec *x, void *arg, unsigned int worker, npu_u6
 		npu_s64 oo, io = npu_axes_offset(&w->kept, begin, &oo);
 		float v = reduce_one(x, w, w->in + io);
 
-		w->vec->store(&v, &w->oe, &(struct npu_patch){ .p = w->out + oo, .rows = 1, .cols = 1 });
+		w->vec->store(&v, &w->oe,
+			      &(struct npu_patch){ .p = w->out + oo, .rows = 1, .cols = 1 });
 	}
 }
 
 /*
- * Fold rows of @p, which are elements i, i + 1, ... of each of cols outputs, into acc[16][cols]. Rows up to the next
- * multiple of 16 are one stretch of accumulators.
+ * Fold rows of @p, which are elements i, i + 1, ... of each of cols outputs, into acc[16][cols].
+ * Rows up to the next multiple of 16 are one stretch of accumulators.
  */
 static void fold_rows(const struct reduce *w, float *acc, struct npu_patch p, npu_u64 i)
 {
@@ -111,7 +117,8 @@ static void fold_rows(const struct reduce *w, float *acc, struct npu_patch p, np
 	}
 }
 
-static void run_across(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+static void run_across(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
+		       npu_u64 end)
 {
 	const struct reduce *w = arg;
 	float acc[16 * ACROSS];
@@ -128,17 +135,27 @@ static void run_across(struct npu_exec *x, void *arg, unsigned int worker, npu_u
 			acc[j] = npu_fold_start(w->kind);
 		for (i = 0; i < w->reduced.count && !npu_exec_stopped(x); i += n) {
 			n = inner - i % inner < 16 ? inner - i % inner : 16;
-			fold_rows(w, acc, (struct npu_patch){
-				.p = (char *)base + npu_axes_offset(&w->reduced, i, NULL), .row = step,
-				.col = w->width_in, .rows = (npu_u32)n, .cols = cols }, i);
+			fold_rows(w, acc,
+				  (struct npu_patch){ .p = (char *)base +
+							   npu_axes_offset(&w->reduced, i, NULL),
+						      .row = step,
+						      .col = w->width_in,
+						      .rows = (npu_u32)n,
+						      .cols = cols },
+				  i);
 		}
 		for (half = 8; half; half >>= 1)
 			w->vec->fold(acc, acc + (size_t)half * cols, (size_t)half * cols,
-				     w->kind == NPU_FOLD_ABS || w->kind == NPU_FOLD_SQUARE ? NPU_FOLD_SUM : w->kind);
+				     w->kind == NPU_FOLD_ABS || w->kind == NPU_FOLD_SQUARE ?
+					     NPU_FOLD_SUM :
+					     w->kind);
 		for (l = 0; l < cols; l++)
 			acc[l] = reduce_end(w, acc[l]);
-		w->vec->store(acc, &w->oe, &(struct npu_patch){
-			.p = w->out + oo + (npu_s64)c * w->width_out, .col = w->width_out, .rows = 1, .cols = cols });
+		w->vec->store(acc, &w->oe,
+			      &(struct npu_patch){ .p = w->out + oo + (npu_s64)c * w->width_out,
+						   .col = w->width_out,
+						   .rows = 1,
+						   .cols = cols });
 	}
 }
 
@@ -168,7 +185,8 @@ static void run_int(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 
 	npu_s64 one;
 
 	for (; begin < end; begin++) {
-		npu_s64 oo, io = npu_axes_offset(&w->kept, begin, &oo), a = w->func == NPU_REDUCE_PROD;
+		npu_s64 oo, io = npu_axes_offset(&w->kept, begin, &oo),
+			    a = w->func == NPU_REDUCE_PROD;
 		struct npu_patch p = { .rows = 1, .cols = 1 };
 		npu_u64 i;
 
@@ -196,12 +214,14 @@ static void run_int(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 
 /* Sort the dimensions into kept and reduced; a dense kept one is taken out for run_across. */
 static void split_axes(struct npu_exec *x, struct reduce *w, bool across)
 {
-	const struct npu_operand *in = &x->operand[NPU_REDUCE_IN], *out = &x->operand[NPU_REDUCE_OUT];
+	const struct npu_operand *in = &x->operand[NPU_REDUCE_IN],
+				 *out = &x->operand[NPU_REDUCE_OUT];
 	npu_u32 axes = x->param[NPU_REDUCE_P_AXES];
 	int d, wide = -1;
 
 	for (d = 0; across && d < in->rank; d++)
-		if (!(axes >> d & 1) && in->dim[d] > 1 && (wide < 0 || in->stride[d] <= in->stride[wide]))
+		if (!(axes >> d & 1) && in->dim[d] > 1 &&
+		    (wide < 0 || in->stride[d] <= in->stride[wide]))
 			wide = d;
 	npu_axes_add(&w->kept, 1, 0, 0);
 	npu_axes_add(&w->reduced, 1, 0, 0);
@@ -240,8 +260,10 @@ int npu_op_reduce(struct npu_exec *x)
 {
 	struct reduce w = {
 		.vec = npu_vec_get(x->simd),
-		.oe = npu_elem_of(&x->operand[NPU_REDUCE_OUT]), .ie = npu_elem_of(&x->operand[NPU_REDUCE_IN]),
-		.in = x->ptr[NPU_REDUCE_IN], .out = x->ptr[NPU_REDUCE_OUT],
+		.oe = npu_elem_of(&x->operand[NPU_REDUCE_OUT]),
+		.ie = npu_elem_of(&x->operand[NPU_REDUCE_IN]),
+		.in = x->ptr[NPU_REDUCE_IN],
+		.out = x->ptr[NPU_REDUCE_OUT],
 		.func = x->param[NPU_REDUCE_P_FUNC],
 	};
 	bool across = choose_across(x) && w.func != NPU_REDUCE_LOG_SUM_EXP;
@@ -251,12 +273,15 @@ int npu_op_reduce(struct npu_exec *x)
 	if (npu_elem_plain_int(&w.ie) && w.func != NPU_REDUCE_L2 && w.func < NPU_REDUCE_LOG_SUM) {
 		split_axes(x, &w, false);
 		npu_exec_path(x, NPU_PATH_REDUCE_GENERIC);
-		return npu_exec_parallel(x, w.kept.count, 10.0 * (double)w.reduced.count, run_int, &w);
+		return npu_exec_parallel(x, w.kept.count, 10.0 * (double)w.reduced.count, run_int,
+					 &w);
 	}
 	split_axes(x, &w, across);
 	ns = 30 + 0.2 * (double)w.reduced.count * (across ? (double)(w.width < ACROSS ? w.width : ACROSS) : 1);
-	npu_exec_path(x, across || (w.reduced.rank && w.reduced.stride[w.reduced.rank - 1] == w.ie.size) ?
-		      NPU_PATH_REDUCE_FAST : NPU_PATH_REDUCE_GENERIC);
+	npu_exec_path(x, across || (w.reduced.rank &&
+				    w.reduced.stride[w.reduced.rank - 1] == w.ie.size) ?
+				 NPU_PATH_REDUCE_FAST :
+				 NPU_PATH_REDUCE_GENERIC);
 	if (across)
 		return npu_exec_parallel(x, w.kept.count * w.width_tiles, ns, run_across, &w);
 	return npu_exec_parallel(x, w.kept.count, ns, run_along, &w);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * RESIZE. For nearest, elements are moved. For linear and cubic, the source row of a tile is interpolated along W into
- * a row of f32 that is kept for the next output rows, then rows are combined along H.
+ * RESIZE. For nearest, elements are moved. For linear and cubic, the source row of a tile is
+ * interpolated along W into a row of f32 that is kept for the next output rows, then rows are
+ * combined along H.
  */
 #include <math.h>
 #include "iter.h"
@@ -32,13 +33,17 @@ struct taps {
 	float weight[4];		/* linear: weight[0] is the fraction */
 };
 
-/* What is the same for all rows of a tile: columns, and where their source pixels lie in the loaded strip. */
+/*
+ * What is the same for all rows of a tile: columns, and where their source pixels lie in the loaded
+ * strip.
+ */
 struct tile {
 	npu_u64 n, ow, c;
 	npu_u32 pixels, cols;
 	npu_u32 first;			/* source pixel at the start of the strip */
 	npu_u32 strip;			/* source pixels in the strip */
-	bool packed;			/* strip holds the taps of each output pixel instead of a range */
+	/* strip holds the taps of each output pixel instead of a range */
+	bool packed;
 	struct taps taps[MAX_W];
 };
 
@@ -128,18 +133,21 @@ static struct taps find_taps(const struct resize *w, int axis, npu_u32 o)
 	return t;
 }
 
-static const char *source_pixel(const struct resize *w, const struct tile *t, npu_u32 ih, npu_u32 iw)
+static const char *source_pixel(const struct resize *w, const struct tile *t, npu_u32 ih,
+				npu_u32 iw)
 {
 	const npu_s64 *s = w->in->stride;
 
-	return w->ip + (npu_s64)t->n * s[0] + (npu_s64)ih * s[1] + (npu_s64)iw * s[2] + (npu_s64)t->c * s[3];
+	return w->ip + (npu_s64)t->n * s[0] + (npu_s64)ih * s[1] + (npu_s64)iw * s[2] +
+	       (npu_s64)t->c * s[3];
 }
 
 static char *dest_pixel(const struct resize *w, const struct tile *t, npu_u64 oh)
 {
 	const npu_s64 *s = w->out->stride;
 
-	return w->op + (npu_s64)t->n * s[0] + (npu_s64)oh * s[1] + (npu_s64)t->ow * s[2] + (npu_s64)t->c * s[3];
+	return w->op + (npu_s64)t->n * s[0] + (npu_s64)oh * s[1] + (npu_s64)t->ow * s[2] +
+	       (npu_s64)t->c * s[3];
 }
 
 static void tile_prepare(const struct resize *w, struct tile *t)
@@ -166,20 +174,27 @@ static void load_strip(const struct resize *w, const struct tile *t, npu_u32 ih,
 	npu_u32 i, k;
 
 	if (!t->packed) {
-		w->vec->load(strip, &w->ie, &(struct npu_patch){
-			.p = (char *)source_pixel(w, t, ih, t->first), .row = w->in->stride[2], .col = w->in->stride[3],
-			.rows = t->strip, .cols = t->cols });
+		w->vec->load(strip, &w->ie,
+			     &(struct npu_patch){ .p = (char *)source_pixel(w, t, ih, t->first),
+						  .row = w->in->stride[2],
+						  .col = w->in->stride[3],
+						  .rows = t->strip,
+						  .cols = t->cols });
 		return;
 	}
 	for (i = 0; i < t->pixels; i++)
 		for (k = 0; k < w->taps; k++)
-			w->vec->load(strip + ((size_t)i * w->taps + k) * t->cols, &w->ie, &(struct npu_patch){
-				.p = (char *)source_pixel(w, t, ih, t->taps[i].at[k]), .col = w->in->stride[3],
-				.rows = 1, .cols = t->cols });
+			w->vec->load(strip + ((size_t)i * w->taps + k) * t->cols, &w->ie,
+				     &(struct npu_patch){
+					     .p = (char *)source_pixel(w, t, ih, t->taps[i].at[k]),
+					     .col = w->in->stride[3],
+					     .rows = 1,
+					     .cols = t->cols });
 }
 
 /* Source row @ih interpolated along W to t->pixels x t->cols values. */
-static void make_row(const struct resize *w, const struct tile *t, npu_u32 ih, float *strip, float *row)
+static void make_row(const struct resize *w, const struct tile *t, npu_u32 ih, float *strip,
+		     float *row)
 {
 	npu_u32 i, k;
 
@@ -189,7 +204,8 @@ static void make_row(const struct resize *w, const struct tile *t, npu_u32 ih, f
 		const float *src[4];
 
 		for (k = 0; k < w->taps; k++)
-			src[k] = strip + (t->packed ? i * w->taps + k : t->taps[i].at[k]) * (size_t)t->cols;
+			src[k] = strip +
+				 (t->packed ? i * w->taps + k : t->taps[i].at[k]) * (size_t)t->cols;
 		if (w->mode == NPU_RESIZE_LINEAR) {
 			w->vec->lerp(dst, src[0], src[1], t->cols, t->taps[i].weight[0]);
 			continue;
@@ -207,8 +223,8 @@ struct row_cache {
 	npu_u32 used[4];		/* output row that last wanted it */
 };
 
-static const float *cached_row(const struct resize *w, const struct tile *t, struct row_cache *c, npu_u32 ih, npu_u32 stamp,
-			       float *strip)
+static const float *cached_row(const struct resize *w, const struct tile *t, struct row_cache *c,
+			       npu_u32 ih, npu_u32 stamp, float *strip)
 {
 	unsigned int i, old = 0;
 
@@ -226,15 +242,17 @@ static const float *cached_row(const struct resize *w, const struct tile *t, str
 	return c->row[old];
 }
 
-static void tile_row(const struct resize *w, const struct tile *t, npu_u32 oh, struct row_cache *c, npu_u32 stamp,
-		     float *strip, float *acc)
+static void tile_row(const struct resize *w, const struct tile *t, npu_u32 oh, struct row_cache *c,
+		     npu_u32 stamp, float *strip, float *acc)
 {
 	struct taps h = find_taps(w, 0, oh);
 	size_t n = (size_t)t->pixels * t->cols;
 	const float *row[4];
 	npu_u32 k;
 
-	/* rows that are still wanted are marked first, so that none of them makes room for another */
+	/*
+	 * rows that are still wanted are marked first, so that none of them makes room for another
+	 */
 	for (k = 0; k < w->taps; k++) {
 		unsigned int i;
 
@@ -251,9 +269,12 @@ static void tile_row(const struct resize *w, const struct tile *t, npu_u32 oh, s
 		for (k = 0; k < 4; k++)
 			w->vec->axpy(acc, row[k], n, h.weight[k]);
 	}
-	w->vec->store(acc, &w->oe, &(struct npu_patch){
-		.p = dest_pixel(w, t, oh), .row = w->out->stride[2], .col = w->out->stride[3], .rows = t->pixels,
-		.cols = t->cols });
+	w->vec->store(acc, &w->oe,
+		      &(struct npu_patch){ .p = dest_pixel(w, t, oh),
+					   .row = w->out->stride[2],
+					   .col = w->out->stride[3],
+					   .rows = t->pixels,
+					   .cols = t->cols });
 }
 
 /* Item @index: a tile of columns and channels, and some rows of it. */
@@ -290,11 +311,13 @@ static void run_taps(struct npu_exec *x, void *arg, unsigned int worker, npu_u64
 		tile_prepare(w, &t);
 		last = oh + w->rows < w->out->dim[1] ? oh + w->rows : w->out->dim[1];
 		for (k = 1; oh < last; oh++, k++)
-			tile_row(w, &t, (npu_u32)oh, &c, k, mem + 5 * w->row_floats, mem + 4 * w->row_floats);
+			tile_row(w, &t, (npu_u32)oh, &c, k, mem + 5 * w->row_floats,
+				 mem + 4 * w->row_floats);
 	}
 }
 
-static void run_nearest(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+static void run_nearest(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
+			npu_u64 end)
 {
 	const struct resize *w = arg;
 	npu_u32 at[MAX_W], i;
@@ -317,7 +340,8 @@ static void run_nearest(struct npu_exec *x, void *arg, unsigned int worker, npu_
 				struct npu_patch p = { .rows = 1, .cols = t.cols };
 
 				if (w->raw) {
-					npu_raw_line(dst, w->out->stride[3], src, w->in->stride[3], t.cols, w->oe.size);
+					npu_raw_line(dst, w->out->stride[3], src, w->in->stride[3],
+						     t.cols, w->oe.size);
 					continue;
 				}
 				p.p = (char *)src;
@@ -338,14 +362,23 @@ static npu_u32 min_u32(npu_u32 a, npu_u32 b)
 
 int npu_op_resize(struct npu_exec *x)
 {
-	const struct npu_operand *out = &x->operand[NPU_RESIZE_OUT], *in = &x->operand[NPU_RESIZE_IN];
+	const struct npu_operand *out = &x->operand[NPU_RESIZE_OUT],
+				 *in = &x->operand[NPU_RESIZE_IN];
 	struct resize w = {
-		.vec = npu_vec_get(x->simd), .out = out, .in = in, .oe = npu_elem_of(out), .ie = npu_elem_of(in),
-		.op = x->ptr[NPU_RESIZE_OUT], .ip = x->ptr[NPU_RESIZE_IN],
-		.mode = x->param[NPU_RESIZE_P_MODE], .coord = x->param[NPU_RESIZE_P_COORD],
+		.vec = npu_vec_get(x->simd),
+		.out = out,
+		.in = in,
+		.oe = npu_elem_of(out),
+		.ie = npu_elem_of(in),
+		.op = x->ptr[NPU_RESIZE_OUT],
+		.ip = x->ptr[NPU_RESIZE_IN],
+		.mode = x->param[NPU_RESIZE_P_MODE],
+		.coord = x->param[NPU_RESIZE_P_COORD],
 		.nearest = x->param[NPU_RESIZE_P_NEAREST],
-		.scale = { npu_exec_param_f32(x, NPU_RESIZE_P_SCALE_H), npu_exec_param_f32(x, NPU_RESIZE_P_SCALE_W) },
-		.cubic_a = npu_exec_param_f32(x, NPU_RESIZE_P_CUBIC_A), .exclude = x->param[NPU_RESIZE_P_EXCLUDE_OUTSIDE],
+		.scale = { npu_exec_param_f32(x, NPU_RESIZE_P_SCALE_H),
+			   npu_exec_param_f32(x, NPU_RESIZE_P_SCALE_W) },
+		.cubic_a = npu_exec_param_f32(x, NPU_RESIZE_P_CUBIC_A),
+		.exclude = x->param[NPU_RESIZE_P_EXCLUDE_OUTSIDE],
 	};
 	npu_u64 items;
 	double ns;
@@ -361,8 +394,9 @@ int npu_op_resize(struct npu_exec *x)
 	w.row_floats = ((size_t)w.pixels * w.cols + 15) & ~(size_t)15;
 	items = out->dim[0] * w.row_tiles * w.pixel_tiles * w.col_tiles;
 	ns = (double)w.rows * w.pixels * (5 + w.cols * 0.3);
-	npu_exec_path(x, in->stride[3] == w.ie.size && out->stride[3] == w.oe.size ? NPU_PATH_RESIZE_FAST :
-		      NPU_PATH_RESIZE_GENERIC);
+	npu_exec_path(x, in->stride[3] == w.ie.size && out->stride[3] == w.oe.size ?
+				 NPU_PATH_RESIZE_FAST :
+				 NPU_PATH_RESIZE_GENERIC);
 	if (w.mode == NPU_RESIZE_NEAREST)
 		return npu_exec_parallel(x, items, ns, run_nearest, &w);
 	/* taps rows, one result, and a strip of at most taps pixels for each */

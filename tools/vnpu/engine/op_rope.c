@@ -16,18 +16,22 @@ struct rope {
 	float pos_scale, mscale;
 };
 
-static struct npu_patch row_patch(const struct npu_operand *op, const char *base, npu_u64 t, npu_u32 h)
+static struct npu_patch row_patch(const struct npu_operand *op, const char *base, npu_u64 t,
+				  npu_u32 h)
 {
 	return (struct npu_patch){
-		.p = (char *)base + (npu_s64)t * op->stride[0] + (npu_s64)h * op->stride[1], .col = op->stride[2],
-		.rows = 1, .cols = op->dim[2],
+		.p = (char *)base + (npu_s64)t * op->stride[0] + (npu_s64)h * op->stride[1],
+		.col = op->stride[2],
+		.rows = 1,
+		.cols = op->dim[2],
 	};
 }
 
 /* c[i], s[i] for every pair of position @pos; false after a fault. */
 static bool angles(struct npu_exec *x, const struct rope *w, npu_u64 t, float *c, float *s)
 {
-	const struct npu_operand *table = &w->op[NPU_ROPE_COS_TABLE], *sines = &w->op[NPU_ROPE_SIN_TABLE];
+	const struct npu_operand *table = &w->op[NPU_ROPE_COS_TABLE],
+				 *sines = &w->op[NPU_ROPE_SIN_TABLE];
 	npu_s64 pos = npu_index_read(&w->op[NPU_ROPE_POSITIONS], x->ptr[NPU_ROPE_POSITIONS], t);
 	struct npu_elem e;
 	float p;
@@ -43,18 +47,24 @@ static bool angles(struct npu_exec *x, const struct rope *w, npu_u64 t, float *c
 	}
 	if (pos < 0 || pos >= table->dim[0]) {
 		npu_exec_fault(x, t, NPU_FAULT_INDEX, NPU_ROPE_POSITIONS, ~0u, pos,
-			       "rope: position %lld of row %llu is outside of the table's %u rows", (long long)pos,
-			       (unsigned long long)t, table->dim[0]);
+			       "rope: position %lld of row %llu is outside of the table's %u rows",
+			       (long long)pos, (unsigned long long)t, table->dim[0]);
 		return false;
 	}
 	e = npu_elem_of(table);
-	w->vec->load(c, &e, &(struct npu_patch){
-		.p = (char *)x->ptr[NPU_ROPE_COS_TABLE] + pos * table->stride[0], .col = table->stride[1], .rows = 1,
-		.cols = w->half });
+	w->vec->load(c, &e,
+		     &(struct npu_patch){ .p = (char *)x->ptr[NPU_ROPE_COS_TABLE] +
+					       pos * table->stride[0],
+					  .col = table->stride[1],
+					  .rows = 1,
+					  .cols = w->half });
 	e = npu_elem_of(sines);
-	w->vec->load(s, &e, &(struct npu_patch){
-		.p = (char *)x->ptr[NPU_ROPE_SIN_TABLE] + pos * sines->stride[0], .col = sines->stride[1], .rows = 1,
-		.cols = w->half });
+	w->vec->load(s, &e,
+		     &(struct npu_patch){ .p = (char *)x->ptr[NPU_ROPE_SIN_TABLE] +
+					       pos * sines->stride[0],
+					  .col = sines->stride[1],
+					  .rows = 1,
+					  .cols = w->half });
 	return true;
 }
 
@@ -102,7 +112,9 @@ static void frequencies(struct npu_exec *x, float *freq, npu_u32 half)
 		freq[i] = npu_pow_f32(base, -(float)(2 * i) / (float)(2 * half));
 		if (!npu_exec_present(x, NPU_ROPE_FACTORS))
 			continue;
-		memcpy(&factor, (char *)x->ptr[NPU_ROPE_FACTORS] + (f->dim[0] == 1 ? 0 : i * f->stride[0]), sizeof(factor));
+		memcpy(&factor,
+		       (char *)x->ptr[NPU_ROPE_FACTORS] + (f->dim[0] == 1 ? 0 : i * f->stride[0]),
+		       sizeof(factor));
 		freq[i] /= factor;
 	}
 }
@@ -111,10 +123,16 @@ int npu_op_rope(struct npu_exec *x)
 {
 	const struct npu_operand *in = &x->operand[NPU_ROPE_IN];
 	struct rope w = {
-		.vec = npu_vec_get(x->simd), .op = x->operand, .out = x->ptr[NPU_ROPE_OUT], .in = x->ptr[NPU_ROPE_IN],
-		.oe = npu_elem_of(&x->operand[NPU_ROPE_OUT]), .ie = npu_elem_of(in),
-		.half = x->param[NPU_ROPE_P_DIMS] / 2, .halves = x->param[NPU_ROPE_P_PAIRING] == NPU_ROPE_HALVES,
-		.pos_scale = npu_exec_param_f32(x, NPU_ROPE_P_POS_SCALE), .mscale = npu_exec_param_f32(x, NPU_ROPE_P_MSCALE),
+		.vec = npu_vec_get(x->simd),
+		.op = x->operand,
+		.out = x->ptr[NPU_ROPE_OUT],
+		.in = x->ptr[NPU_ROPE_IN],
+		.oe = npu_elem_of(&x->operand[NPU_ROPE_OUT]),
+		.ie = npu_elem_of(in),
+		.half = x->param[NPU_ROPE_P_DIMS] / 2,
+		.halves = x->param[NPU_ROPE_P_PAIRING] == NPU_ROPE_HALVES,
+		.pos_scale = npu_exec_param_f32(x, NPU_ROPE_P_POS_SCALE),
+		.mscale = npu_exec_param_f32(x, NPU_ROPE_P_MSCALE),
 	};
 
 	if (npu_exec_reserve_shared(x, w.half * sizeof(float)) ||
@@ -123,5 +141,6 @@ int npu_op_rope(struct npu_exec *x)
 	if (!npu_exec_present(x, NPU_ROPE_COS_TABLE))
 		frequencies(x, npu_exec_shared(x), w.half);
 	w.freq = npu_exec_shared(x);
-	return npu_exec_parallel(x, in->dim[0], w.half * 3.0 + in->dim[1] * (20 + in->dim[2] * 0.8), run, &w);
+	return npu_exec_parallel(x, in->dim[0], w.half * 3.0 + in->dim[1] * (20 + in->dim[2] * 0.8),
+				 run, &w);
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* SCATTER: rows in order; threads share out the outer index and stretches of the inner one, so each place has one writer. */
+/*
+ * SCATTER: rows in order; threads share out the outer index and stretches of the inner one, so each
+ * place has one writer.
+ */
 #include "ewise_int.h"
 #include "index.h"
 #include "iter.h"
@@ -9,12 +12,15 @@
 #define STRETCH	1024u
 
 static const unsigned int binary_of[NPU_NUM_SCATTERS] = {
-	[NPU_SCATTER_ADD] = NPU_BINARY_ADD, [NPU_SCATTER_MUL] = NPU_BINARY_MUL, [NPU_SCATTER_MIN] = NPU_BINARY_MIN,
+	[NPU_SCATTER_ADD] = NPU_BINARY_ADD,
+	[NPU_SCATTER_MUL] = NPU_BINARY_MUL,
+	[NPU_SCATTER_MIN] = NPU_BINARY_MIN,
 	[NPU_SCATTER_MAX] = NPU_BINARY_MAX,
 };
 
-static void join_block(const struct npu_vec *vec, unsigned int join, const struct npu_elem *de, const struct npu_patch *d,
-		       const struct npu_elem *se, const struct npu_patch *s)
+static void join_block(const struct npu_vec *vec, unsigned int join, const struct npu_elem *de,
+		       const struct npu_patch *d, const struct npu_elem *se,
+		       const struct npu_patch *s)
 {
 	npu_s64 ia[NPU_BLOCK], ib[NPU_BLOCK];
 	float fa[NPU_BLOCK], fb[NPU_BLOCK];
@@ -36,8 +42,9 @@ static void join_block(const struct npu_vec *vec, unsigned int join, const struc
 	vec->store(fa, de, d);
 }
 
-void npu_scatter_line(const struct npu_vec *vec, unsigned int join, const struct npu_elem *de, char *dst, npu_s64 dst_step,
-		      const struct npu_elem *se, const char *src, npu_s64 src_step, npu_u64 n)
+void npu_scatter_line(const struct npu_vec *vec, unsigned int join, const struct npu_elem *de,
+		      char *dst, npu_s64 dst_step, const struct npu_elem *se, const char *src,
+		      npu_s64 src_step, npu_u64 n)
 {
 	npu_u64 i, m;
 
@@ -46,8 +53,12 @@ void npu_scatter_line(const struct npu_vec *vec, unsigned int join, const struct
 		return;
 	}
 	for (i = 0; i < n; i += m) {
-		struct npu_patch d = { .p = dst + (npu_s64)i * dst_step, .col = dst_step, .rows = 1 };
-		struct npu_patch s = { .p = (char *)src + (npu_s64)i * src_step, .col = src_step, .rows = 1 };
+		struct npu_patch d = { .p = dst + (npu_s64)i * dst_step,
+				       .col = dst_step,
+				       .rows = 1 };
+		struct npu_patch s = { .p = (char *)src + (npu_s64)i * src_step,
+				       .col = src_step,
+				       .rows = 1 };
 
 		m = n - i < NPU_BLOCK ? n - i : NPU_BLOCK;
 		d.cols = s.cols = (npu_u32)m;
@@ -73,8 +84,10 @@ static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begi
 	npu_u64 i;
 
 	for (; begin < end; begin++) {
-		npu_s64 o = (npu_s64)(begin / w->stretches), n0 = (npu_s64)(begin % w->stretches * STRETCH);
-		npu_u64 n = w->in->dim[2] - (npu_u64)n0 < STRETCH ? w->in->dim[2] - (npu_u64)n0 : STRETCH;
+		npu_s64 o = (npu_s64)(begin / w->stretches),
+			n0 = (npu_s64)(begin % w->stretches * STRETCH);
+		npu_u64 n = w->in->dim[2] - (npu_u64)n0 < STRETCH ? w->in->dim[2] - (npu_u64)n0 :
+								    STRETCH;
 		char *dst = w->dp + o * w->data->stride[0] + n0 * w->data->stride[2];
 		const char *src = w->ip + o * w->in->stride[0] + n0 * w->in->stride[2] +
 				  (npu_s64)w->first * w->in->stride[1];
@@ -83,8 +96,10 @@ static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begi
 			if (!(i & 0xff) && npu_exec_stopped(x))
 				return;
 			if (w->index[i] >= 0)
-				npu_scatter_line(w->vec, w->join, &w->de, dst + w->index[i] * w->data->stride[1],
-						 w->data->stride[2], &w->ie, src + (npu_s64)i * w->in->stride[1],
+				npu_scatter_line(w->vec, w->join, &w->de,
+						 dst + w->index[i] * w->data->stride[1],
+						 w->data->stride[2], &w->ie,
+						 src + (npu_s64)i * w->in->stride[1],
 						 w->in->stride[2], n);
 		}
 	}
@@ -92,22 +107,31 @@ static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begi
 
 int npu_op_scatter(struct npu_exec *x)
 {
-	const struct npu_operand *data = &x->operand[NPU_SCATTER_INOUT], *in = &x->operand[NPU_SCATTER_IN];
+	const struct npu_operand *data = &x->operand[NPU_SCATTER_INOUT],
+				 *in = &x->operand[NPU_SCATTER_IN];
 	struct scatter w = {
-		.vec = npu_vec_get(x->simd), .data = data, .in = in, .de = npu_elem_of(data), .ie = npu_elem_of(in),
-		.dp = x->ptr[NPU_SCATTER_INOUT], .ip = x->ptr[NPU_SCATTER_IN],
-		.stretches = (in->dim[2] + STRETCH - 1) / STRETCH, .join = x->param[NPU_SCATTER_P_JOIN],
+		.vec = npu_vec_get(x->simd),
+		.data = data,
+		.in = in,
+		.de = npu_elem_of(data),
+		.ie = npu_elem_of(in),
+		.dp = x->ptr[NPU_SCATTER_INOUT],
+		.ip = x->ptr[NPU_SCATTER_IN],
+		.stretches = (in->dim[2] + STRETCH - 1) / STRETCH,
+		.join = x->param[NPU_SCATTER_P_JOIN],
 	};
 	npu_u64 n = in->dim[2] < STRETCH ? in->dim[2] : STRETCH;
 	int ret = 0;
 
 	for (; !ret && w.first < in->dim[1]; w.first += w.count) {
-		ret = npu_index_copy(x, NPU_SCATTER_INDEX, w.first, data->dim[1], x->param[NPU_SCATTER_P_SKIP]);
+		ret = npu_index_copy(x, NPU_SCATTER_INDEX, w.first, data->dim[1],
+				     x->param[NPU_SCATTER_P_SKIP]);
 		w.index = npu_exec_shared(x);
-		w.count = in->dim[1] - w.first < NPU_INDEX_PART ? in->dim[1] - w.first : NPU_INDEX_PART;
+		w.count = in->dim[1] - w.first < NPU_INDEX_PART ? in->dim[1] - w.first :
+								  NPU_INDEX_PART;
 		if (!ret)
-			ret = npu_exec_parallel(x, in->dim[0] * w.stretches, (double)w.count * (15 + (double)n * 0.3), run,
-						&w);
+			ret = npu_exec_parallel(x, in->dim[0] * w.stretches,
+						(double)w.count * (15 + (double)n * 0.3), run, &w);
 	}
 	return ret;
 }

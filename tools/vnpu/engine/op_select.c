@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* SELECT: bits are moved when a, b and out are of one kind, else both sides are converted and one is stored. */
+/*
+ * SELECT: bits are moved when a, b and out are of one kind, else both sides are converted and one
+ * is stored.
+ */
 #include "iter.h"
 #include "raw.h"
 
@@ -44,7 +47,8 @@ static void run_raw(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 
 	}
 }
 
-static void run_float(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+static void run_float(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
+		      npu_u64 end)
 {
 	const struct select *w = arg;
 	float c[NPU_BLOCK], a[NPU_BLOCK], b[NPU_BLOCK];
@@ -82,7 +86,8 @@ static void run_int(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 
 
 int npu_op_select(struct npu_exec *x)
 {
-	static const unsigned int slots[4] = { NPU_SELECT_OUT, NPU_SELECT_COND, NPU_SELECT_A, NPU_SELECT_B };
+	static const unsigned int slots[4] = { NPU_SELECT_OUT, NPU_SELECT_COND, NPU_SELECT_A,
+					       NPU_SELECT_B };
 	struct select w = { .vec = npu_vec_get(x->simd) };
 	const struct npu_iter_operand *op = w.it.op;
 	npu_chunk_fn fn = run_float;
@@ -92,9 +97,11 @@ int npu_op_select(struct npu_exec *x)
 	for (i = 0; i < 4; i++)
 		npu_iter_add(&w.it, &x->operand[slots[i]], x->ptr[slots[i]]);
 	npu_iter_finish(&w.it, NPU_BLOCK);
-	if (npu_elem_same_code(&op[OUT].elem, &op[A].elem) && npu_elem_same_code(&op[OUT].elem, &op[B].elem))
+	if (npu_elem_same_code(&op[OUT].elem, &op[A].elem) &&
+	    npu_elem_same_code(&op[OUT].elem, &op[B].elem))
 		fn = run_raw;
-	else if (npu_elem_plain_int(&op[OUT].elem) && npu_elem_plain_int(&op[A].elem) && npu_elem_plain_int(&op[B].elem))
+	else if (npu_elem_plain_int(&op[OUT].elem) && npu_elem_plain_int(&op[A].elem) &&
+		 npu_elem_plain_int(&op[B].elem))
 		fn = run_int;
 	npu_exec_path(x, fn == run_raw ? NPU_PATH_EWISE_FAST : NPU_PATH_EWISE_GENERIC);
 	return npu_exec_parallel(x, w.it.num_tiles, 700, fn, &w);

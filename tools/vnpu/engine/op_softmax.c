@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * SOFTMAX: maximum, sum of exponentials in 16 lanes, quotient. Exponentials are computed again in the last pass
- * when the row does not fit the buffer; they are the same. Along the axis when it is dense, else across many rows
- * side by side, as in op_reduce.c.
+ * SOFTMAX: maximum, sum of exponentials in 16 lanes, quotient. Exponentials are computed again in
+ * the last pass when the row does not fit the buffer; they are the same. Along the axis when it is
+ * dense, else across many rows side by side, as in op_reduce.c.
  */
 #include "npu_math.h"
 #include "reduce.h"
@@ -26,13 +26,16 @@ struct softmax {
 
 static void load_part(const struct softmax *w, float *v, const char *in, npu_u64 i, size_t n)
 {
-	w->vec->load(v, &w->ie, &(struct npu_patch){
-		.p = (char *)in + (npu_s64)i * w->in_step, .col = w->in_step, .rows = 1, .cols = (npu_u32)n });
+	w->vec->load(v, &w->ie,
+		     &(struct npu_patch){ .p = (char *)in + (npu_s64)i * w->in_step,
+					  .col = w->in_step,
+					  .rows = 1,
+					  .cols = (npu_u32)n });
 }
 
 /* The last pass over one block: v holds inputs, or the exponentials when @have_exp. */
-static void finish_part(const struct softmax *w, float *v, char *out, npu_u64 i, size_t n, float max, float sum,
-			bool have_exp)
+static void finish_part(const struct softmax *w, float *v, char *out, npu_u64 i, size_t n,
+			float max, float sum, bool have_exp)
 {
 	if (w->log) {
 		w->vec->add(v, n, -max);
@@ -42,8 +45,11 @@ static void finish_part(const struct softmax *w, float *v, char *out, npu_u64 i,
 			w->vec->exp2_scaled(v, n, max, LOG2E);
 		w->vec->div(v, n, sum);
 	}
-	w->vec->store(v, &w->oe, &(struct npu_patch){
-		.p = out + (npu_s64)i * w->out_step, .col = w->out_step, .rows = 1, .cols = (npu_u32)n });
+	w->vec->store(v, &w->oe,
+		      &(struct npu_patch){ .p = out + (npu_s64)i * w->out_step,
+					   .col = w->out_step,
+					   .rows = 1,
+					   .cols = (npu_u32)n });
 }
 
 static void row_short(const struct softmax *w, const char *in, char *out)
@@ -98,7 +104,8 @@ static void row_long(const struct npu_exec *x, const struct softmax *w, const ch
 #undef BLOCKS
 }
 
-static void run_along(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+static void run_along(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
+		      npu_u64 end)
 {
 	const struct softmax *w = arg;
 
@@ -112,14 +119,20 @@ static void run_along(struct npu_exec *x, void *arg, unsigned int worker, npu_u6
 	}
 }
 
-static void load_across(const struct softmax *w, float *v, const char *in, npu_u64 i, npu_u32 rows, npu_u32 cols)
+static void load_across(const struct softmax *w, float *v, const char *in, npu_u64 i, npu_u32 rows,
+			npu_u32 cols)
 {
-	w->vec->load(v, &w->ie, &(struct npu_patch){
-		.p = (char *)in + (npu_s64)i * w->in_step, .row = w->in_step, .col = w->width_in, .rows = rows, .cols = cols });
+	w->vec->load(v, &w->ie,
+		     &(struct npu_patch){ .p = (char *)in + (npu_s64)i * w->in_step,
+					  .row = w->in_step,
+					  .col = w->width_in,
+					  .rows = rows,
+					  .cols = cols });
 }
 
 /* @cols rows side by side. */
-static void softmax_across(const struct npu_exec *x, const struct softmax *w, const char *in, char *out, npu_u32 cols)
+static void softmax_across(const struct npu_exec *x, const struct softmax *w, const char *in,
+			   char *out, npu_u32 cols)
 {
 	float v[16 * ACROSS], acc[16 * ACROSS], max[ACROSS];
 	npu_u64 i;
@@ -150,12 +163,16 @@ static void softmax_across(const struct npu_exec *x, const struct softmax *w, co
 		else
 			w->vec->exp2_scaled_cols(v, max, cols, LOG2E);
 		w->vec->binary(v, acc, cols, w->log ? NPU_BINARY_SUB : NPU_BINARY_DIV);
-		w->vec->store(v, &w->oe, &(struct npu_patch){
-			.p = out + (npu_s64)i * w->out_step, .col = w->width_out, .rows = 1, .cols = cols });
+		w->vec->store(v, &w->oe,
+			      &(struct npu_patch){ .p = out + (npu_s64)i * w->out_step,
+						   .col = w->width_out,
+						   .rows = 1,
+						   .cols = cols });
 	}
 }
 
-static void run_across(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+static void run_across(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
+		       npu_u64 end)
 {
 	const struct softmax *w = arg;
 
@@ -163,7 +180,8 @@ static void run_across(struct npu_exec *x, void *arg, unsigned int worker, npu_u
 		npu_u64 c = begin % w->width_tiles * ACROSS;
 		npu_s64 oo, io = npu_axes_offset(&w->rows, begin / w->width_tiles, &oo);
 
-		softmax_across(x, w, w->in + io + (npu_s64)c * w->width_in, w->out + oo + (npu_s64)c * w->width_out,
+		softmax_across(x, w, w->in + io + (npu_s64)c * w->width_in,
+			       w->out + oo + (npu_s64)c * w->width_out,
 			       (npu_u32)(w->width - c < ACROSS ? w->width - c : ACROSS));
 	}
 }
@@ -182,12 +200,19 @@ static int find_width(const struct npu_operand *in, int axis)
 
 int npu_op_softmax(struct npu_exec *x)
 {
-	const struct npu_operand *in = &x->operand[NPU_SOFTMAX_IN], *out = &x->operand[NPU_SOFTMAX_OUT];
+	const struct npu_operand *in = &x->operand[NPU_SOFTMAX_IN],
+				 *out = &x->operand[NPU_SOFTMAX_OUT];
 	int axis = (int)x->param[NPU_SOFTMAX_P_AXIS], wide = find_width(in, axis), d;
 	struct softmax w = {
-		.vec = npu_vec_get(x->simd), .oe = npu_elem_of(out), .ie = npu_elem_of(in),
-		.in = x->ptr[NPU_SOFTMAX_IN], .out = x->ptr[NPU_SOFTMAX_OUT], .len = in->dim[axis],
-		.in_step = in->stride[axis], .out_step = out->stride[axis], .log = x->param[NPU_SOFTMAX_P_LOG],
+		.vec = npu_vec_get(x->simd),
+		.oe = npu_elem_of(out),
+		.ie = npu_elem_of(in),
+		.in = x->ptr[NPU_SOFTMAX_IN],
+		.out = x->ptr[NPU_SOFTMAX_OUT],
+		.len = in->dim[axis],
+		.in_step = in->stride[axis],
+		.out_step = out->stride[axis],
+		.log = x->param[NPU_SOFTMAX_P_LOG],
 	};
 	double ns = 100 + (double)w.len * (w.log ? 0.6 : 0.5);
 
@@ -195,13 +220,15 @@ int npu_op_softmax(struct npu_exec *x)
 	for (d = 0; d < in->rank; d++)
 		if (d != axis && d != wide)
 			npu_axes_add(&w.rows, in->dim[d], in->stride[d], out->stride[d]);
-	npu_exec_path(x, wide >= 0 || w.in_step == w.ie.size ? NPU_PATH_SOFTMAX_FAST : NPU_PATH_SOFTMAX_GENERIC);
+	npu_exec_path(x, wide >= 0 || w.in_step == w.ie.size ? NPU_PATH_SOFTMAX_FAST :
+							       NPU_PATH_SOFTMAX_GENERIC);
 	if (wide < 0)
 		return npu_exec_parallel(x, w.rows.count, ns, run_along, &w);
 	w.width = in->dim[wide];
 	w.width_in = in->stride[wide];
 	w.width_out = out->stride[wide];
 	w.width_tiles = (w.width + ACROSS - 1) / ACROSS;
-	return npu_exec_parallel(x, w.rows.count * w.width_tiles, ns * (double)(w.width < ACROSS ? w.width : ACROSS),
-				 run_across, &w);
+	return npu_exec_parallel(x, w.rows.count * w.width_tiles,
+				 ns * (double)(w.width < ACROSS ? w.width : ACROSS), run_across,
+				 &w);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * TOPK: a heap of the k best of each line, worst on top, then sorted. Values become integer keys whose order is theirs (NaN
- * above everything), a tie goes to the lower index, so the order is total and the result unique.
+ * TOPK: a heap of the k best of each line, worst on top, then sorted. Values become integer keys
+ * whose order is theirs (NaN above everything), a tie goes to the lower index, so the order is
+ * total and the result unique.
  */
 #include "npu_math.h"
 #include "reduce.h"
@@ -68,7 +69,9 @@ static void offer(const struct npu_exec *x, struct entry *h, npu_u64 *n, npu_u64
 
 static void load_keys(const struct topk *w, const char *in, npu_u64 i, npu_u32 n, npu_u64 *key)
 {
-	struct npu_patch p = { .p = (char *)in + (npu_s64)i * w->step, .col = w->step, .rows = 1, .cols = n };
+	struct npu_patch p = {
+		.p = (char *)in + (npu_s64)i * w->step, .col = w->step, .rows = 1, .cols = n
+	};
 	npu_s64 v[NPU_BLOCK];
 	float f[NPU_BLOCK];
 	npu_u32 j;
@@ -108,7 +111,8 @@ static void line(struct npu_exec *x, const struct topk *w, npu_u64 index, struct
 			return;
 		heap[0] = heap[i];
 		sift_down(heap, i, 0);
-		memcpy(w->values + vo + (npu_s64)i * w->value_step, w->in + io + at * w->step, w->ie.size);
+		memcpy(w->values + vo + (npu_s64)i * w->value_step, w->in + io + at * w->step,
+		       w->ie.size);
 		w->vec->store_int(&at, &w->ne, &(struct npu_patch){
 			.p = w->indices + no + (npu_s64)i * w->index_step, .rows = 1, .cols = 1 });
 	}
@@ -122,14 +126,23 @@ static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begi
 
 int npu_op_topk(struct npu_exec *x)
 {
-	const struct npu_operand *in = &x->operand[NPU_TOPK_IN], *val = &x->operand[NPU_TOPK_VALUES];
+	const struct npu_operand *in = &x->operand[NPU_TOPK_IN],
+				 *val = &x->operand[NPU_TOPK_VALUES];
 	const struct npu_operand *idx = &x->operand[NPU_TOPK_INDICES];
 	unsigned int axis = x->param[NPU_TOPK_P_AXIS], d;
 	struct topk w = {
-		.vec = npu_vec_get(x->simd), .ne = npu_elem_of(idx), .ie = npu_elem_of(in),
-		.in = x->ptr[NPU_TOPK_IN], .values = x->ptr[NPU_TOPK_VALUES], .indices = x->ptr[NPU_TOPK_INDICES],
-		.len = in->dim[axis], .k = val->dim[axis], .step = in->stride[axis], .value_step = val->stride[axis],
-		.index_step = idx->stride[axis], .smallest = x->param[NPU_TOPK_P_SMALLEST],
+		.vec = npu_vec_get(x->simd),
+		.ne = npu_elem_of(idx),
+		.ie = npu_elem_of(in),
+		.in = x->ptr[NPU_TOPK_IN],
+		.values = x->ptr[NPU_TOPK_VALUES],
+		.indices = x->ptr[NPU_TOPK_INDICES],
+		.len = in->dim[axis],
+		.k = val->dim[axis],
+		.step = in->stride[axis],
+		.value_step = val->stride[axis],
+		.index_step = idx->stride[axis],
+		.smallest = x->param[NPU_TOPK_P_SMALLEST],
 	};
 
 	w.ne.scale = 0.0f;

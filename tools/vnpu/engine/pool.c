@@ -112,7 +112,10 @@ err_mutex:
 
 void npu_pool_fini(struct npu_thread_pool *pool, bool abandon)
 {
-	/* In a fork's child the lock and the conditions may be in any state, and destroying them may block. */
+	/*
+	 * In a fork's child the lock and the conditions may be in any state, and destroying them
+	 * may block.
+	 */
 	if (!abandon) {
 		pool_stop(pool);
 		pthread_cond_destroy(&pool->work);

@@ -2,9 +2,10 @@
 /*
  * Engine internal: threads that sleep until there is work.
  *
- * A batch is one piece of work that up to num_slots threads carry out together: each calls fn(arg, slot) once, with a slot of its
- * own, and fn takes pieces of the work until none is left. The caller is slot 0; helpers join while the batch is
- * open, so nobody waits for a helper that is busy elsewhere or was not scheduled by the host.
+ * A batch is one piece of work that up to num_slots threads carry out together: each calls fn(arg,
+ * slot) once, with a slot of its own, and fn takes pieces of the work until none is left. The
+ * caller is slot 0; helpers join while the batch is open, so nobody waits for a helper that is busy
+ * elsewhere or was not scheduled by the host.
  */
 #ifndef NPU_POOL_H
 #define NPU_POOL_H
@@ -23,7 +24,8 @@ struct npu_batch {
 };
 
 struct npu_thread_pool {
-	pthread_mutex_t lock;		/* protects everything below and the fields of open batches */
+	/* protects everything below and the fields of open batches */
+	pthread_mutex_t lock;
 	pthread_cond_t work;		/* a batch was opened, or quit */
 	struct npu_batch *open;
 	unsigned int sleeping;		/* helpers that wait for work */
@@ -40,7 +42,10 @@ void npu_pool_fini(struct npu_thread_pool *pool, bool abandon);
 int npu_batch_init(struct npu_batch *batch);
 void npu_batch_fini(struct npu_batch *batch);
 
-/* Carry @batch out (fn, arg and num_slots filled in). Returns when every thread has left fn. Thread safe. */
+/*
+ * Carry @batch out (fn, arg and num_slots filled in). Returns when every thread has left fn. Thread
+ * safe.
+ */
 void npu_pool_run(struct npu_thread_pool *pool, struct npu_batch *batch);
 
 #endif

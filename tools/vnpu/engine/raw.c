@@ -2,7 +2,8 @@
 #include <string.h>
 #include "raw.h"
 
-void npu_raw_line(char *dst, npu_s64 dst_step, const char *src, npu_s64 src_step, size_t n, npu_u32 size)
+void npu_raw_line(char *dst, npu_s64 dst_step, const char *src, npu_s64 src_step, size_t n,
+		  npu_u32 size)
 {
 	size_t i;
 

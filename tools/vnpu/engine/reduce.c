@@ -8,7 +8,8 @@ void npu_axes_add(struct npu_axes *a, npu_u64 dim, npu_s64 stride, npu_s64 other
 	a->count = (a->rank || a->count ? a->count : 1) * dim;
 	if (dim == 1)
 		return;
-	if (a->rank && a->stride[last] == stride * (npu_s64)dim && a->other[last] == other * (npu_s64)dim) {
+	if (a->rank && a->stride[last] == stride * (npu_s64)dim &&
+	    a->other[last] == other * (npu_s64)dim) {
 		a->dim[last] *= dim;
 		a->stride[last] = stride;
 		a->other[last] = other;
@@ -33,8 +34,8 @@ npu_s64 npu_axes_offset(const struct npu_axes *a, npu_u64 index, npu_s64 *other)
 	return off;
 }
 
-void npu_axes_load(const struct npu_axes *a, const struct npu_vec *vec, const struct npu_elem *e, const char *base,
-		   npu_u64 index, size_t n, float *dst)
+void npu_axes_load(const struct npu_axes *a, const struct npu_vec *vec, const struct npu_elem *e,
+		   const char *base, npu_u64 index, size_t n, float *dst)
 {
 	npu_u64 inner = a->rank ? a->dim[a->rank - 1] : 1;
 	npu_s64 step = a->rank ? a->stride[a->rank - 1] : 0;
@@ -43,7 +44,10 @@ void npu_axes_load(const struct npu_axes *a, const struct npu_vec *vec, const st
 		npu_u64 left = inner - index % inner;
 		npu_u32 m = (npu_u32)(left < n ? left : n);
 		struct npu_patch p = {
-			.p = (char *)base + npu_axes_offset(a, index, NULL), .col = step, .rows = 1, .cols = m,
+			.p = (char *)base + npu_axes_offset(a, index, NULL),
+			.col = step,
+			.rows = 1,
+			.cols = m,
 		};
 
 		vec->load(dst, e, &p);

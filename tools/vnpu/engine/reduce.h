@@ -21,7 +21,7 @@ void npu_axes_add(struct npu_axes *a, npu_u64 dim, npu_s64 stride, npu_s64 other
 npu_s64 npu_axes_offset(const struct npu_axes *a, npu_u64 index, npu_s64 *other);
 
 /* Load elements [index, index + n) as one dense block. */
-void npu_axes_load(const struct npu_axes *a, const struct npu_vec *vec, const struct npu_elem *e, const char *base,
-		   npu_u64 index, size_t n, float *dst);
+void npu_axes_load(const struct npu_axes *a, const struct npu_vec *vec, const struct npu_elem *e,
+		   const char *base, npu_u64 index, size_t n, float *dst);
 
 #endif

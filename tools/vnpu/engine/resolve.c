@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* From the stream to a checked private copy of an instruction, and from its operands to host pointers. */
+/*
+ * From the stream to a checked private copy of an instruction, and from its operands to host
+ * pointers.
+ */
 #include <string.h>
 #include "run.h"
 
 /*
- * A dim of size 1 may have any stride, which nothing may depend on; kernels multiply strides before they know that they stay at
- * index 0, and numbers of any size would overflow there.
+ * A dim of size 1 may have any stride, which nothing may depend on; kernels multiply strides before
+ * they know that they stay at index 0, and numbers of any size would overflow there.
  */
 static void strides_tame(struct npu_insn_header *header, const struct npu_op_desc *desc)
 {
@@ -14,7 +17,8 @@ static void strides_tame(struct npu_insn_header *header, const struct npu_op_des
 
 	for (i = 0; i < desc->num_slots; i++)
 		for (d = 0; d < op[i].rank; d++)
-			if (op[i].dim[d] == 1 && (op[i].stride[d] < 0 || op[i].stride[d] > INT32_MAX))
+			if (op[i].dim[d] == 1 &&
+			    (op[i].stride[d] < 0 || op[i].stride[d] > INT32_MAX))
 				op[i].stride[d] = 0;
 }
 
@@ -28,20 +32,26 @@ int npu_run_fetch(struct npu_run *run, struct npu_engine_state *state)
 
 	left = h->size - state->offset;
 	if (state->offset > h->size || left < sizeof(first) || state->insn >= h->num_insns)
-		return npu_state_fault(state, NPU_FAULT_FETCH, "no instruction at offset %u: the stream ends without END",
+		return npu_state_fault(state, NPU_FAULT_FETCH,
+				       "no instruction at offset %u: the stream ends without END",
 				       state->offset);
 	memcpy(&first, src + state->offset, sizeof(first));
 	bytes = (size_t)first.words * 4;
 	if (bytes < sizeof(first) || bytes > sizeof(run->words) || bytes > left || bytes % 8) {
-		npu_state_fault(state, NPU_FAULT_ENCODING, "instruction at offset %u: %u words, %zu bytes are left",
+		npu_state_fault(state, NPU_FAULT_ENCODING,
+				"instruction at offset %u: %u words, %zu bytes are left",
 				state->offset, first.words, left);
 		state->fault.opcode = first.opcode;
 		state->fault.tag = first.tag;
 		return -EFAULT;
 	}
-	/* The stream may change while we read it: the copy, of which no byte was read twice, is what counts. */
+	/*
+	 * The stream may change while we read it: the copy, of which no byte was read twice, is
+	 * what counts.
+	 */
 	memcpy(run->words, &first, sizeof(first));
-	memcpy((char *)run->words + sizeof(first), src + state->offset + sizeof(first), bytes - sizeof(first));
+	memcpy((char *)run->words + sizeof(first), src + state->offset + sizeof(first),
+	       bytes - sizeof(first));
 
 	if (npu_insn_decode(run->words, first.words, &run->exec.insn, &err) ||
 	    (first.num_terms && npu_insn_apply_terms(run->words, state->scalar, &err)) ||
@@ -65,7 +75,10 @@ static npu_u32 slot_access(const struct npu_slot_desc *slot)
 	}
 }
 
-/* Whether the instruction writes over what it reads: it can not be tried again after a stop half way. */
+/*
+ * Whether the instruction writes over what it reads: it can not be tried again after a stop half
+ * way.
+ */
 static bool insn_in_place(const struct npu_insn *insn)
 {
 	const struct npu_op_desc *desc = insn->desc;
@@ -80,8 +93,8 @@ static bool insn_in_place(const struct npu_insn *insn)
 			return true;
 		for (j = 0; (desc->slots[i].flags & NPU_SLOT_INPLACE) && j < desc->num_slots; j++) {
 			in = &insn->operand[j];
-			if (desc->slots[j].dir == NPU_DIR_IN && in->dtype != NPU_NONE && in->region == out->region &&
-			    in->offset == out->offset)
+			if (desc->slots[j].dir == NPU_DIR_IN && in->dtype != NPU_NONE &&
+			    in->region == out->region && in->offset == out->offset)
 				return true;
 		}
 	}
@@ -99,8 +112,8 @@ static int operand_map(struct npu_run *run, struct npu_engine_state *state, unsi
 	void *mem;
 
 	if (npu_insn_operand_extent(insn, slot, &size))
-		return npu_state_fault(state, NPU_FAULT_REGION, "%s: %s is too large", insn->desc->mnemonic,
-				       insn->desc->slots[slot].name);
+		return npu_state_fault(state, NPU_FAULT_REGION, "%s: %s is too large",
+				       insn->desc->mnemonic, insn->desc->slots[slot].name);
 	if (region->access & NPU_ACCESS_SRAM) {
 		if ((access & NPU_ACCESS_WRITE) && va + size > block->used)
 			block->used = va + size;
@@ -113,8 +126,10 @@ static int operand_map(struct npu_run *run, struct npu_engine_state *state, unsi
 	}
 	mem = state->space.resolve(state->space.ctx, va, size, access, &bad);
 	if (!mem) {
-		npu_state_fault(state, NPU_FAULT_MMU, "%s: %s at address 0x%llx is not mapped for this access",
-				insn->desc->mnemonic, insn->desc->slots[slot].name, (unsigned long long)bad);
+		npu_state_fault(state, NPU_FAULT_MMU,
+				"%s: %s at address 0x%llx is not mapped for this access",
+				insn->desc->mnemonic, insn->desc->slots[slot].name,
+				(unsigned long long)bad);
 		state->fault.opcode = insn->header->opcode;
 		state->fault.tag = insn->header->tag;
 		state->fault.operand = slot;
@@ -136,7 +151,8 @@ int npu_run_resolve(struct npu_run *run, struct npu_engine_state *state)
 
 	run->num_held = 0;
 	memset(run->exec.ptr, 0, sizeof(run->exec.ptr));
-	if (npu_insn_check_regions(insn, state->regions, state->num_regions_named, state->sram_size, &err))
+	if (npu_insn_check_regions(insn, state->regions, state->num_regions_named, state->sram_size,
+				   &err))
 		return npu_state_fault_isa(state, &err);
 	run->in_place = insn_in_place(insn);
 	for (i = 0; i < insn->desc->num_slots; i++)

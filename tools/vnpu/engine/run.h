@@ -15,7 +15,9 @@ struct npu_arena {
 	size_t size;
 };
 
-/* What a caller of npu_engine_run() owns while it is inside; kept by the engine for the next one. */
+/*
+ * What a caller of npu_engine_run() owns while it is inside; kept by the engine for the next one.
+ */
 struct npu_run {
 	struct npu_engine *engine;
 	struct npu_run *next;
@@ -44,7 +46,8 @@ struct npu_run {
 		npu_u64 va, size;
 	} held[NPU_MAX_OPERANDS];
 	unsigned int num_held;
-	bool in_place;			/* the instruction overwrites what it reads: no second try after a stop */
+	/* the instruction overwrites what it reads: no second try after a stop */
+	bool in_place;
 
 	_Alignas(64) npu_u32 words[NPU_MAX_INSN_WORDS + 1];
 };
@@ -79,7 +82,10 @@ struct npu_engine {
 enum npu_simd npu_simd_best(void);
 bool npu_simd_available(enum npu_simd simd);
 
-/* scratch.c: @arena holds at least @size bytes afterwards, its contents are lost when it grows. Returns 0 or -ENOMEM. */
+/*
+ * scratch.c: @arena holds at least @size bytes afterwards, its contents are lost when it grows.
+ * Returns 0 or -ENOMEM.
+ */
 int npu_arena_grow(struct npu_arena *arena, size_t size);
 void npu_arena_free(struct npu_arena *arena);
 /* A block of zeros; given back with npu_sram_put(), which needs to know how much was written. */
@@ -90,7 +96,10 @@ struct npu_run *npu_run_get(struct npu_engine *engine);
 void npu_run_put(struct npu_run *run);
 void npu_run_free_all(struct npu_engine *engine, bool abandon);
 
-/* resolve.c: fetch, decode and check the next instruction; then operands to pointers. 0 or -EFAULT (state's fault filled). */
+/*
+ * resolve.c: fetch, decode and check the next instruction; then operands to pointers. 0 or -EFAULT
+ * (state's fault filled).
+ */
 int npu_run_fetch(struct npu_run *run, struct npu_engine_state *state);
 int npu_run_resolve(struct npu_run *run, struct npu_engine_state *state);
 void npu_run_release(struct npu_run *run, struct npu_engine_state *state);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Memory that outlives an instruction: workers' scratch, on-chip memory, contexts of callers. Jobs find it warm. */
+/*
+ * Memory that outlives an instruction: workers' scratch, on-chip memory, contexts of callers. Jobs
+ * find it warm.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "run.h"
@@ -45,7 +48,10 @@ struct npu_sram_block *npu_sram_get(struct npu_engine *engine)
 	block = calloc(1, sizeof(*block));
 	if (!block)
 		return NULL;
-	/* Page aligned for large pages and vector loads; pages are taken from the system when first touched. */
+	/*
+	 * Page aligned for large pages and vector loads; pages are taken from the system when first
+	 * touched.
+	 */
 	block->mem = aligned_alloc(4096, (engine->config.sram_size + 4095) & ~(npu_u64)4095);
 	if (!block->mem) {
 		free(block);

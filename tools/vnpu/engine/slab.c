@@ -14,13 +14,15 @@ size_t npu_slab_bytes(const struct npu_slab *s)
 void npu_slab_ring_init(const struct npu_slab *s, struct npu_slab_ring *r, void *mem)
 {
 	r->loaded = mem;
-	r->rows = (float *)(void *)((char *)mem + ((size_t)s->ring * sizeof(npu_s64) + 63) / 64 * 64);
+	r->rows =
+		(float *)(void *)((char *)mem + ((size_t)s->ring * sizeof(npu_s64) + 63) / 64 * 64);
 	r->n = r->t = -1;
 	r->zeroed = false;
 }
 
 /* Input columns that the output columns [x0, x1) need. */
-static void tile_cols(const struct npu_conv *c, npu_s64 x0, npu_s64 x1, npu_s64 *first, npu_s64 *count)
+static void tile_cols(const struct npu_conv *c, npu_s64 x0, npu_s64 x1, npu_s64 *first,
+		      npu_s64 *count)
 {
 	npu_s64 last;
 
@@ -52,21 +54,27 @@ void npu_slab_move(const struct npu_slab *s, struct npu_slab_ring *r, npu_s64 n,
 }
 
 /* The columns [x0, x1) of @count from memory, zeros beside them. */
-static void vectors_load(const struct npu_slab *s, float *dst, const char *src, npu_s64 x0, npu_s64 x1, npu_s64 count)
+static void vectors_load(const struct npu_slab *s, float *dst, const char *src, npu_s64 x0,
+			 npu_s64 x1, npu_s64 count)
 {
 	const struct npu_conv *c = s->c;
 	npu_s64 lanes = s->dw->lanes, ld = s->cols * lanes, ch;
 
 	for (ch = 0; ch < c->c; ch += lanes) {
 		memset(dst + ch / lanes * ld, 0, (size_t)(x0 * lanes) * sizeof(float));
-		memset(dst + ch / lanes * ld + x1 * lanes, 0, (size_t)((count - x1) * lanes) * sizeof(float));
+		memset(dst + ch / lanes * ld + x1 * lanes, 0,
+		       (size_t)((count - x1) * lanes) * sizeof(float));
 	}
-	s->dw->load(dst + x0 * lanes, ld, &(struct npu_dw_pixels){
-		.p = src, .step = c->in->stride[2], .dtype = c->in->dtype, .count = (size_t)(x1 - x0),
-		.channels = (size_t)c->c });
+	s->dw->load(dst + x0 * lanes, ld,
+		    &(struct npu_dw_pixels){ .p = src,
+					     .step = c->in->stride[2],
+					     .dtype = c->in->dtype,
+					     .count = (size_t)(x1 - x0),
+					     .channels = (size_t)c->c });
 }
 
-static void row_load(const struct npu_slab *s, const struct npu_slab_ring *r, npu_s64 ih, float *dst)
+static void row_load(const struct npu_slab *s, const struct npu_slab_ring *r, npu_s64 ih,
+		     float *dst)
 {
 	const struct npu_conv *c = s->c;
 	const npu_s64 *st = c->in->stride;
@@ -85,7 +93,8 @@ static void row_load(const struct npu_slab *s, const struct npu_slab_ring *r, np
 	if (s->planar) {
 		for (i = 0; i < c->c; i++, dst += s->cols, src += st[3]) {
 			memset(dst, 0, (size_t)x0 * sizeof(float));
-			npu_gemm_load(s->gemm, c->in->dtype, dst + x0, src, st[2], (size_t)(x1 - x0));
+			npu_gemm_load(s->gemm, c->in->dtype, dst + x0, src, st[2],
+				      (size_t)(x1 - x0));
 			memset(dst + x1, 0, (size_t)(count - x1) * sizeof(float));
 		}
 		return;
@@ -93,7 +102,8 @@ static void row_load(const struct npu_slab *s, const struct npu_slab_ring *r, np
 	memset(dst, 0, (size_t)(x0 * c->c) * sizeof(float));
 	memset(dst + x1 * c->c, 0, (size_t)((count - x1) * c->c) * sizeof(float));
 	if (st[2] == c->c * size && st[3] == size) {
-		npu_gemm_load(s->gemm, c->in->dtype, dst + x0 * c->c, src, size, (size_t)((x1 - x0) * c->c));
+		npu_gemm_load(s->gemm, c->in->dtype, dst + x0 * c->c, src, size,
+			      (size_t)((x1 - x0) * c->c));
 		return;
 	}
 	for (i = x0; i < x1; i++, src += st[2])
@@ -106,7 +116,8 @@ npu_s64 npu_slab_row(const struct npu_slab *s, struct npu_slab_ring *r, npu_s64 
 
 	if (ih < 0 || ih >= s->c->h) {
 		if (!r->zeroed)
-			memset(r->rows + s->ring * s->row_floats, 0, (size_t)s->row_floats * sizeof(float));
+			memset(r->rows + s->ring * s->row_floats, 0,
+			       (size_t)s->row_floats * sizeof(float));
 		r->zeroed = true;
 		return s->ring * s->row_floats;
 	}
@@ -118,32 +129,45 @@ npu_s64 npu_slab_row(const struct npu_slab *s, struct npu_slab_ring *r, npu_s64 
 	return slot * s->row_floats;
 }
 
-/* Width of the tiles: the slab of one fits into the L2 cache, but a row of the kernels' tile is filled. */
-bool npu_slab_plan(struct npu_slab *s, const struct npu_conv *c, const struct npu_gemm *gemm, npu_s64 slack)
+/*
+ * Width of the tiles: the slab of one fits into the L2 cache, but a row of the kernels' tile is
+ * filled.
+ */
+bool npu_slab_plan(struct npu_slab *s, const struct npu_conv *c, const struct npu_gemm *gemm,
+		   npu_s64 slack)
 {
-	npu_s64 size = npu_dtype_bits(c->in->dtype) / 8, first, bytes, lanes = s->dw ? s->dw->lanes : 1;
+	npu_s64 size = npu_dtype_bits(c->in->dtype) / 8, first, bytes,
+		lanes = s->dw ? s->dw->lanes : 1;
 	npu_s64 channels = (c->c + lanes - 1) / lanes * lanes;
 
 	s->c = c;
 	s->gemm = gemm;
 	s->planar = c->in->stride[3] != size && c->c > 1;
-	s->ring = c->transposed ? (c->kh - 1) * c->dil_h / c->stride_h + 2 : (c->kh - 1) * c->dil_h + 1;
+	s->ring = c->transposed ? (c->kh - 1) * c->dil_h / c->stride_h + 2 :
+				  (c->kh - 1) * c->dil_h + 1;
 	if (s->ring > RING_MAX)
 		return false;
 	for (s->num_tiles = 1;; s->num_tiles *= 2) {
 		s->tile_w = npu_ceil_div(c->ow, s->num_tiles);
 		tile_cols(c, 0, s->tile_w, &first, &s->cols);
-		/* An inner tile of a transposed convolution may need more columns than the first one. */
+		/*
+		 * An inner tile of a transposed convolution may need more columns than the first
+		 * one.
+		 */
 		if (c->transposed)
 			s->cols = (s->tile_w - 1 + (c->kw - 1) * c->dil_w) / c->stride_w + 2;
-		/* An odd number: vectors of one column shall not fall into the same set of the cache. */
+		/*
+		 * An odd number: vectors of one column shall not fall into the same set of the
+		 * cache.
+		 */
 		if (s->dw)
 			s->cols |= 1;
 		if (__builtin_mul_overflow(s->cols, channels, &s->row_floats) ||
 		    __builtin_add_overflow(s->row_floats, slack, &s->row_floats) ||
 		    __builtin_mul_overflow((s->ring + 1) * 4, s->row_floats, &bytes))
 			bytes = INT64_MAX;
-		if (bytes <= SLAB_TARGET || s->tile_w <= 2 * GEMM_MAX_ROWS * (c->transposed ? c->stride_w : 1))
+		if (bytes <= SLAB_TARGET ||
+		    s->tile_w <= 2 * GEMM_MAX_ROWS * (c->transposed ? c->stride_w : 1))
 			break;
 	}
 	s->num_tiles = npu_ceil_div(c->ow, s->tile_w);

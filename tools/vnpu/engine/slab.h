@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Engine internal: the slab. The input rows that an output row of a convolution needs are widened to f32 once, with
- * their padding, into a ring of rows in the worker's scratch. The next output row finds most of them there.
+ * Engine internal: the slab. The input rows that an output row of a convolution needs are widened
+ * to f32 once, with their padding, into a ring of rows in the worker's scratch. The next output row
+ * finds most of them there.
  */
 #ifndef NPU_SLAB_H
 #define NPU_SLAB_H
@@ -18,12 +19,14 @@ struct npu_slab {
 	npu_s64 cols;			/* input columns of a tile, padding included */
 	npu_s64 row_floats;
 	bool planar;			/* [channel][column] instead of [column][channel] */
-	const struct npu_dw *dw;	/* not NULL: [vector of channels][column][lane], one vector is cols * lanes floats */
+	/* not NULL: [vector of channels][column][lane], one vector is cols * lanes floats */
+	const struct npu_dw *dw;
 };
 
 /* A worker's part. */
 struct npu_slab_ring {
-	float *rows;			/* ring + 1 rows; the last one is all zero once it is asked for */
+	/* ring + 1 rows; the last one is all zero once it is asked for */
+	float *rows;
 	bool zeroed;
 	npu_s64 *loaded;		/* input row in each slot, or -1 */
 	npu_s64 n, t;			/* batch and tile that the ring holds, or -1 */
@@ -32,10 +35,11 @@ struct npu_slab_ring {
 };
 
 /*
- * Choose tiles; s->dw is set before. @slack: floats that kernels may read past the end of a row. False when the slab would be
- * too large.
+ * Choose tiles; s->dw is set before. @slack: floats that kernels may read past the end of a row.
+ * False when the slab would be too large.
  */
-bool npu_slab_plan(struct npu_slab *s, const struct npu_conv *c, const struct npu_gemm *gemm, npu_s64 slack);
+bool npu_slab_plan(struct npu_slab *s, const struct npu_conv *c, const struct npu_gemm *gemm,
+		   npu_s64 slack);
 
 /* A ring in npu_slab_bytes() of scratch. */
 size_t npu_slab_bytes(const struct npu_slab *s);
@@ -44,7 +48,10 @@ void npu_slab_ring_init(const struct npu_slab *s, struct npu_slab_ring *r, void 
 /* Turn to a tile; forgets the rows when it is another one. */
 void npu_slab_move(const struct npu_slab *s, struct npu_slab_ring *r, npu_s64 n, npu_s64 t);
 
-/* Floats from r->rows to input row @ih: loaded when it is not there yet, the row of zeros when it is padding. */
+/*
+ * Floats from r->rows to input row @ih: loaded when it is not there yet, the row of zeros when it
+ * is padding.
+ */
 npu_s64 npu_slab_row(const struct npu_slab *s, struct npu_slab_ring *r, npu_s64 ih);
 
 static inline npu_s64 npu_floor_div(npu_s64 a, npu_s64 b)

@@ -45,7 +45,8 @@ static int header_check(struct npu_engine_state *state, const struct npu_stream_
 	if (npu_stream_check_header(h, state->stream_size, &err))
 		return npu_state_fault_isa(state, &err);
 	if (h->num_regions > state->num_regions)
-		return npu_state_fault(state, NPU_FAULT_REGION, "stream names %u regions, the region table has %u",
+		return npu_state_fault(state, NPU_FAULT_REGION,
+				       "stream names %u regions, the region table has %u",
 				       h->num_regions, state->num_regions);
 	return 0;
 }
@@ -57,8 +58,8 @@ static int scalars_check(struct npu_engine_state *state, const struct npu_stream
 	for (i = 0; i < h->num_scalars; i++) {
 		if (state->scalar[i] >= h->scalar[i].min && state->scalar[i] <= h->scalar[i].max)
 			continue;
-		npu_state_fault(state, NPU_FAULT_SCALAR, "scalar %u is %u, expected %u to %u", i, state->scalar[i],
-				h->scalar[i].min, h->scalar[i].max);
+		npu_state_fault(state, NPU_FAULT_SCALAR, "scalar %u is %u, expected %u to %u", i,
+				state->scalar[i], h->scalar[i].min, h->scalar[i].max);
 		state->fault.field = i;
 		state->fault.value = state->scalar[i];
 		return -EFAULT;
@@ -87,7 +88,8 @@ int npu_engine_state_init(struct npu_engine *engine, struct npu_engine_state *st
 	state->fault_text[0] = 0;
 
 	if (!state->stream || state->stream_size < sizeof(priv->header)) {
-		npu_state_fault(state, NPU_FAULT_STREAM, "stream has %u bytes, its header alone needs %zu",
+		npu_state_fault(state, NPU_FAULT_STREAM,
+				"stream has %u bytes, its header alone needs %zu",
 				state->stream_size, sizeof(priv->header));
 		ret = -EINVAL;
 		goto err_priv;

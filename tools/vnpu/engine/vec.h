@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Block kernels: what the operators do to a block of some hundred values in the first-level cache. The operators
- * themselves are written once, in plain C, over these; only the block kernels are compiled per instruction set
- * (vec_portable.c, vec_avx2.c, vec_avx512.c from vec_kernel.h), and all give the same bits.
+ * Block kernels: what the operators do to a block of some hundred values in the first-level cache.
+ * The operators themselves are written once, in plain C, over these; only the block kernels are
+ * compiled per instruction set (vec_portable.c, vec_avx2.c, vec_avx512.c from vec_kernel.h), and
+ * all give the same bits.
  */
 #ifndef NPU_VEC_H
 #define NPU_VEC_H
@@ -29,7 +30,10 @@ struct npu_patch {
 	npu_u32 rows, cols;
 };
 
-/* The same window of @taps of each of @pixels: tap (y, x) of pixel i begins at p + i * pixel + y * step[0] + x * step[1]. */
+/*
+ * The same window of @taps of each of @pixels: tap (y, x) of pixel i begins at p + i * pixel + y *
+ * step[0] + x * step[1].
+ */
 struct npu_window {
 	const char *p;
 	npu_s64 pixel, step[2], col;	/* bytes */
@@ -52,19 +56,27 @@ struct npu_vec {
 	void (*store)(const float *src, const struct npu_elem *e, const struct npu_patch *dst);
 	/* Plain integers to i64 and back modulo 2^bits. */
 	void (*load_int)(npu_s64 *dst, const struct npu_elem *e, const struct npu_patch *src);
-	void (*store_int)(const npu_s64 *src, const struct npu_elem *e, const struct npu_patch *dst);
+	void (*store_int)(const npu_s64 *src, const struct npu_elem *e,
+			  const struct npu_patch *dst);
 
 	void (*unary)(float *v, size_t n, unsigned int func);		/* enum npu_unary */
-	void (*binary)(float *a, const float *b, size_t n, unsigned int func);	/* enum npu_binary, into a */
-	void (*act)(float *v, size_t n, unsigned int act, float alpha, float beta, const float *slope);
+	/* enum npu_binary, into a */
+	void (*binary)(float *a, const float *b, size_t n, unsigned int func);
+	void (*act)(float *v, size_t n, unsigned int act, float alpha, float beta,
+		    const float *slope);
 	void (*muladd)(float *v, size_t n, float mul, float add);	/* fma(v, mul, add) */
 
 	/* acc[i] = fold(acc[i], x[i]) */
 	void (*fold)(float *acc, const float *x, size_t n, enum npu_fold_kind kind);
 	/* load, then fold: acc[i] = fold(acc[i], element i of the patch) */
-	void (*load_fold)(float *acc, const struct npu_elem *e, const struct npu_patch *src, enum npu_fold_kind kind);
-	/* acc[i * cols + c] = fold of it (or of npu_fold_start()) and column c of the taps of pixel i, in order */
-	void (*fold_window)(float *acc, const struct npu_elem *e, const struct npu_window *w, enum npu_fold_kind kind);
+	void (*load_fold)(float *acc, const struct npu_elem *e, const struct npu_patch *src,
+			  enum npu_fold_kind kind);
+	/*
+	 * acc[i * cols + c] = fold of it (or of npu_fold_start()) and column c of the taps of pixel
+	 * i, in order
+	 */
+	void (*fold_window)(float *acc, const struct npu_elem *e, const struct npu_window *w,
+			    enum npu_fold_kind kind);
 	/* lane[i % 16] = fold(lane[i % 16], x[i]) in rising i */
 	void (*fold16)(float lane[16], const float *x, size_t n, enum npu_fold_kind kind);
 
@@ -79,17 +91,21 @@ struct npu_vec {
 	/* y = v * mul; v = fma(y, g, b), y * g without b, y + b without g, y with neither */
 	void (*affine)(float *v, float mul, const float *g, const float *b, size_t n);
 	/*
-	 * s[j] = dot16(q, k column j) for n columns (a multiple of 16) of kt[d][stride]: element d of the product goes to lane
-	 * d % 16 by fma from +0, then the fixed tree.
+	 * s[j] = dot16(q, k column j) for n columns (a multiple of 16) of kt[d][stride]: element d
+	 * of the product goes to lane d % 16 by fma from +0, then the fixed tree.
 	 */
-	void (*dot16_cols)(float *s, const float *q, const float *kt, npu_u32 depth, npu_u32 stride, npu_u32 n);
+	void (*dot16_cols)(float *s, const float *q, const float *kt, npu_u32 depth, npu_u32 stride,
+			   npu_u32 n);
 	/* acc[d] = fma(w[j], v[j][d], acc[d]) for j in order */
 	void (*axpy_rows)(float *acc, const float *w, const float *v, npu_u32 n, npu_u32 depth);
 	/* v[i] = exp2((v[i] - sub[i]) * mul) */
 	void (*exp2_scaled_cols)(float *v, const float *sub, size_t n, float mul);
-	/* dst[c][r] = src[r][c] of 1-, 2-, 4- or 8-byte elements; strides in bytes, columns dense on both sides */
-	void (*transpose)(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row, npu_u32 rows, npu_u32 cols,
-			  npu_u32 size);
+	/*
+	 * dst[c][r] = src[r][c] of 1-, 2-, 4- or 8-byte elements; strides in bytes, columns dense
+	 * on both sides
+	 */
+	void (*transpose)(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row,
+			  npu_u32 rows, npu_u32 cols, npu_u32 size);
 };
 
 extern const struct npu_vec npu_vec_portable;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The block kernels of vec.h, compiled once per instruction set: the including file defines VEC_TABLE, the name of its
- * table. Plain loops that the compiler vectorises; what an instruction set does in its own way (f16) is below vec_memory.h's
- * conditions. No reduction is written as a loop over one accumulator, so nothing depends on the width.
+ * The block kernels of vec.h, compiled once per instruction set: the including file defines
+ * VEC_TABLE, the name of its table. Plain loops that the compiler vectorises; what an instruction
+ * set does in its own way (f16) is below vec_memory.h's conditions. No reduction is written as a
+ * loop over one accumulator, so nothing depends on the width.
  */
 #include <math.h>
 #include <stdint.h>
@@ -134,7 +135,8 @@ static void vec_binary(float *restrict a, const float *restrict b, size_t n, uns
 	}
 }
 
-static void vec_act(float *v, size_t n, unsigned int act, float alpha, float beta, const float *slope)
+static void vec_act(float *v, size_t n, unsigned int act, float alpha, float beta,
+		    const float *slope)
 {
 	npu_act_block(v, n, act, alpha, beta, slope);
 }
@@ -154,15 +156,20 @@ static void vec_muladd(float *v, size_t n, float mul, float add)
 	X(PROD, a * x)
 
 #if defined(__AVX512F__)
-/* npu_max_f32() and npu_min_f32(): range orders zeros by sign, a NaN on either side comes through the sum. */
+/*
+ * npu_max_f32() and npu_min_f32(): range orders zeros by sign, a NaN on either side comes through
+ * the sum.
+ */
 static inline __m512 max_v(__m512 a, __m512 b)
 {
-	return _mm512_mask_add_ps(_mm512_range_ps(a, b, 5), _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), a, b);
+	return _mm512_mask_add_ps(_mm512_range_ps(a, b, 5), _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q),
+				  a, b);
 }
 
 static inline __m512 min_v(__m512 a, __m512 b)
 {
-	return _mm512_mask_add_ps(_mm512_range_ps(a, b, 4), _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), a, b);
+	return _mm512_mask_add_ps(_mm512_range_ps(a, b, 4), _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q),
+				  a, b);
 }
 
 #define EXTREME_LOOP(op)								\
@@ -206,7 +213,8 @@ static void fold_min(float *restrict acc, const float *restrict v, size_t n)
 }
 #endif
 
-static void vec_fold(float *restrict acc, const float *restrict v, size_t n, enum npu_fold_kind kind)
+static void vec_fold(float *restrict acc, const float *restrict v, size_t n,
+		     enum npu_fold_kind kind)
 {
 	size_t i;
 
@@ -261,15 +269,19 @@ static inline void fold_half_line(float *acc, const char *src, size_t n, enum np
 #define HAVE_HALF_LINE	0
 #endif
 
-static void vec_load_fold(float *acc, const struct npu_elem *e, const struct npu_patch *s, enum npu_fold_kind kind)
+static void vec_load_fold(float *acc, const struct npu_elem *e, const struct npu_patch *s,
+			  enum npu_fold_kind kind)
 {
 	float v[2 * NPU_BLOCK];
 	struct npu_patch p = *s;
 	npu_u32 r, c, step;
 
 	if (s->row == s->col * (npu_s64)s->cols)
-		p = (struct npu_patch){ .p = s->p, .col = s->col, .rows = 1, .cols = s->rows * s->cols };
-	if (e->dtype == NPU_F16 && s->col == 2 && (kind == NPU_FOLD_MAX || kind == NPU_FOLD_SUM) && HAVE_HALF_LINE) {
+		p = (struct npu_patch){
+			.p = s->p, .col = s->col, .rows = 1, .cols = s->rows * s->cols
+		};
+	if (e->dtype == NPU_F16 && s->col == 2 && (kind == NPU_FOLD_MAX || kind == NPU_FOLD_SUM) &&
+	    HAVE_HALF_LINE) {
 		for (r = 0; r < p.rows; r++, acc += p.cols)
 			fold_half_line(acc, p.p + (npu_s64)r * p.row, p.cols, kind);
 		return;
@@ -293,9 +305,12 @@ static void vec_load_fold(float *acc, const struct npu_elem *e, const struct npu
 #define WINDOW_VECTORS	4
 #define WINDOW_INLINE	static inline __attribute__((always_inline))
 
-/* @n vectors of columns of one pixel stay in registers for all taps; @last: the lanes of the last one. */
-WINDOW_INLINE void window_vectors(float *acc, const char *p, const struct npu_window *w, unsigned int n, __mmask16 last,
-				  bool half, bool max)
+/*
+ * @n vectors of columns of one pixel stay in registers for all taps; @last: the lanes of the last
+ * one.
+ */
+WINDOW_INLINE void window_vectors(float *acc, const char *p, const struct npu_window *w,
+				  unsigned int n, __mmask16 last, bool half, bool max)
 {
 	__m512 a[WINDOW_VECTORS], v;
 	unsigned int i;
@@ -311,7 +326,8 @@ WINDOW_INLINE void window_vectors(float *acc, const char *p, const struct npu_wi
 			for (i = 0; i < n; i++) {
 				__mmask16 m = i + 1 < n ? 0xffff : last;
 
-				v = half ? _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(m, q + 32 * i)) :
+				v = half ? _mm512_cvtph_ps(
+						   _mm256_maskz_loadu_epi16(m, q + 32 * i)) :
 					   _mm512_maskz_loadu_ps(m, q + 64 * i);
 				a[i] = max ? max_v(a[i], v) : _mm512_add_ps(a[i], v);
 			}
@@ -349,7 +365,8 @@ WINDOW_INLINE void window_pixels(float *acc, const struct npu_window *w, bool ha
 	}
 }
 
-static bool window_fast(float *acc, const struct npu_elem *e, const struct npu_window *w, enum npu_fold_kind kind)
+static bool window_fast(float *acc, const struct npu_elem *e, const struct npu_window *w,
+			enum npu_fold_kind kind)
 {
 	bool max = kind == NPU_FOLD_MAX;
 
@@ -371,13 +388,15 @@ static bool window_fast(float *acc, const struct npu_elem *e, const struct npu_w
 	return true;
 }
 #else
-static bool window_fast(float *acc, const struct npu_elem *e, const struct npu_window *w, enum npu_fold_kind kind)
+static bool window_fast(float *acc, const struct npu_elem *e, const struct npu_window *w,
+			enum npu_fold_kind kind)
 {
 	return false;
 }
 #endif
 
-static void vec_fold_window(float *acc, const struct npu_elem *e, const struct npu_window *w, enum npu_fold_kind kind)
+static void vec_fold_window(float *acc, const struct npu_elem *e, const struct npu_window *w,
+			    enum npu_fold_kind kind)
 {
 	struct npu_patch p = { .row = w->pixel, .col = w->col, .rows = w->pixels, .cols = w->cols };
 	npu_u32 y, x, i;
@@ -394,8 +413,12 @@ static void vec_fold_window(float *acc, const struct npu_elem *e, const struct n
 	}
 }
 
-/* The largest and the smallest do not depend on the order: 64 lanes at a time, so that none waits for the one before. */
-static void extreme16(float *lane, const float *v, size_t n, void (*fold)(float *acc, const float *v, size_t n))
+/*
+ * The largest and the smallest do not depend on the order: 64 lanes at a time, so that none waits
+ * for the one before.
+ */
+static void extreme16(float *lane, const float *v, size_t n,
+		      void (*fold)(float *acc, const float *v, size_t n))
 {
 	float wide[128];
 	size_t i;
@@ -416,7 +439,8 @@ static void extreme16(float *lane, const float *v, size_t n, void (*fold)(float 
 		fold(lane, v + i, n - i < 16 ? n - i : 16);
 }
 
-static void vec_fold16(float *restrict lane, const float *restrict v, size_t n, enum npu_fold_kind kind)
+static void vec_fold16(float *restrict lane, const float *restrict v, size_t n,
+		       enum npu_fold_kind kind)
 {
 	size_t i, j;
 
@@ -510,7 +534,8 @@ static void vec_axpy(float *restrict acc, const float *restrict x, size_t n, flo
 		acc[i] = npu_fma_f32(x[i], c, acc[i]);
 }
 
-static void vec_affine(float *restrict v, float mul, const float *restrict g, const float *restrict b, size_t n)
+static void vec_affine(float *restrict v, float mul, const float *restrict g,
+		       const float *restrict b, size_t n)
 {
 	size_t i;
 
@@ -530,7 +555,8 @@ static void vec_affine(float *restrict v, float mul, const float *restrict g, co
 }
 
 #if defined(__AVX512F__)
-static void vec_dot16_cols(float *s, const float *q, const float *kt, npu_u32 depth, npu_u32 stride, npu_u32 n)
+static void vec_dot16_cols(float *s, const float *q, const float *kt, npu_u32 depth, npu_u32 stride,
+			   npu_u32 n)
 {
 	npu_u32 j, d;
 
@@ -588,12 +614,14 @@ static void vec_axpy_rows(float *acc, const float *w, const float *v, npu_u32 n,
 		__m512 a = _mm512_maskz_loadu_ps(m, acc + d);
 
 		for (j = 0; j < n; j++)
-			a = _mm512_fmadd_ps(_mm512_set1_ps(w[j]), _mm512_maskz_loadu_ps(m, v + (size_t)j * depth + d), a);
+			a = _mm512_fmadd_ps(_mm512_set1_ps(w[j]),
+					    _mm512_maskz_loadu_ps(m, v + (size_t)j * depth + d), a);
 		_mm512_mask_storeu_ps(acc + d, m, a);
 	}
 }
 #else
-static void vec_dot16_cols(float *s, const float *q, const float *kt, npu_u32 depth, npu_u32 stride, npu_u32 n)
+static void vec_dot16_cols(float *s, const float *q, const float *kt, npu_u32 depth, npu_u32 stride,
+			   npu_u32 n)
 {
 	npu_u32 j, d, i, k, half;
 
@@ -615,7 +643,8 @@ static void vec_dot16_cols(float *s, const float *q, const float *kt, npu_u32 de
 	}
 }
 
-static void vec_axpy_rows(float *restrict acc, const float *restrict w, const float *restrict v, npu_u32 n, npu_u32 depth)
+static void vec_axpy_rows(float *restrict acc, const float *restrict w, const float *restrict v,
+			  npu_u32 n, npu_u32 depth)
 {
 	npu_u32 d, j;
 

@@ -91,11 +91,16 @@ static inline int64_t trunc64(float v)
 	return v >= 0x1p63f ? INT64_MAX : i;
 }
 
-/* Rounded to even through the sum with 1.5 * 2^23; whatever is beyond 2^21 is clamped anyway. NaN is the value 0. */
+/*
+ * Rounded to even through the sum with 1.5 * 2^23; whatever is beyond 2^21 is clamped anyway. NaN
+ * is the value 0.
+ */
 static inline int32_t quant8(float v, float scale, int32_t zero, int32_t lo, int32_t hi)
 {
 	float t = v / scale, c = t < -0x1p21f ? -0x1p21f : t > 0x1p21f ? 0x1p21f : t;
-	int32_t r = (int32_t)(npu_bits_f32((c != c ? 0.0f : c) + NPU_ROUND_F32) - npu_bits_f32(NPU_ROUND_F32)) + zero;
+	int32_t r = (int32_t)(npu_bits_f32((c != c ? 0.0f : c) + NPU_ROUND_F32) -
+			      npu_bits_f32(NPU_ROUND_F32)) +
+		    zero;
 
 	return r < lo ? lo : r > hi ? hi : r;
 }
@@ -131,7 +136,8 @@ static inline void load_f16_dense(float *dst, const char *src, size_t n)
 	size_t i;
 
 	for (i = 0; i + 16 <= n; i += 16)
-		_mm512_storeu_ps(dst + i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(src + 2 * i))));
+		_mm512_storeu_ps(dst + i, _mm512_cvtph_ps(_mm256_loadu_si256(
+						  (const __m256i *)(src + 2 * i))));
 	if (i < n) {
 		__mmask16 m = (__mmask16)((1u << (n - i)) - 1u);
 		__m256i h = _mm256_maskz_loadu_epi16(m, src + 2 * i);
@@ -166,7 +172,8 @@ static inline void load_f16_dense(float *dst, const char *src, size_t n)
 	size_t i;
 
 	for (i = 0; i + 8 <= n; i += 8)
-		_mm256_storeu_ps(dst + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(src + 2 * i))));
+		_mm256_storeu_ps(dst + i,
+				 _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(src + 2 * i))));
 	for (; i < n; i++) {
 		uint16_t h;
 
@@ -205,7 +212,8 @@ static inline void store_f16_dense(const float *src, char *dst, size_t n)
 }
 #endif
 
-static inline void load_f16(float *dst, size_t dstep, const char *src, npu_s64 step, size_t n, const struct npu_elem *e)
+static inline void load_f16(float *dst, size_t dstep, const char *src, npu_s64 step, size_t n,
+			    const struct npu_elem *e)
 {
 	if (dstep == 1 && step == 2)
 		load_f16_dense(dst, src, n);
@@ -213,7 +221,8 @@ static inline void load_f16(float *dst, size_t dstep, const char *src, npu_s64 s
 		load_f16_slow(dst, dstep, src, step, n, e);
 }
 
-static inline void store_f16(const float *src, size_t sstep, char *dst, npu_s64 step, size_t n, const struct npu_elem *e)
+static inline void store_f16(const float *src, size_t sstep, char *dst, npu_s64 step, size_t n,
+			     const struct npu_elem *e)
 {
 	if (sstep == 1 && step == 2)
 		store_f16_dense(src, dst, n);
@@ -221,7 +230,10 @@ static inline void store_f16(const float *src, size_t sstep, char *dst, npu_s64 
 		store_f16_slow(src, sstep, dst, step, n, e);
 }
 
-/* A patch line by line: as one line where rows follow each other, along the rows where those are dense in memory. */
+/*
+ * A patch line by line: as one line where rows follow each other, along the rows where those are
+ * dense in memory.
+ */
 #define LOAD_PATCH(name, dtype)										\
 static void patch_load_##name(dtype *dst, const struct npu_elem *e, const struct npu_patch *s)		\
 {													\
@@ -330,8 +342,10 @@ static inline void turn8x8_32(char *dst, npu_s64 dst_row, const char *src, npu_s
 		r[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
 	}
 	for (i = 0; i < 4; i++) {
-		_mm256_storeu_ps((float *)(dst + i * dst_row), _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
-		_mm256_storeu_ps((float *)(dst + (i + 4) * dst_row), _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
+		_mm256_storeu_ps((float *)(dst + i * dst_row),
+				 _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
+		_mm256_storeu_ps((float *)(dst + (i + 4) * dst_row),
+				 _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
 	}
 }
 
@@ -354,8 +368,10 @@ static inline void turn8x8_16(char *dst, npu_s64 dst_row, const char *src, npu_s
 		r[i + 3] = _mm_unpackhi_epi32(t[i + 1], t[i + 3]);
 	}
 	for (i = 0; i < 4; i++) {
-		_mm_storeu_si128((__m128i *)(dst + 2 * i * dst_row), _mm_unpacklo_epi64(r[i], r[i + 4]));
-		_mm_storeu_si128((__m128i *)(dst + (2 * i + 1) * dst_row), _mm_unpackhi_epi64(r[i], r[i + 4]));
+		_mm_storeu_si128((__m128i *)(dst + 2 * i * dst_row),
+				 _mm_unpacklo_epi64(r[i], r[i + 4]));
+		_mm_storeu_si128((__m128i *)(dst + (2 * i + 1) * dst_row),
+				 _mm_unpackhi_epi64(r[i], r[i + 4]));
 	}
 }
 
@@ -379,7 +395,8 @@ static inline void turn8x8_8(char *dst, npu_s64 dst_row, const char *src, npu_s6
 	t[3] = _mm_unpackhi_epi32(u[1], u[3]);
 	for (i = 0; i < 4; i++) {
 		_mm_storel_epi64((__m128i *)(dst + 2 * i * dst_row), t[i]);
-		_mm_storel_epi64((__m128i *)(dst + (2 * i + 1) * dst_row), _mm_unpackhi_epi64(t[i], t[i]));
+		_mm_storel_epi64((__m128i *)(dst + (2 * i + 1) * dst_row),
+				 _mm_unpackhi_epi64(t[i], t[i]));
 	}
 }
 #endif
@@ -447,7 +464,8 @@ static void interleave3(char *dst, const char *src, npu_s64 src_row, npu_u32 n)
 
 static void separate3(char *dst, npu_s64 dst_row, const char *src, npu_u32 n)
 {
-	any32 *restrict a = (any32 *)dst, *restrict b = (any32 *)(dst + dst_row), *restrict c = (any32 *)(dst + 2 * dst_row);
+	any32 *restrict a = (any32 *)dst, *restrict b = (any32 *)(dst + dst_row),
+			*restrict c = (any32 *)(dst + 2 * dst_row);
 	const any32 *restrict s = (const any32 *)src;
 	npu_u32 i;
 
@@ -463,8 +481,8 @@ static inline int aligned4(const char *dst, npu_s64 dst_row, const char *src, np
 	return !(((uintptr_t)dst | (uintptr_t)src | (uintptr_t)dst_row | (uintptr_t)src_row) & 3);
 }
 
-static void vec_transpose(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row, npu_u32 rows, npu_u32 cols,
-			  npu_u32 size)
+static void vec_transpose(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row,
+			  npu_u32 rows, npu_u32 cols, npu_u32 size)
 {
 	switch (size) {
 	case 1:

@@ -54,7 +54,8 @@ static inline void vf_store_part(float *p, vf v, unsigned int n)
 
 static inline void vf_store_f16(uint16_t *p, vf v)
 {
-	_mm_storeu_si128((void *)p, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+	_mm_storeu_si128((void *)p,
+			 _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
 static inline vf vf_f16_part(const uint16_t *p, unsigned int n)

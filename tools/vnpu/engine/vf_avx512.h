@@ -49,7 +49,8 @@ static inline void vf_store_part(float *p, vf v, unsigned int n)
 
 static inline void vf_store_f16(uint16_t *p, vf v)
 {
-	_mm256_storeu_si256((void *)p, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+	_mm256_storeu_si256((void *)p,
+			    _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
 static inline vf vf_f16_part(const uint16_t *p, unsigned int n)

@@ -58,12 +58,14 @@ bool oracle_is_exact(const struct npu_insn *insn)
 {
 	switch (insn->desc->code) {
 	case NPU_OP_CONV:
-		return oracle_act_is_exact(insn->param[NPU_CONV_P_ACT]) && oracle_act_is_exact(insn->param[NPU_CONV_P_ACT2]);
+		return oracle_act_is_exact(insn->param[NPU_CONV_P_ACT]) &&
+		       oracle_act_is_exact(insn->param[NPU_CONV_P_ACT2]);
 	case NPU_OP_CONV_TRANSPOSE:
 		return oracle_act_is_exact(insn->param[NPU_CONV_TRANSPOSE_P_ACT]) &&
 		       oracle_act_is_exact(insn->param[NPU_CONV_TRANSPOSE_P_ACT2]);
 	case NPU_OP_MATMUL:
-		return oracle_act_is_exact(insn->param[NPU_MATMUL_P_ACT]) && oracle_act_is_exact(insn->param[NPU_MATMUL_P_ACT2]);
+		return oracle_act_is_exact(insn->param[NPU_MATMUL_P_ACT]) &&
+		       oracle_act_is_exact(insn->param[NPU_MATMUL_P_ACT2]);
 	case NPU_OP_EWISE1:
 		switch (insn->param[NPU_EWISE1_P_FUNC]) {
 		case NPU_UNARY_EXP:
@@ -84,7 +86,8 @@ bool oracle_is_exact(const struct npu_insn *insn)
 		}
 		return oracle_act_is_exact(insn->param[NPU_EWISE1_P_ACT]);
 	case NPU_OP_EWISE2:
-		return insn->param[NPU_EWISE2_P_FUNC] != NPU_BINARY_POW && oracle_act_is_exact(insn->param[NPU_EWISE2_P_ACT]);
+		return insn->param[NPU_EWISE2_P_FUNC] != NPU_BINARY_POW &&
+		       oracle_act_is_exact(insn->param[NPU_EWISE2_P_ACT]);
 	case NPU_OP_REDUCE:
 		return insn->param[NPU_REDUCE_P_FUNC] < NPU_REDUCE_LOG_SUM;
 	case NPU_OP_SOFTMAX:
@@ -95,10 +98,14 @@ bool oracle_is_exact(const struct npu_insn *insn)
 	return true;
 }
 
-int oracle_run(const void *stream, npu_u32 size, const npu_u32 scalar[NPU_MAX_SCALARS], const struct oracle_memory *mem)
+int oracle_run(const void *stream, npu_u32 size, const npu_u32 scalar[NPU_MAX_SCALARS],
+	       const struct oracle_memory *mem)
 {
-	npu_u32 words[(sizeof(struct npu_insn_header) + NPU_MAX_OPERANDS * sizeof(struct npu_operand) + NPU_MAX_PARAMS * 4 +
-		       NPU_MAX_TERMS * sizeof(struct npu_term)) / 4 + 2] __attribute__((aligned(8)));
+	npu_u32 words[(sizeof(struct npu_insn_header) +
+		       NPU_MAX_OPERANDS * sizeof(struct npu_operand) + NPU_MAX_PARAMS * 4 +
+		       NPU_MAX_TERMS * sizeof(struct npu_term)) /
+			      4 +
+		      2] __attribute__((aligned(8)));
 	npu_u32 offset = sizeof(struct npu_stream_header);
 	struct npu_isa_error error;
 	struct npu_insn insn;
@@ -110,7 +117,8 @@ int oracle_run(const void *stream, npu_u32 size, const npu_u32 scalar[NPU_MAX_SC
 		if (offset + sizeof(header) > size)
 			return -EINVAL;
 		memcpy(&header, (const char *)stream + offset, sizeof(header));
-		if (header.words * 4u > sizeof(words) || header.words * 4u > size - offset || header.words < 4)
+		if (header.words * 4u > sizeof(words) || header.words * 4u > size - offset ||
+		    header.words < 4)
 			return -EINVAL;
 		memcpy(words, (const char *)stream + offset, header.words * 4u);
 		err = npu_insn_decode(words, header.words, &insn, &error);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The oracle: a plain reference of every opcode, written from the formulas of uapi/npu_isa_table.h and from nothing
- * else. It shares no code with the engine: one element at a time, one index at a time, no layout tricks, no threads.
- * Slow on purpose. What it prints or stores is what the engine must store.
+ * The oracle: a plain reference of every opcode, written from the formulas of uapi/npu_isa_table.h
+ * and from nothing else. It shares no code with the engine: one element at a time, one index at a
+ * time, no layout tricks, no threads. Slow on purpose. What it prints or stores is what the engine
+ * must store.
  *
- * Functions that the architecture defines as fixed polynomials (exp, tanh, ...) are evaluated here in double precision
- * by the C library, so results that pass through one agree within a few units in the last place and not bit for bit;
- * oracle_is_exact() tells which instructions are which.
+ * Functions that the architecture defines as fixed polynomials (exp, tanh, ...) are evaluated here
+ * in double precision by the C library, so results that pass through one agree within a few units
+ * in the last place and not bit for bit; oracle_is_exact() tells which instructions are which.
  */
 #ifndef NPU_ORACLE_H
 #define NPU_ORACLE_H
@@ -19,29 +20,43 @@ struct oracle_memory {
 	npu_u64 size[NPU_MAX_REGIONS];
 };
 
-/* One operand: its descriptor and the host address of its first element (NULL descriptor: absent). */
+/*
+ * One operand: its descriptor and the host address of its first element (NULL descriptor: absent).
+ */
 struct oracle_view {
 	const struct npu_operand *op;
 	unsigned char *base;
 };
 
 /*
- * Execute one decoded and checked instruction on @mem. Returns 0, -ENOTSUP for an opcode the oracle does not know,
+ * Execute one decoded and checked instruction on @mem. Returns 0, -ENOTSUP for an opcode the oracle
+ * does not know,
  * -ERANGE when an index operand points outside.
  */
 int oracle_execute(const struct npu_insn *insn, const struct oracle_memory *mem);
 
-/* Execute a whole stream with these scalars. Returns as oracle_execute(), or -EINVAL for a malformed stream. */
-int oracle_run(const void *stream, npu_u32 size, const npu_u32 scalar[NPU_MAX_SCALARS], const struct oracle_memory *mem);
+/*
+ * Execute a whole stream with these scalars. Returns as oracle_execute(), or -EINVAL for a
+ * malformed stream.
+ */
+int oracle_run(const void *stream, npu_u32 size, const npu_u32 scalar[NPU_MAX_SCALARS],
+	       const struct oracle_memory *mem);
 
-/* True when every operation of the instruction is exactly defined, so that results must match bit for bit. */
+/*
+ * True when every operation of the instruction is exactly defined, so that results must match bit
+ * for bit.
+ */
 bool oracle_is_exact(const struct npu_insn *insn);
 
 /* oracle_value.c: elements and indices. */
-struct oracle_view oracle_view(const struct npu_insn *insn, const struct oracle_memory *mem, unsigned int slot);
+struct oracle_view oracle_view(const struct npu_insn *insn, const struct oracle_memory *mem,
+			       unsigned int slot);
 bool oracle_present(struct oracle_view v);
 unsigned char *oracle_at(struct oracle_view v, const npu_u32 *index);
-/* As oracle_at(), but an index is taken as 0 on dims of size 1; @rank trailing dims of @index are used. */
+/*
+ * As oracle_at(), but an index is taken as 0 on dims of size 1; @rank trailing dims of @index are
+ * used.
+ */
 unsigned char *oracle_at_broadcast(struct oracle_view v, const npu_u32 *index, unsigned int rank);
 /* Step to the next index in row-major order; false after the last one. */
 bool oracle_next(npu_u32 *index, const npu_u32 *dim, unsigned int rank);
@@ -55,9 +70,14 @@ float oracle_param_f32(const struct npu_insn *insn, unsigned int param);
 float oracle_max(float a, float b);
 float oracle_min(float a, float b);
 float oracle_sum16(const float *x, npu_u64 n);
-/* Weight element of output o (0 .. O-1) at k of the K order, in any layout; @outputs per group, @k_size per output. */
-float oracle_weight_real(struct oracle_view w, npu_u32 o, npu_u64 k, npu_u32 outputs, npu_u64 k_size);
-npu_s64 oracle_weight_int(struct oracle_view w, npu_u32 o, npu_u64 k, npu_u32 outputs, npu_u64 k_size);
+/*
+ * Weight element of output o (0 .. O-1) at k of the K order, in any layout; @outputs per group,
+ * @k_size per output.
+ */
+float oracle_weight_real(struct oracle_view w, npu_u32 o, npu_u64 k, npu_u32 outputs,
+			 npu_u64 k_size);
+npu_s64 oracle_weight_int(struct oracle_view w, npu_u32 o, npu_u64 k, npu_u32 outputs,
+			  npu_u64 k_size);
 
 /* oracle_math.c */
 float oracle_act(unsigned int act, float v, float alpha, float beta, float slope);
@@ -69,10 +89,13 @@ struct oracle_epilogue {
 	npu_u32 act, act2, join;
 	float alpha, beta, post_mul, post_add, alpha2, beta2;
 };
-void oracle_epilogue_init(struct oracle_epilogue *e, const struct npu_insn *insn, const struct oracle_memory *mem,
-			  unsigned int first_slot, unsigned int first_param);
-void oracle_epilogue_float(const struct oracle_epilogue *e, struct oracle_view out, const npu_u32 *index, npu_u32 o, float acc);
-void oracle_epilogue_int(const struct oracle_epilogue *e, struct oracle_view out, const npu_u32 *index, npu_u32 o, npu_s64 acc);
+void oracle_epilogue_init(struct oracle_epilogue *e, const struct npu_insn *insn,
+			  const struct oracle_memory *mem, unsigned int first_slot,
+			  unsigned int first_param);
+void oracle_epilogue_float(const struct oracle_epilogue *e, struct oracle_view out,
+			   const npu_u32 *index, npu_u32 o, float acc);
+void oracle_epilogue_int(const struct oracle_epilogue *e, struct oracle_view out,
+			 const npu_u32 *index, npu_u32 o, npu_s64 acc);
 
 /* A file per operator family. */
 int oracle_conv(const struct npu_insn *insn, const struct oracle_memory *mem);

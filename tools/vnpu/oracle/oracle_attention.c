@@ -6,7 +6,8 @@
 #include "oracle.h"
 
 struct attention {
-	struct oracle_view out, q, k, v, mask, positions, q_start, kv_len, table, sinks, k_scale, v_scale;
+	struct oracle_view out, q, k, v, mask, positions, q_start, kv_len, table, sinks, k_scale,
+		v_scale;
 	npu_u32 batch, heads, kv_heads, depth, depth_v, length, block;
 	const struct npu_insn *insn;
 };
@@ -17,8 +18,8 @@ static npu_s64 load_index(struct oracle_view v, npu_u32 i)
 }
 
 /* Element of the cache at position @j of sequence @b; NAN when the block table points outside. */
-static double cached(const struct attention *a, struct oracle_view v, struct oracle_view scale, npu_u32 b, npu_u32 j,
-		     npu_u32 head, npu_u32 d)
+static double cached(const struct attention *a, struct oracle_view v, struct oracle_view scale,
+		     npu_u32 b, npu_u32 j, npu_u32 head, npu_u32 d)
 {
 	npu_u32 at[4] = { b, j, head, d };
 	npu_u32 entry[2] = { b, j / a->block };
@@ -32,11 +33,13 @@ static double cached(const struct attention *a, struct oracle_view v, struct ora
 		at[1] = j % a->block;
 	}
 	if (oracle_present(scale))
-		return (double)oracle_load_int(v, oracle_at(v, at)) * oracle_load_real(scale, oracle_at(scale, at));
+		return (double)oracle_load_int(v, oracle_at(v, at)) *
+		       oracle_load_real(scale, oracle_at(scale, at));
 	return oracle_load_real(v, oracle_at(v, at));
 }
 
-static double score(const struct attention *a, npu_u32 b, npu_u32 t, npu_u32 tq, npu_u32 h, npu_u32 j)
+static double score(const struct attention *a, npu_u32 b, npu_u32 t, npu_u32 tq, npu_u32 h,
+		    npu_u32 j)
 {
 	double s = 0, cap = oracle_param_f32(a->insn, NPU_ATTENTION_P_SOFT_CAP);
 	npu_u32 kv = h / (a->heads / a->kv_heads), m[4] = { b, h, tq, j };
@@ -44,7 +47,8 @@ static double score(const struct attention *a, npu_u32 b, npu_u32 t, npu_u32 tq,
 	for (npu_u32 d = 0; d < a->depth; d++) {
 		npu_u32 at[3] = { t, h, d };
 
-		s += (double)oracle_load_real(a->q, oracle_at(a->q, at)) * cached(a, a->k, a->k_scale, b, j, kv, d);
+		s += (double)oracle_load_real(a->q, oracle_at(a->q, at)) *
+		     cached(a, a->k, a->k_scale, b, j, kv, d);
 	}
 	s *= oracle_param_f32(a->insn, NPU_ATTENTION_P_SCALE);
 	if (cap != 0)
@@ -54,11 +58,14 @@ static double score(const struct attention *a, npu_u32 b, npu_u32 t, npu_u32 tq,
 	return s;
 }
 
-static void attend(const struct attention *a, npu_u32 b, npu_u32 t, npu_u32 tq, npu_u32 q_len, npu_u32 h, double *s)
+static void attend(const struct attention *a, npu_u32 b, npu_u32 t, npu_u32 tq, npu_u32 q_len,
+		   npu_u32 h, double *s)
 {
 	npu_s64 kv_len = oracle_present(a->kv_len) ? load_index(a->kv_len, b) : a->length;
-	npu_s64 p = oracle_present(a->positions) ? load_index(a->positions, t) : kv_len - q_len + tq;
-	npu_s64 window = a->insn->param[NPU_ATTENTION_P_WINDOW], first = window && p - window + 1 > 0 ? p - window + 1 : 0;
+	npu_s64 p = oracle_present(a->positions) ? load_index(a->positions, t) :
+						   kv_len - q_len + tq;
+	npu_s64 window = a->insn->param[NPU_ATTENTION_P_WINDOW],
+		first = window && p - window + 1 > 0 ? p - window + 1 : 0;
 	npu_s64 last = a->insn->param[NPU_ATTENTION_P_CAUSAL] && p + 1 < kv_len ? p + 1 : kv_len;
 	npu_u32 kv = h / (a->heads / a->kv_heads);
 	double max = -INFINITY, sum = 0, sink = -INFINITY;
@@ -78,20 +85,28 @@ static void attend(const struct attention *a, npu_u32 b, npu_u32 t, npu_u32 tq, 
 
 		for (npu_s64 j = first; j < last; j++)
 			o += s[j] * cached(a, a->v, a->v_scale, b, (npu_u32)j, kv, d);
-		oracle_store_real(a->out, oracle_at(a->out, at), first < last ? (float)(o / sum) : 0);
+		oracle_store_real(a->out, oracle_at(a->out, at),
+				  first < last ? (float)(o / sum) : 0);
 	}
 }
 
 int oracle_attention(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
 	struct attention a = {
-		.out = oracle_view(insn, mem, NPU_ATTENTION_OUT), .q = oracle_view(insn, mem, NPU_ATTENTION_Q),
-		.k = oracle_view(insn, mem, NPU_ATTENTION_K), .v = oracle_view(insn, mem, NPU_ATTENTION_V),
-		.mask = oracle_view(insn, mem, NPU_ATTENTION_MASK), .positions = oracle_view(insn, mem, NPU_ATTENTION_POSITIONS),
-		.q_start = oracle_view(insn, mem, NPU_ATTENTION_Q_START), .kv_len = oracle_view(insn, mem, NPU_ATTENTION_KV_LEN),
-		.table = oracle_view(insn, mem, NPU_ATTENTION_BLOCK_TABLE), .sinks = oracle_view(insn, mem, NPU_ATTENTION_SINKS),
-		.k_scale = oracle_view(insn, mem, NPU_ATTENTION_K_SCALE), .v_scale = oracle_view(insn, mem, NPU_ATTENTION_V_SCALE),
-		.batch = insn->param[NPU_ATTENTION_P_BATCH], .insn = insn,
+		.out = oracle_view(insn, mem, NPU_ATTENTION_OUT),
+		.q = oracle_view(insn, mem, NPU_ATTENTION_Q),
+		.k = oracle_view(insn, mem, NPU_ATTENTION_K),
+		.v = oracle_view(insn, mem, NPU_ATTENTION_V),
+		.mask = oracle_view(insn, mem, NPU_ATTENTION_MASK),
+		.positions = oracle_view(insn, mem, NPU_ATTENTION_POSITIONS),
+		.q_start = oracle_view(insn, mem, NPU_ATTENTION_Q_START),
+		.kv_len = oracle_view(insn, mem, NPU_ATTENTION_KV_LEN),
+		.table = oracle_view(insn, mem, NPU_ATTENTION_BLOCK_TABLE),
+		.sinks = oracle_view(insn, mem, NPU_ATTENTION_SINKS),
+		.k_scale = oracle_view(insn, mem, NPU_ATTENTION_K_SCALE),
+		.v_scale = oracle_view(insn, mem, NPU_ATTENTION_V_SCALE),
+		.batch = insn->param[NPU_ATTENTION_P_BATCH],
+		.insn = insn,
 	};
 	double *s;
 
@@ -106,12 +121,15 @@ int oracle_attention(const struct npu_insn *insn, const struct oracle_memory *me
 		return -ENOMEM;
 	for (npu_u32 b = 0; b < a.batch; b++) {
 		npu_u32 rows = a.q.op->dim[0] / a.batch;
-		npu_s64 start = oracle_present(a.q_start) ? load_index(a.q_start, b) : (npu_s64)b * rows;
-		npu_s64 end = oracle_present(a.q_start) ? load_index(a.q_start, b + 1) : (npu_s64)(b + 1) * rows;
+		npu_s64 start = oracle_present(a.q_start) ? load_index(a.q_start, b) :
+							    (npu_s64)b * rows;
+		npu_s64 end = oracle_present(a.q_start) ? load_index(a.q_start, b + 1) :
+							  (npu_s64)(b + 1) * rows;
 
 		for (npu_s64 t = start; t < end; t++)
 			for (npu_u32 h = 0; h < a.heads; h++)
-				attend(&a, b, (npu_u32)t, (npu_u32)(t - start), (npu_u32)(end - start), h, s);
+				attend(&a, b, (npu_u32)t, (npu_u32)(t - start),
+				       (npu_u32)(end - start), h, s);
 	}
 	free(s);
 	return 0;
@@ -119,20 +137,25 @@ int oracle_attention(const struct npu_insn *insn, const struct oracle_memory *me
 
 int oracle_rope(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
-	struct oracle_view out = oracle_view(insn, mem, NPU_ROPE_OUT), in = oracle_view(insn, mem, NPU_ROPE_IN);
-	struct oracle_view pos = oracle_view(insn, mem, NPU_ROPE_POSITIONS), factors = oracle_view(insn, mem, NPU_ROPE_FACTORS);
-	struct oracle_view cosines = oracle_view(insn, mem, NPU_ROPE_COS_TABLE), sines = oracle_view(insn, mem, NPU_ROPE_SIN_TABLE);
+	struct oracle_view out = oracle_view(insn, mem, NPU_ROPE_OUT),
+			   in = oracle_view(insn, mem, NPU_ROPE_IN);
+	struct oracle_view pos = oracle_view(insn, mem, NPU_ROPE_POSITIONS),
+			   factors = oracle_view(insn, mem, NPU_ROPE_FACTORS);
+	struct oracle_view cosines = oracle_view(insn, mem, NPU_ROPE_COS_TABLE),
+			   sines = oracle_view(insn, mem, NPU_ROPE_SIN_TABLE);
 	npu_u32 index[3] = { 0 }, dims = insn->param[NPU_ROPE_P_DIMS];
 	float mscale = oracle_param_f32(insn, NPU_ROPE_P_MSCALE);
 
 	do {
-		npu_u32 d = index[2], pair, x_at[3] = { index[0], index[1], 0 }, y_at[3] = { index[0], index[1], 0 };
+		npu_u32 d = index[2], pair, x_at[3] = { index[0], index[1], 0 },
+			y_at[3] = { index[0], index[1], 0 };
 		npu_s64 p = load_index(pos, index[0]);
 		bool halves = insn->param[NPU_ROPE_P_PAIRING] == NPU_ROPE_HALVES, second;
 		double c, s, x, y;
 
 		if (d >= dims) {
-			oracle_store_real(out, oracle_at(out, index), oracle_load_real(in, oracle_at(in, index)));
+			oracle_store_real(out, oracle_at(out, index),
+					  oracle_load_real(in, oracle_at(in, index)));
 			continue;
 		}
 		pair = halves ? d % (dims / 2) : d / 2;
@@ -147,16 +170,21 @@ int oracle_rope(const struct npu_insn *insn, const struct oracle_memory *mem)
 			c = oracle_load_real(cosines, oracle_at(cosines, at));
 			s = oracle_load_real(sines, oracle_at(sines, at));
 		} else {
-			double f = oracle_present(factors) ? oracle_load_real(factors, oracle_at(factors, &pair)) : 1;
+			double f = oracle_present(factors) ?
+					   oracle_load_real(factors, oracle_at(factors, &pair)) :
+					   1;
 			double angle = (double)p * oracle_param_f32(insn, NPU_ROPE_P_POS_SCALE) *
-				       pow(oracle_param_f32(insn, NPU_ROPE_P_BASE), -2.0 * pair / dims) / f;
+				       pow(oracle_param_f32(insn, NPU_ROPE_P_BASE),
+					   -2.0 * pair / dims) /
+				       f;
 
 			c = cos(angle);
 			s = sin(angle);
 		}
 		x = oracle_load_real(in, oracle_at(in, x_at));
 		y = oracle_load_real(in, oracle_at(in, y_at));
-		oracle_store_real(out, oracle_at(out, index), (float)((second ? x * s + y * c : x * c - y * s) * mscale));
+		oracle_store_real(out, oracle_at(out, index),
+				  (float)((second ? x * s + y * c : x * c - y * s) * mscale));
 	} while (oracle_next(index, out.op->dim, 3));
 	return 0;
 }

@@ -11,7 +11,8 @@ struct conv {
 	bool integer, transposed;
 };
 
-static void conv_init(struct conv *c, const struct npu_insn *insn, const struct oracle_memory *mem, bool transposed)
+static void conv_init(struct conv *c, const struct npu_insn *insn, const struct oracle_memory *mem,
+		      bool transposed)
 {
 	c->transposed = transposed;
 	c->out = oracle_view(insn, mem, NPU_CONV_OUT);
@@ -35,9 +36,11 @@ static void conv_init(struct conv *c, const struct npu_insn *insn, const struct 
 	c->integer = c->in.op->dtype == NPU_I8 || c->in.op->dtype == NPU_U8;
 }
 
-/* Input row for output row @o and tap @k; false when none exists (transposed) . *outside: padding. */
-static bool source(const struct conv *c, npu_s64 o, npu_s64 k, npu_s64 stride, npu_s64 dil, npu_s64 pad, npu_s64 size,
-		   npu_s64 *i, bool *outside)
+/*
+ * Input row for output row @o and tap @k; false when none exists (transposed) . *outside: padding.
+ */
+static bool source(const struct conv *c, npu_s64 o, npu_s64 k, npu_s64 stride, npu_s64 dil,
+		   npu_s64 pad, npu_s64 size, npu_s64 *i, bool *outside)
 {
 	npu_s64 at;
 
@@ -59,8 +62,8 @@ static npu_s64 weight_zero(const struct conv *c, npu_u32 o)
 	return c->weight.op->zero_point;
 }
 
-static void tap(const struct conv *c, const npu_u32 *x, bool outside, npu_u32 o, npu_u32 kh, npu_u32 kw, npu_u32 ch,
-		float *facc, npu_s64 *iacc)
+static void tap(const struct conv *c, const npu_u32 *x, bool outside, npu_u32 o, npu_u32 kh,
+		npu_u32 kw, npu_u32 ch, float *facc, npu_s64 *iacc)
 {
 	npu_u64 k = ((npu_u64)kh * c->kw + kw) * c->cg + ch;
 	npu_u64 k_size = (npu_u64)c->kh * c->kw * c->cg;
@@ -70,7 +73,9 @@ static void tap(const struct conv *c, const npu_u32 *x, bool outside, npu_u32 o,
 	if (c->integer) {
 		npu_s64 w = strided ? oracle_load_int(c->weight, oracle_at(c->weight, at)) :
 				      oracle_weight_int(c->weight, o, k, c->og, k_size);
-		npu_s64 v = outside ? 0 : oracle_load_int(c->in, oracle_at(c->in, x)) - c->in.op->zero_point;
+		npu_s64 v = outside ? 0 :
+				      oracle_load_int(c->in, oracle_at(c->in, x)) -
+					      c->in.op->zero_point;
 
 		*iacc += v * (w - weight_zero(c, o));
 	} else {
@@ -82,7 +87,8 @@ static void tap(const struct conv *c, const npu_u32 *x, bool outside, npu_u32 o,
 	}
 }
 
-static int conv_execute(const struct npu_insn *insn, const struct oracle_memory *mem, bool transposed)
+static int conv_execute(const struct npu_insn *insn, const struct oracle_memory *mem,
+			bool transposed)
 {
 	npu_u32 index[4] = { 0 };
 	struct conv c;
@@ -97,11 +103,14 @@ static int conv_execute(const struct npu_insn *insn, const struct oracle_memory 
 			for (npu_u32 kw = 0; kw < c.kw; kw++) {
 				bool outside = false;
 
-				if (!source(&c, index[1], kh, c.stride_h, c.dil_h, c.pad_top, c.in.op->dim[1], &ih, &outside) ||
-				    !source(&c, index[2], kw, c.stride_w, c.dil_w, c.pad_left, c.in.op->dim[2], &iw, &outside))
+				if (!source(&c, index[1], kh, c.stride_h, c.dil_h, c.pad_top,
+					    c.in.op->dim[1], &ih, &outside) ||
+				    !source(&c, index[2], kw, c.stride_w, c.dil_w, c.pad_left,
+					    c.in.op->dim[2], &iw, &outside))
 					continue;
 				for (npu_u32 ch = 0; ch < c.cg; ch++) {
-					npu_u32 x[4] = { n, (npu_u32)ih, (npu_u32)iw, o / c.og * c.cg + ch };
+					npu_u32 x[4] = { n, (npu_u32)ih, (npu_u32)iw,
+							 o / c.og * c.cg + ch };
 
 					tap(&c, x, outside, o, kh, kw, ch, &facc, &iacc);
 				}

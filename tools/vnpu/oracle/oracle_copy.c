@@ -4,7 +4,8 @@
 #include <string.h>
 #include "oracle.h"
 
-static void convert(struct oracle_view out, unsigned char *to, struct oracle_view in, const unsigned char *from)
+static void convert(struct oracle_view out, unsigned char *to, struct oracle_view in,
+		    const unsigned char *from)
 {
 	if (oracle_is_real(in) || oracle_is_real(out))
 		oracle_store_real(out, to, oracle_load_real(in, from));
@@ -14,11 +15,13 @@ static void convert(struct oracle_view out, unsigned char *to, struct oracle_vie
 
 int oracle_copy(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
-	struct oracle_view out = oracle_view(insn, mem, NPU_COPY_OUT), in = oracle_view(insn, mem, NPU_COPY_IN);
+	struct oracle_view out = oracle_view(insn, mem, NPU_COPY_OUT),
+			   in = oracle_view(insn, mem, NPU_COPY_IN);
 	npu_u32 index[NPU_MAX_RANK] = { 0 };
 
 	do {
-		convert(out, oracle_at(out, index), in, oracle_at_broadcast(in, index, out.op->rank));
+		convert(out, oracle_at(out, index), in,
+			oracle_at_broadcast(in, index, out.op->rank));
 	} while (oracle_next(index, out.op->dim, out.op->rank));
 	return 0;
 }
@@ -26,7 +29,8 @@ int oracle_copy(const struct npu_insn *insn, const struct oracle_memory *mem)
 int oracle_fill(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
 	struct oracle_view out = oracle_view(insn, mem, NPU_FILL_OUT);
-	npu_u64 bits = insn->param[NPU_FILL_P_VALUE_LO] | (npu_u64)insn->param[NPU_FILL_P_VALUE_HI] << 32;
+	npu_u64 bits = insn->param[NPU_FILL_P_VALUE_LO] | (npu_u64)insn->param[NPU_FILL_P_VALUE_HI]
+								  << 32;
 	npu_u32 index[NPU_MAX_RANK] = { 0 };
 
 	do {
@@ -62,8 +66,10 @@ static npu_s64 pad_source(npu_s64 i, npu_s64 n, unsigned int mode)
 
 int oracle_pad(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
-	struct oracle_view out = oracle_view(insn, mem, NPU_PAD_OUT), in = oracle_view(insn, mem, NPU_PAD_IN);
-	npu_u64 bits = insn->param[NPU_PAD_P_VALUE_LO] | (npu_u64)insn->param[NPU_PAD_P_VALUE_HI] << 32;
+	struct oracle_view out = oracle_view(insn, mem, NPU_PAD_OUT),
+			   in = oracle_view(insn, mem, NPU_PAD_IN);
+	npu_u64 bits = insn->param[NPU_PAD_P_VALUE_LO] | (npu_u64)insn->param[NPU_PAD_P_VALUE_HI]
+								 << 32;
 	npu_u32 index[NPU_MAX_RANK] = { 0 }, from[NPU_MAX_RANK];
 	size_t size = npu_dtype_bits(out.op->dtype) / 8;
 
@@ -71,8 +77,9 @@ int oracle_pad(const struct npu_insn *insn, const struct oracle_memory *mem)
 		bool outside = false;
 
 		for (unsigned int i = 0; i < out.op->rank; i++) {
-			npu_s64 s = pad_source((npu_s64)index[i] - (npu_s32)insn->param[NPU_PAD_P_BEFORE0 + i], in.op->dim[i],
-					       insn->param[NPU_PAD_P_MODE]);
+			npu_s64 s = pad_source((npu_s64)index[i] -
+						       (npu_s32)insn->param[NPU_PAD_P_BEFORE0 + i],
+					       in.op->dim[i], insn->param[NPU_PAD_P_MODE]);
 
 			outside |= s < 0;
 			from[i] = (npu_u32)s;
@@ -88,14 +95,17 @@ int oracle_pad(const struct npu_insn *insn, const struct oracle_memory *mem)
 int oracle_iota(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
 	struct oracle_view out = oracle_view(insn, mem, NPU_IOTA_OUT);
-	float start = oracle_param_f32(insn, NPU_IOTA_P_START), step = oracle_param_f32(insn, NPU_IOTA_P_STEP);
+	float start = oracle_param_f32(insn, NPU_IOTA_P_START),
+	      step = oracle_param_f32(insn, NPU_IOTA_P_STEP);
 	npu_u32 index[NPU_MAX_RANK] = { 0 }, axis = insn->param[NPU_IOTA_P_AXIS];
 
 	do {
 		if (oracle_is_real(out))
-			oracle_store_real(out, oracle_at(out, index), fmaf((float)index[axis], step, start));
+			oracle_store_real(out, oracle_at(out, index),
+					  fmaf((float)index[axis], step, start));
 		else
-			oracle_store_int(out, oracle_at(out, index), (npu_s64)start + (npu_s64)index[axis] * (npu_s64)step);
+			oracle_store_int(out, oracle_at(out, index),
+					 (npu_s64)start + (npu_s64)index[axis] * (npu_s64)step);
 	} while (oracle_next(index, out.op->dim, out.op->rank));
 	return 0;
 }

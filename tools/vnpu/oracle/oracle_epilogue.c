@@ -7,8 +7,9 @@
 #define SLOT_AT(name)	(first_slot + NPU_CONV_##name - NPU_CONV_BIAS)
 #define PARAM_AT(name)	(first_param + NPU_CONV_P_##name - NPU_CONV_P_ACT)
 
-void oracle_epilogue_init(struct oracle_epilogue *e, const struct npu_insn *insn, const struct oracle_memory *mem,
-			  unsigned int first_slot, unsigned int first_param)
+void oracle_epilogue_init(struct oracle_epilogue *e, const struct npu_insn *insn,
+			  const struct oracle_memory *mem, unsigned int first_slot,
+			  unsigned int first_param)
 {
 	e->bias = oracle_view(insn, mem, SLOT_AT(BIAS));
 	e->scale = oracle_view(insn, mem, SLOT_AT(SCALE));
@@ -26,7 +27,8 @@ void oracle_epilogue_init(struct oracle_epilogue *e, const struct npu_insn *insn
 	e->beta2 = oracle_param_f32(insn, PARAM_AT(ACT2_BETA));
 }
 
-static void finish(const struct oracle_epilogue *e, struct oracle_view out, const npu_u32 *index, npu_u32 o, float v)
+static void finish(const struct oracle_epilogue *e, struct oracle_view out, const npu_u32 *index,
+		   npu_u32 o, float v)
 {
 	unsigned char *at = oracle_at(out, index);
 	float slope = 0, r;
@@ -37,7 +39,8 @@ static void finish(const struct oracle_epilogue *e, struct oracle_view out, cons
 	if (e->post_mul != 1 || e->post_add != 0)
 		v = fmaf(v, e->post_mul, e->post_add);
 	if (oracle_present(e->residual) && e->join != NPU_JOIN_NONE) {
-		r = oracle_load_real(e->residual, oracle_at_broadcast(e->residual, index, out.op->rank));
+		r = oracle_load_real(e->residual,
+				     oracle_at_broadcast(e->residual, index, out.op->rank));
 		v = e->join == NPU_JOIN_ADD ? v + r : v * r;
 	}
 	v = oracle_act(e->act2, v, e->alpha2, e->beta2, 0);
@@ -46,14 +49,16 @@ static void finish(const struct oracle_epilogue *e, struct oracle_view out, cons
 		*at = e->table.base[*at * e->table.op->stride[0]];
 }
 
-void oracle_epilogue_float(const struct oracle_epilogue *e, struct oracle_view out, const npu_u32 *index, npu_u32 o, float acc)
+void oracle_epilogue_float(const struct oracle_epilogue *e, struct oracle_view out,
+			   const npu_u32 *index, npu_u32 o, float acc)
 {
 	if (oracle_present(e->bias))
 		acc = acc + oracle_load_real(e->bias, oracle_at(e->bias, &o));
 	finish(e, out, index, o, acc);
 }
 
-void oracle_epilogue_int(const struct oracle_epilogue *e, struct oracle_view out, const npu_u32 *index, npu_u32 o, npu_s64 acc)
+void oracle_epilogue_int(const struct oracle_epilogue *e, struct oracle_view out,
+			 const npu_u32 *index, npu_u32 o, npu_s64 acc)
 {
 	float v;
 
@@ -66,6 +71,8 @@ void oracle_epilogue_int(const struct oracle_epilogue *e, struct oracle_view out
 	}
 	v = (float)acc;
 	if (oracle_present(e->scale))
-		v = v * oracle_load_real(e->scale, e->scale.op->rank ? oracle_at_broadcast(e->scale, &o, 1) : e->scale.base);
+		v = v * oracle_load_real(e->scale, e->scale.op->rank ?
+							   oracle_at_broadcast(e->scale, &o, 1) :
+							   e->scale.base);
 	finish(e, out, index, o, v);
 }

@@ -99,24 +99,30 @@ static npu_s64 unary_int(unsigned int func, npu_s64 v)
 
 static float load_slope(struct oracle_view slope, const npu_u32 *index, unsigned int rank)
 {
-	return oracle_present(slope) ? oracle_load_real(slope, oracle_at(slope, &index[rank - 1])) : 0;
+	return oracle_present(slope) ? oracle_load_real(slope, oracle_at(slope, &index[rank - 1])) :
+				       0;
 }
 
 int oracle_ewise1(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
-	struct oracle_view out = oracle_view(insn, mem, NPU_EWISE1_OUT), in = oracle_view(insn, mem, NPU_EWISE1_IN);
+	struct oracle_view out = oracle_view(insn, mem, NPU_EWISE1_OUT),
+			   in = oracle_view(insn, mem, NPU_EWISE1_IN);
 	struct oracle_view slope = oracle_view(insn, mem, NPU_EWISE1_ACT_PARAM);
-	float alpha = oracle_param_f32(insn, NPU_EWISE1_P_ACT_ALPHA), beta = oracle_param_f32(insn, NPU_EWISE1_P_ACT_BETA);
-	float mul = oracle_param_f32(insn, NPU_EWISE1_P_POST_MUL), add = oracle_param_f32(insn, NPU_EWISE1_P_POST_ADD);
-	unsigned int func = insn->param[NPU_EWISE1_P_FUNC], act = insn->param[NPU_EWISE1_P_ACT], rank = out.op->rank;
+	float alpha = oracle_param_f32(insn, NPU_EWISE1_P_ACT_ALPHA),
+	      beta = oracle_param_f32(insn, NPU_EWISE1_P_ACT_BETA);
+	float mul = oracle_param_f32(insn, NPU_EWISE1_P_POST_MUL),
+	      add = oracle_param_f32(insn, NPU_EWISE1_P_POST_ADD);
+	unsigned int func = insn->param[NPU_EWISE1_P_FUNC], act = insn->param[NPU_EWISE1_P_ACT],
+		     rank = out.op->rank;
 	npu_u32 index[NPU_MAX_RANK] = { 0 };
 
 	do {
-		unsigned char *at = oracle_at(out, index), *from = oracle_at_broadcast(in, index, rank);
+		unsigned char *at = oracle_at(out, index),
+			      *from = oracle_at_broadcast(in, index, rank);
 
 		if (oracle_is_real(in)) {
-			float v = oracle_act(act, unary_real(func, oracle_load_real(in, from)), alpha, beta,
-					     load_slope(slope, index, rank));
+			float v = oracle_act(act, unary_real(func, oracle_load_real(in, from)),
+					     alpha, beta, load_slope(slope, index, rank));
 
 			if (mul != 1 || add != 0)
 				v = fmaf(v, mul, add);
@@ -245,28 +251,37 @@ static npu_s64 binary_int(unsigned int func, npu_s64 a, npu_s64 b, unsigned int 
 
 int oracle_ewise2(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
-	struct oracle_view out = oracle_view(insn, mem, NPU_EWISE2_OUT), a = oracle_view(insn, mem, NPU_EWISE2_A);
-	struct oracle_view b = oracle_view(insn, mem, NPU_EWISE2_B), slope = oracle_view(insn, mem, NPU_EWISE2_ACT_PARAM);
-	float alpha = oracle_param_f32(insn, NPU_EWISE2_P_ACT_ALPHA), beta = oracle_param_f32(insn, NPU_EWISE2_P_ACT_BETA);
-	float mul = oracle_param_f32(insn, NPU_EWISE2_P_POST_MUL), add = oracle_param_f32(insn, NPU_EWISE2_P_POST_ADD);
-	unsigned int func = insn->param[NPU_EWISE2_P_FUNC], act = insn->param[NPU_EWISE2_P_ACT], rank = out.op->rank;
+	struct oracle_view out = oracle_view(insn, mem, NPU_EWISE2_OUT),
+			   a = oracle_view(insn, mem, NPU_EWISE2_A);
+	struct oracle_view b = oracle_view(insn, mem, NPU_EWISE2_B),
+			   slope = oracle_view(insn, mem, NPU_EWISE2_ACT_PARAM);
+	float alpha = oracle_param_f32(insn, NPU_EWISE2_P_ACT_ALPHA),
+	      beta = oracle_param_f32(insn, NPU_EWISE2_P_ACT_BETA);
+	float mul = oracle_param_f32(insn, NPU_EWISE2_P_POST_MUL),
+	      add = oracle_param_f32(insn, NPU_EWISE2_P_POST_ADD);
+	unsigned int func = insn->param[NPU_EWISE2_P_FUNC], act = insn->param[NPU_EWISE2_P_ACT],
+		     rank = out.op->rank;
 	bool real = oracle_is_real(a) || oracle_is_real(b);
 	npu_u32 index[NPU_MAX_RANK] = { 0 };
 
 	do {
 		unsigned char *at = oracle_at(out, index);
-		unsigned char *pa = oracle_at_broadcast(a, index, rank), *pb = oracle_at_broadcast(b, index, rank);
+		unsigned char *pa = oracle_at_broadcast(a, index, rank),
+			      *pb = oracle_at_broadcast(b, index, rank);
 
 		if (real) {
-			float v = binary_real(func, oracle_load_real(a, pa), oracle_load_real(b, pb));
+			float v = binary_real(func, oracle_load_real(a, pa),
+					      oracle_load_real(b, pb));
 
 			v = oracle_act(act, v, alpha, beta, load_slope(slope, index, rank));
 			if (mul != 1 || add != 0)
 				v = fmaf(v, mul, add);
 			oracle_store_real(out, at, v);
 		} else {
-			oracle_store_int(out, at, binary_int(func, oracle_load_int(a, pa), oracle_load_int(b, pb),
-							     npu_dtype_bits(a.op->dtype)));
+			oracle_store_int(out, at,
+					 binary_int(func, oracle_load_int(a, pa),
+						    oracle_load_int(b, pb),
+						    npu_dtype_bits(a.op->dtype)));
 		}
 	} while (oracle_next(index, out.op->dim, rank));
 	return 0;
@@ -274,8 +289,10 @@ int oracle_ewise2(const struct npu_insn *insn, const struct oracle_memory *mem)
 
 int oracle_select(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
-	struct oracle_view out = oracle_view(insn, mem, NPU_SELECT_OUT), cond = oracle_view(insn, mem, NPU_SELECT_COND);
-	struct oracle_view a = oracle_view(insn, mem, NPU_SELECT_A), b = oracle_view(insn, mem, NPU_SELECT_B);
+	struct oracle_view out = oracle_view(insn, mem, NPU_SELECT_OUT),
+			   cond = oracle_view(insn, mem, NPU_SELECT_COND);
+	struct oracle_view a = oracle_view(insn, mem, NPU_SELECT_A),
+			   b = oracle_view(insn, mem, NPU_SELECT_B);
 	npu_u32 index[NPU_MAX_RANK] = { 0 };
 	unsigned int rank = out.op->rank;
 

@@ -4,7 +4,8 @@
 #include <math.h>
 #include "oracle.h"
 
-static void convert(struct oracle_view out, unsigned char *to, struct oracle_view in, const unsigned char *from)
+static void convert(struct oracle_view out, unsigned char *to, struct oracle_view in,
+		    const unsigned char *from)
 {
 	if (oracle_is_real(in) || oracle_is_real(out))
 		oracle_store_real(out, to, oracle_load_real(in, from));
@@ -24,7 +25,8 @@ static npu_s64 wrapped(struct oracle_view v, const unsigned char *at, npu_u32 ro
 
 int oracle_gather(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
-	struct oracle_view out = oracle_view(insn, mem, NPU_GATHER_OUT), in = oracle_view(insn, mem, NPU_GATHER_IN);
+	struct oracle_view out = oracle_view(insn, mem, NPU_GATHER_OUT),
+			   in = oracle_view(insn, mem, NPU_GATHER_IN);
 	struct oracle_view list = oracle_view(insn, mem, NPU_GATHER_INDEX);
 	npu_u32 index[3] = { 0 };
 
@@ -46,7 +48,8 @@ int oracle_gather_elements(const struct npu_insn *insn, const struct oracle_memo
 	struct oracle_view out = oracle_view(insn, mem, NPU_GATHER_ELEMENTS_OUT);
 	struct oracle_view in = oracle_view(insn, mem, NPU_GATHER_ELEMENTS_IN);
 	struct oracle_view list = oracle_view(insn, mem, NPU_GATHER_ELEMENTS_INDEX);
-	npu_u32 index[NPU_MAX_RANK] = { 0 }, from[NPU_MAX_RANK], axis = insn->param[NPU_GATHER_ELEMENTS_P_AXIS];
+	npu_u32 index[NPU_MAX_RANK] = { 0 }, from[NPU_MAX_RANK],
+		axis = insn->param[NPU_GATHER_ELEMENTS_P_AXIS];
 
 	do {
 		npu_s64 row = wrapped(list, oracle_at(list, index), in.op->dim[axis]);
@@ -106,7 +109,8 @@ static void join_int(struct oracle_view io, unsigned char *to, npu_s64 v, unsign
 	oracle_store_int(io, to, v);
 }
 
-static void join(struct oracle_view io, unsigned char *to, struct oracle_view in, const unsigned char *from, unsigned int how)
+static void join(struct oracle_view io, unsigned char *to, struct oracle_view in,
+		 const unsigned char *from, unsigned int how)
 {
 	if (oracle_is_real(io) || oracle_is_real(in))
 		join_real(io, to, oracle_load_real(in, from), how);
@@ -116,7 +120,8 @@ static void join(struct oracle_view io, unsigned char *to, struct oracle_view in
 
 int oracle_scatter(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
-	struct oracle_view io = oracle_view(insn, mem, NPU_SCATTER_INOUT), in = oracle_view(insn, mem, NPU_SCATTER_IN);
+	struct oracle_view io = oracle_view(insn, mem, NPU_SCATTER_INOUT),
+			   in = oracle_view(insn, mem, NPU_SCATTER_IN);
 	struct oracle_view list = oracle_view(insn, mem, NPU_SCATTER_INDEX);
 
 	for (npu_u32 i = 0; i < in.op->dim[1]; i++) {
@@ -131,7 +136,8 @@ int oracle_scatter(const struct npu_insn *insn, const struct oracle_memory *mem)
 			for (npu_u32 n = 0; n < in.op->dim[2]; n++) {
 				npu_u32 to[3] = { o, (npu_u32)row, n }, from[3] = { o, i, n };
 
-				join(io, oracle_at(io, to), in, oracle_at(in, from), insn->param[NPU_SCATTER_P_JOIN]);
+				join(io, oracle_at(io, to), in, oracle_at(in, from),
+				     insn->param[NPU_SCATTER_P_JOIN]);
 			}
 		}
 	}
@@ -143,7 +149,8 @@ int oracle_scatter_elements(const struct npu_insn *insn, const struct oracle_mem
 	struct oracle_view io = oracle_view(insn, mem, NPU_SCATTER_ELEMENTS_INOUT);
 	struct oracle_view in = oracle_view(insn, mem, NPU_SCATTER_ELEMENTS_IN);
 	struct oracle_view list = oracle_view(insn, mem, NPU_SCATTER_ELEMENTS_INDEX);
-	npu_u32 index[NPU_MAX_RANK] = { 0 }, to[NPU_MAX_RANK], axis = insn->param[NPU_SCATTER_ELEMENTS_P_AXIS];
+	npu_u32 index[NPU_MAX_RANK] = { 0 }, to[NPU_MAX_RANK],
+		axis = insn->param[NPU_SCATTER_ELEMENTS_P_AXIS];
 
 	do {
 		npu_s64 row = wrapped(list, oracle_at(list, index), io.op->dim[axis]);
@@ -152,7 +159,8 @@ int oracle_scatter_elements(const struct npu_insn *insn, const struct oracle_mem
 			return -ERANGE;
 		for (unsigned int i = 0; i < in.op->rank; i++)
 			to[i] = i == axis ? (npu_u32)row : index[i];
-		join(io, oracle_at(io, to), in, oracle_at(in, index), insn->param[NPU_SCATTER_ELEMENTS_P_JOIN]);
+		join(io, oracle_at(io, to), in, oracle_at(in, index),
+		     insn->param[NPU_SCATTER_ELEMENTS_P_JOIN]);
 	} while (oracle_next(index, in.op->dim, in.op->rank));
 	return 0;
 }

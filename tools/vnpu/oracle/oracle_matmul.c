@@ -15,10 +15,12 @@ static float b_real(const struct product *p, const npu_u32 *at, npu_u64 batch, n
 
 	if (p->b.op->layout == NPU_LAYOUT_STRIDED)
 		return oracle_load_real(p->b, oracle_at_broadcast(p->b, at, p->b.op->rank));
-	return oracle_weight_real(p->b, (npu_u32)(batch * panels * 16 + n), k, (npu_u32)(panels * 16), p->k);
+	return oracle_weight_real(p->b, (npu_u32)(batch * panels * 16 + n), k,
+				  (npu_u32)(panels * 16), p->k);
 }
 
-static npu_s64 b_int(const struct product *p, const npu_u32 *at, npu_u64 batch, npu_u32 k, npu_u32 n)
+static npu_s64 b_int(const struct product *p, const npu_u32 *at, npu_u64 batch, npu_u32 k,
+		     npu_u32 n)
 {
 	npu_u64 panels = (p->n + 15) / 16;
 	npu_s64 zero = p->b.op->zero_point;
@@ -27,7 +29,9 @@ static npu_s64 b_int(const struct product *p, const npu_u32 *at, npu_u64 batch, 
 		zero = oracle_load_int(p->b_zero, oracle_at(p->b_zero, &n));
 	if (p->b.op->layout == NPU_LAYOUT_STRIDED)
 		return oracle_load_int(p->b, oracle_at_broadcast(p->b, at, p->b.op->rank)) - zero;
-	return oracle_weight_int(p->b, (npu_u32)(batch * panels * 16 + n), k, (npu_u32)(panels * 16), p->k) - zero;
+	return oracle_weight_int(p->b, (npu_u32)(batch * panels * 16 + n), k,
+				 (npu_u32)(panels * 16), p->k) -
+	       zero;
 }
 
 /* Which matrix of the weight belongs to this batch: dims of size 1 are shared. */
@@ -44,8 +48,10 @@ int oracle_matmul(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
 	struct oracle_view out = oracle_view(insn, mem, NPU_MATMUL_OUT);
 	struct product p = {
-		.a = oracle_view(insn, mem, NPU_MATMUL_A), .b = oracle_view(insn, mem, NPU_MATMUL_B),
-		.b_zero = oracle_view(insn, mem, NPU_MATMUL_B_ZERO), .a_scale = oracle_view(insn, mem, NPU_MATMUL_A_SCALE),
+		.a = oracle_view(insn, mem, NPU_MATMUL_A),
+		.b = oracle_view(insn, mem, NPU_MATMUL_B),
+		.b_zero = oracle_view(insn, mem, NPU_MATMUL_B_ZERO),
+		.a_scale = oracle_view(insn, mem, NPU_MATMUL_A_SCALE),
 	};
 	unsigned int rank = out.op->rank;
 	npu_u32 index[NPU_MAX_RANK] = { 0 };
@@ -72,9 +78,11 @@ int oracle_matmul(const struct npu_insn *insn, const struct oracle_memory *mem)
 			at_b[rank - 2] = k;
 			a = oracle_at_broadcast(p.a, at_a, rank);
 			if (integer)
-				iacc += (oracle_load_int(p.a, a) - p.a.op->zero_point) * b_int(&p, at_b, batch, k, n);
+				iacc += (oracle_load_int(p.a, a) - p.a.op->zero_point) *
+					b_int(&p, at_b, batch, k, n);
 			else
-				facc = fmaf(oracle_load_real(p.a, a), b_real(&p, at_b, batch, k, n), facc);
+				facc = fmaf(oracle_load_real(p.a, a), b_real(&p, at_b, batch, k, n),
+					    facc);
 		}
 		if (integer)
 			oracle_epilogue_int(&e, out, index, n, iacc);

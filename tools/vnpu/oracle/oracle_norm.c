@@ -21,8 +21,10 @@ static void softmax_row(float *x, npu_u32 n, bool log_form)
 
 int oracle_softmax(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
-	struct oracle_view out = oracle_view(insn, mem, NPU_SOFTMAX_OUT), in = oracle_view(insn, mem, NPU_SOFTMAX_IN);
-	npu_u32 axis = insn->param[NPU_SOFTMAX_P_AXIS], index[NPU_MAX_RANK] = { 0 }, dim[NPU_MAX_RANK] = { 0 };
+	struct oracle_view out = oracle_view(insn, mem, NPU_SOFTMAX_OUT),
+			   in = oracle_view(insn, mem, NPU_SOFTMAX_IN);
+	npu_u32 axis = insn->param[NPU_SOFTMAX_P_AXIS], index[NPU_MAX_RANK] = { 0 },
+		dim[NPU_MAX_RANK] = { 0 };
 	npu_u32 n = in.op->dim[axis];
 	float *x = malloc(n * sizeof(*x));
 
@@ -66,11 +68,15 @@ static void norm_row(float *x, npu_u32 n, unsigned int kind, float eps)
 
 int oracle_norm(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
-	struct oracle_view out = oracle_view(insn, mem, NPU_NORM_OUT), in = oracle_view(insn, mem, NPU_NORM_IN);
-	struct oracle_view gamma = oracle_view(insn, mem, NPU_NORM_GAMMA), beta = oracle_view(insn, mem, NPU_NORM_BETA);
-	struct oracle_view addend = oracle_view(insn, mem, NPU_NORM_ADDEND), sum = oracle_view(insn, mem, NPU_NORM_SUM);
+	struct oracle_view out = oracle_view(insn, mem, NPU_NORM_OUT),
+			   in = oracle_view(insn, mem, NPU_NORM_IN);
+	struct oracle_view gamma = oracle_view(insn, mem, NPU_NORM_GAMMA),
+			   beta = oracle_view(insn, mem, NPU_NORM_BETA);
+	struct oracle_view addend = oracle_view(insn, mem, NPU_NORM_ADDEND),
+			   sum = oracle_view(insn, mem, NPU_NORM_SUM);
 	unsigned int last = in.op->rank - 1;
-	npu_u32 index[NPU_MAX_RANK] = { 0 }, dim[NPU_MAX_RANK] = { 0 }, n = in.op->dim[last], *i = &index[last];
+	npu_u32 index[NPU_MAX_RANK] = { 0 }, dim[NPU_MAX_RANK] = { 0 }, n = in.op->dim[last],
+		*i = &index[last];
 	float *x = malloc(n * sizeof(*x));
 
 	if (!x)
@@ -86,11 +92,16 @@ int oracle_norm(const struct npu_insn *insn, const struct oracle_memory *mem)
 			if (oracle_present(sum))
 				oracle_store_real(sum, oracle_at(sum, index), x[*i]);
 		}
-		norm_row(x, n, insn->param[NPU_NORM_P_KIND], oracle_param_f32(insn, NPU_NORM_P_EPS));
+		norm_row(x, n, insn->param[NPU_NORM_P_KIND],
+			 oracle_param_f32(insn, NPU_NORM_P_EPS));
 		for (*i = 0; *i < n; (*i)++) {
-			float y = x[*i], g = oracle_present(gamma) ? oracle_load_real(gamma, oracle_at(gamma, i)) : 1;
+			float y = x[*i], g = oracle_present(gamma) ?
+						     oracle_load_real(gamma, oracle_at(gamma, i)) :
+						     1;
 
-			y = oracle_present(beta) ? fmaf(y, g, oracle_load_real(beta, oracle_at(beta, i))) : y * g;
+			y = oracle_present(beta) ?
+				    fmaf(y, g, oracle_load_real(beta, oracle_at(beta, i))) :
+				    y * g;
 			oracle_store_real(out, oracle_at(out, index), y);
 		}
 		*i = 0;

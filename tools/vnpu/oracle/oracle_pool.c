@@ -4,7 +4,8 @@
 #include <math.h>
 #include "oracle.h"
 
-static float pool_one(const struct npu_insn *insn, struct oracle_view out, struct oracle_view in, const npu_u32 *o)
+static float pool_one(const struct npu_insn *insn, struct oracle_view out, struct oracle_view in,
+		      const npu_u32 *o)
 {
 	const npu_u32 *p = insn->param;
 	npu_s64 h0 = (npu_s64)o[1] * p[NPU_POOL_P_STRIDE_H] - p[NPU_POOL_P_PAD_TOP];
@@ -16,11 +17,13 @@ static float pool_one(const struct npu_insn *insn, struct oracle_view out, struc
 	(void)out;
 	for (npu_u32 kh = 0; kh < p[NPU_POOL_P_KERNEL_H]; kh++) {
 		for (npu_u32 kw = 0; kw < p[NPU_POOL_P_KERNEL_W]; kw++) {
-			npu_s64 h = h0 + (npu_s64)kh * p[NPU_POOL_P_DIL_H], w = w0 + (npu_s64)kw * p[NPU_POOL_P_DIL_W];
+			npu_s64 h = h0 + (npu_s64)kh * p[NPU_POOL_P_DIL_H],
+				w = w0 + (npu_s64)kw * p[NPU_POOL_P_DIL_W];
 			npu_u32 at[4] = { o[0], (npu_u32)h, (npu_u32)w, o[3] };
 			float v;
 
-			if (h < height + p[NPU_POOL_P_PAD_BOTTOM] && w < width + p[NPU_POOL_P_PAD_RIGHT])
+			if (h < height + p[NPU_POOL_P_PAD_BOTTOM] &&
+			    w < width + p[NPU_POOL_P_PAD_RIGHT])
 				padded++;
 			if (h < 0 || h >= height || w < 0 || w >= width)
 				continue;
@@ -39,7 +42,8 @@ static float pool_one(const struct npu_insn *insn, struct oracle_view out, struc
 
 int oracle_pool(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
-	struct oracle_view out = oracle_view(insn, mem, NPU_POOL_OUT), in = oracle_view(insn, mem, NPU_POOL_IN);
+	struct oracle_view out = oracle_view(insn, mem, NPU_POOL_OUT),
+			   in = oracle_view(insn, mem, NPU_POOL_IN);
 	npu_u32 index[4] = { 0 };
 
 	do {
@@ -113,7 +117,8 @@ static void cubic_taps(struct taps *t, float x, npu_u32 size, float a, bool excl
 		t->weight[i] /= sum;
 }
 
-static void axis_taps(struct taps *t, const struct npu_insn *insn, npu_u32 o, float scale, npu_u32 in, npu_u32 out)
+static void axis_taps(struct taps *t, const struct npu_insn *insn, npu_u32 o, float scale,
+		      npu_u32 in, npu_u32 out)
 {
 	const npu_u32 *p = insn->param;
 	float x = coordinate(p[NPU_RESIZE_P_COORD], o, scale, in, out);
@@ -129,7 +134,8 @@ static void axis_taps(struct taps *t, const struct npu_insn *insn, npu_u32 o, fl
 		t->at[0] = clamp_index(floorf(x), in);
 		t->at[1] = clamp_index(floorf(x) + 1, in);
 	} else {
-		cubic_taps(t, x, in, oracle_param_f32(insn, NPU_RESIZE_P_CUBIC_A), p[NPU_RESIZE_P_EXCLUDE_OUTSIDE]);
+		cubic_taps(t, x, in, oracle_param_f32(insn, NPU_RESIZE_P_CUBIC_A),
+			   p[NPU_RESIZE_P_EXCLUDE_OUTSIDE]);
 	}
 }
 
@@ -146,7 +152,8 @@ static float combine(const struct taps *t, const float *v)
 	return acc;
 }
 
-static float sample(struct oracle_view in, npu_u32 n, npu_u32 c, const struct taps *h, const struct taps *w)
+static float sample(struct oracle_view in, npu_u32 n, npu_u32 c, const struct taps *h,
+		    const struct taps *w)
 {
 	float row[4], v[4];
 
@@ -163,15 +170,18 @@ static float sample(struct oracle_view in, npu_u32 n, npu_u32 c, const struct ta
 
 int oracle_resize(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
-	struct oracle_view out = oracle_view(insn, mem, NPU_RESIZE_OUT), in = oracle_view(insn, mem, NPU_RESIZE_IN);
-	float scale_h = oracle_param_f32(insn, NPU_RESIZE_P_SCALE_H), scale_w = oracle_param_f32(insn, NPU_RESIZE_P_SCALE_W);
+	struct oracle_view out = oracle_view(insn, mem, NPU_RESIZE_OUT),
+			   in = oracle_view(insn, mem, NPU_RESIZE_IN);
+	float scale_h = oracle_param_f32(insn, NPU_RESIZE_P_SCALE_H),
+	      scale_w = oracle_param_f32(insn, NPU_RESIZE_P_SCALE_W);
 	npu_u32 index[4] = { 0 };
 	struct taps h, w;
 
 	do {
 		axis_taps(&h, insn, index[1], scale_h, in.op->dim[1], out.op->dim[1]);
 		axis_taps(&w, insn, index[2], scale_w, in.op->dim[2], out.op->dim[2]);
-		oracle_store_real(out, oracle_at(out, index), sample(in, index[0], index[3], &h, &w));
+		oracle_store_real(out, oracle_at(out, index),
+				  sample(in, index[0], index[3], &h, &w));
 	} while (oracle_next(index, out.op->dim, 4));
 	return 0;
 }
@@ -181,40 +191,48 @@ static float crop_tap(struct oracle_view in, npu_u32 n, float y, float x, npu_u3
 {
 	npu_u32 at[4] = { n, (npu_u32)y, (npu_u32)x, c };
 
-	if (!(y >= 0) || !(x >= 0) || y > (float)(in.op->dim[1] - 1) || x > (float)(in.op->dim[2] - 1))
+	if (!(y >= 0) || !(x >= 0) || y > (float)(in.op->dim[1] - 1) ||
+	    x > (float)(in.op->dim[2] - 1))
 		return fill;
 	return oracle_load_real(in, oracle_at(in, at));
 }
 
 int oracle_crop_resize(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
-	struct oracle_view out = oracle_view(insn, mem, NPU_CROP_RESIZE_OUT), in = oracle_view(insn, mem, NPU_CROP_RESIZE_IN);
+	struct oracle_view out = oracle_view(insn, mem, NPU_CROP_RESIZE_OUT),
+			   in = oracle_view(insn, mem, NPU_CROP_RESIZE_IN);
 	struct oracle_view boxes = oracle_view(insn, mem, NPU_CROP_RESIZE_BOXES);
 	struct oracle_view batch = oracle_view(insn, mem, NPU_CROP_RESIZE_BATCH);
 	float fill = oracle_param_f32(insn, NPU_CROP_RESIZE_P_FILL);
 	npu_u32 index[4] = { 0 };
 
 	do {
-		npu_s64 n = oracle_present(batch) ? oracle_load_int(batch, oracle_at(batch, index)) : 0;
+		npu_s64 n = oracle_present(batch) ?
+				    oracle_load_int(batch, oracle_at(batch, index)) :
+				    0;
 		float pos[2], low[2], row[2];
 
 		if (n < 0 || n >= in.op->dim[0])
 			return -ERANGE;
 		for (npu_u32 a = 0; a < 2; a++) {
 			npu_u32 lo[2] = { index[0], a }, hi[2] = { index[0], a + 2 };
-			float b0 = oracle_load_real(boxes, oracle_at(boxes, lo)), b1 = oracle_load_real(boxes, oracle_at(boxes, hi));
+			float b0 = oracle_load_real(boxes, oracle_at(boxes, lo)),
+			      b1 = oracle_load_real(boxes, oracle_at(boxes, hi));
 			float step = (b1 - b0) / (float)out.op->dim[1 + a];
 
 			pos[a] = fmaf((float)index[1 + a] + 0.5f, step, b0) - 0.5f;
 			low[a] = floorf(pos[a]);
 		}
 		for (int i = 0; i < 2; i++) {
-			float left = crop_tap(in, (npu_u32)n, low[0] + (float)i, low[1], index[3], fill);
-			float right = crop_tap(in, (npu_u32)n, low[0] + (float)i, low[1] + 1, index[3], fill);
+			float left = crop_tap(in, (npu_u32)n, low[0] + (float)i, low[1], index[3],
+					      fill);
+			float right = crop_tap(in, (npu_u32)n, low[0] + (float)i, low[1] + 1,
+					       index[3], fill);
 
 			row[i] = fmaf(right - left, pos[1] - low[1], left);
 		}
-		oracle_store_real(out, oracle_at(out, index), fmaf(row[1] - row[0], pos[0] - low[0], row[0]));
+		oracle_store_real(out, oracle_at(out, index),
+				  fmaf(row[1] - row[0], pos[0] - low[0], row[0]));
 	} while (oracle_next(index, out.op->dim, 4));
 	return 0;
 }

@@ -4,7 +4,8 @@
 #include "oracle.h"
 
 /* ONNX DynamicQuantizeLinear: the range is widened to hold 0. */
-static void quantize_tensor(struct oracle_view out, struct oracle_view in, struct oracle_view scale, struct oracle_view zero)
+static void quantize_tensor(struct oracle_view out, struct oracle_view in, struct oracle_view scale,
+			    struct oracle_view zero)
 {
 	npu_u32 index[NPU_MAX_RANK] = { 0 }, none[NPU_MAX_RANK] = { 0 };
 	float lo = 0, hi = 0, s, z;
@@ -28,7 +29,8 @@ static void quantize_tensor(struct oracle_view out, struct oracle_view in, struc
 		*oracle_at(zero, none) = (unsigned char)z;
 }
 
-static void quantize_groups(struct oracle_view out, struct oracle_view in, struct oracle_view scale, npu_u32 group)
+static void quantize_groups(struct oracle_view out, struct oracle_view in, struct oracle_view scale,
+			    npu_u32 group)
 {
 	npu_u32 index[NPU_MAX_RANK] = { 0 }, dim[NPU_MAX_RANK], last = in.op->rank - 1;
 
@@ -46,7 +48,8 @@ static void quantize_groups(struct oracle_view out, struct oracle_view in, struc
 			max = fmaxf(max, fabsf(oracle_load_real(in, oracle_at(in, at))));
 		s = max / 127;
 		for (at[last] = from; at[last] < end; at[last]++) {
-			float code = s == 0 ? 0 : rintf(oracle_load_real(in, oracle_at(in, at)) / s);
+			float code = s == 0 ? 0 :
+					      rintf(oracle_load_real(in, oracle_at(in, at)) / s);
 
 			*oracle_at(out, at) = (unsigned char)(signed char)fminf(fmaxf(code, -127), 127);
 		}
@@ -56,8 +59,10 @@ static void quantize_groups(struct oracle_view out, struct oracle_view in, struc
 
 int oracle_dyn_quant(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
-	struct oracle_view out = oracle_view(insn, mem, NPU_DYN_QUANT_OUT), in = oracle_view(insn, mem, NPU_DYN_QUANT_IN);
-	struct oracle_view scale = oracle_view(insn, mem, NPU_DYN_QUANT_SCALE), zero = oracle_view(insn, mem, NPU_DYN_QUANT_ZERO);
+	struct oracle_view out = oracle_view(insn, mem, NPU_DYN_QUANT_OUT),
+			   in = oracle_view(insn, mem, NPU_DYN_QUANT_IN);
+	struct oracle_view scale = oracle_view(insn, mem, NPU_DYN_QUANT_SCALE),
+			   zero = oracle_view(insn, mem, NPU_DYN_QUANT_ZERO);
 
 	if (insn->param[NPU_DYN_QUANT_P_GROUP])
 		quantize_groups(out, in, scale, insn->param[NPU_DYN_QUANT_P_GROUP]);
@@ -66,7 +71,8 @@ int oracle_dyn_quant(const struct npu_insn *insn, const struct oracle_memory *me
 	return 0;
 }
 
-static void pixel(const struct npu_insn *insn, struct oracle_view in, struct oracle_view chroma, const npu_u32 *at, float v[3])
+static void pixel(const struct npu_insn *insn, struct oracle_view in, struct oracle_view chroma,
+		  const npu_u32 *at, float v[3])
 {
 	npu_u32 half[4] = { at[0], at[1] / 2, at[2] / 2, 0 }, p[4] = { at[0], at[1], at[2], 0 };
 	npu_u32 even[4] = { at[0], at[1], at[2] & ~1u, 1 };
@@ -94,8 +100,10 @@ static void pixel(const struct npu_insn *insn, struct oracle_view in, struct ora
 
 int oracle_color(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
-	struct oracle_view out = oracle_view(insn, mem, NPU_COLOR_OUT), in = oracle_view(insn, mem, NPU_COLOR_IN);
-	struct oracle_view chroma = oracle_view(insn, mem, NPU_COLOR_CHROMA), matrix = oracle_view(insn, mem, NPU_COLOR_MATRIX);
+	struct oracle_view out = oracle_view(insn, mem, NPU_COLOR_OUT),
+			   in = oracle_view(insn, mem, NPU_COLOR_IN);
+	struct oracle_view chroma = oracle_view(insn, mem, NPU_COLOR_CHROMA),
+			   matrix = oracle_view(insn, mem, NPU_COLOR_MATRIX);
 	npu_u32 index[4] = { 0 };
 	float m[18];
 

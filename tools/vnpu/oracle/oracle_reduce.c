@@ -138,7 +138,8 @@ static npu_u64 count(const struct npu_operand *op, npu_u32 axes)
 
 int oracle_reduce(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
-	struct oracle_view out = oracle_view(insn, mem, NPU_REDUCE_OUT), in = oracle_view(insn, mem, NPU_REDUCE_IN);
+	struct oracle_view out = oracle_view(insn, mem, NPU_REDUCE_OUT),
+			   in = oracle_view(insn, mem, NPU_REDUCE_IN);
 	npu_u32 index[NPU_MAX_RANK] = { 0 }, axes = insn->param[NPU_REDUCE_P_AXES];
 	npu_u64 n = count(in.op, axes);
 	struct gathered g = { malloc(n * sizeof(float)), malloc(n * sizeof(npu_s64)), 0 };
@@ -152,7 +153,8 @@ int oracle_reduce(const struct npu_insn *insn, const struct oracle_memory *mem)
 		if (oracle_is_real(in))
 			oracle_store_real(out, oracle_at(out, index), reduce_real(func, g.real, n));
 		else
-			oracle_store_int(out, oracle_at(out, index), reduce_int(func, g.integer, n));
+			oracle_store_int(out, oracle_at(out, index),
+					 reduce_int(func, g.integer, n));
 	} while (oracle_next(index, out.op->dim, out.op->rank));
 	err = 0;
 out_free:
@@ -161,19 +163,25 @@ out_free:
 	return err;
 }
 
-/* Does x come before y? @nan_first: NaN is extreme, whichever extreme is wanted; else it comes last. */
-static bool before(const struct gathered *g, bool real, npu_u64 x, npu_u64 y, bool min, bool nan_first)
+/*
+ * Does x come before y? @nan_first: NaN is extreme, whichever extreme is wanted; else it comes
+ * last.
+ */
+static bool before(const struct gathered *g, bool real, npu_u64 x, npu_u64 y, bool min,
+		   bool nan_first)
 {
 	if (!real)
 		return min ? g->integer[x] < g->integer[y] : g->integer[x] > g->integer[y];
 	if (isnan(g->real[x]) || isnan(g->real[y]))
-		return isnan(g->real[x]) != isnan(g->real[y]) && (isnan(g->real[x]) != 0) == nan_first;
+		return isnan(g->real[x]) != isnan(g->real[y]) &&
+		       (isnan(g->real[x]) != 0) == nan_first;
 	return min ? g->real[x] < g->real[y] : g->real[x] > g->real[y];
 }
 
 int oracle_arg_reduce(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
-	struct oracle_view out = oracle_view(insn, mem, NPU_ARG_REDUCE_OUT), in = oracle_view(insn, mem, NPU_ARG_REDUCE_IN);
+	struct oracle_view out = oracle_view(insn, mem, NPU_ARG_REDUCE_OUT),
+			   in = oracle_view(insn, mem, NPU_ARG_REDUCE_IN);
 	npu_u32 index[NPU_MAX_RANK] = { 0 }, axes = 1u << insn->param[NPU_ARG_REDUCE_P_AXIS];
 	npu_u64 n = count(in.op, axes), best;
 	struct gathered g = { malloc(n * sizeof(float)), malloc(n * sizeof(npu_s64)), 0 };
@@ -200,9 +208,11 @@ out_free:
 
 int oracle_topk(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
-	struct oracle_view values = oracle_view(insn, mem, NPU_TOPK_VALUES), indices = oracle_view(insn, mem, NPU_TOPK_INDICES);
+	struct oracle_view values = oracle_view(insn, mem, NPU_TOPK_VALUES),
+			   indices = oracle_view(insn, mem, NPU_TOPK_INDICES);
 	struct oracle_view in = oracle_view(insn, mem, NPU_TOPK_IN);
-	npu_u32 axis = insn->param[NPU_TOPK_P_AXIS], index[NPU_MAX_RANK] = { 0 }, dim[NPU_MAX_RANK] = { 0 };
+	npu_u32 axis = insn->param[NPU_TOPK_P_AXIS], index[NPU_MAX_RANK] = { 0 },
+		dim[NPU_MAX_RANK] = { 0 };
 	npu_u64 n = count(in.op, 1u << axis);
 	struct gathered g = { malloc(n * sizeof(float)), malloc(n * sizeof(npu_s64)), 0 };
 	bool *taken = malloc(n);
@@ -221,7 +231,8 @@ int oracle_topk(const struct npu_insn *insn, const struct oracle_memory *mem)
 			npu_u64 best = n;
 
 			for (npu_u64 i = 0; i < n; i++)
-				if (!taken[i] && (best == n || before(&g, oracle_is_real(in), i, best, smallest, !smallest)))
+				if (!taken[i] && (best == n || before(&g, oracle_is_real(in), i,
+								      best, smallest, !smallest)))
 					best = i;
 			taken[best] = true;
 			index[axis] = k;
@@ -243,8 +254,10 @@ out_free:
 
 int oracle_cumsum(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
-	struct oracle_view out = oracle_view(insn, mem, NPU_CUMSUM_OUT), in = oracle_view(insn, mem, NPU_CUMSUM_IN);
-	npu_u32 axis = insn->param[NPU_CUMSUM_P_AXIS], index[NPU_MAX_RANK] = { 0 }, dim[NPU_MAX_RANK] = { 0 };
+	struct oracle_view out = oracle_view(insn, mem, NPU_CUMSUM_OUT),
+			   in = oracle_view(insn, mem, NPU_CUMSUM_IN);
+	npu_u32 axis = insn->param[NPU_CUMSUM_P_AXIS], index[NPU_MAX_RANK] = { 0 },
+		dim[NPU_MAX_RANK] = { 0 };
 	npu_u32 n = in.op->dim[axis];
 
 	for (unsigned int i = 0; i < in.op->rank; i++)
@@ -259,12 +272,14 @@ int oracle_cumsum(const struct npu_insn *insn, const struct oracle_memory *mem)
 				if (when == (int)insn->param[NPU_CUMSUM_P_EXCLUSIVE]) {
 					real += oracle_load_real(in, oracle_at(in, index));
 					if (!oracle_is_real(in))
-						integer += (npu_u64)oracle_load_int(in, oracle_at(in, index));
+						integer += (npu_u64)
+							oracle_load_int(in, oracle_at(in, index));
 				}
 				if (when == 0 && oracle_is_real(in))
 					oracle_store_real(out, oracle_at(out, index), real);
 				else if (when == 0)
-					oracle_store_int(out, oracle_at(out, index), (npu_s64)integer);
+					oracle_store_int(out, oracle_at(out, index),
+							 (npu_s64)integer);
 			}
 		}
 		index[axis] = 0;

@@ -4,7 +4,8 @@
 #include <string.h>
 #include "oracle.h"
 
-struct oracle_view oracle_view(const struct npu_insn *insn, const struct oracle_memory *mem, unsigned int slot)
+struct oracle_view oracle_view(const struct npu_insn *insn, const struct oracle_memory *mem,
+			       unsigned int slot)
 {
 	const struct npu_operand *op = &insn->operand[slot];
 	struct oracle_view v = { NULL, NULL };
@@ -103,7 +104,9 @@ static float from_f16(npu_u32 bits)
 	return bits & 0x8000 ? -magnitude : magnitude;
 }
 
-/* The nearest multiple, even when two are as near, of the last place that a half of this size has. */
+/*
+ * The nearest multiple, even when two are as near, of the last place that a half of this size has.
+ */
 static npu_u32 to_f16(float value)
 {
 	npu_u32 sign = signbit(value) ? 0x8000 : 0;
@@ -228,7 +231,10 @@ void oracle_store_real(struct oracle_view v, unsigned char *at, float value)
 		if (v.op->scale != 0 && isnan(value))
 			value = 0;
 		if (v.op->scale != 0)
-			oracle_store_int(v, at, saturate((double)rintf(value / v.op->scale) + v.op->zero_point, lo, hi));
+			oracle_store_int(v, at,
+					 saturate((double)rintf(value / v.op->scale) +
+							  v.op->zero_point,
+						  lo, hi));
 		else
 			oracle_store_int(v, at, saturate(truncf(value), lo, hi));
 	}
@@ -291,7 +297,8 @@ float oracle_sum16(const float *x, npu_u64 n)
 	return lane[0];
 }
 
-static unsigned char *weight_at(struct oracle_view w, npu_u32 o, npu_u64 k, npu_u32 outputs, npu_u64 k_size)
+static unsigned char *weight_at(struct oracle_view w, npu_u32 o, npu_u64 k, npu_u32 outputs,
+				npu_u64 k_size)
 {
 	npu_u64 size = npu_dtype_bits(w.op->dtype) / 8;
 	npu_u64 group = o / outputs, in_group = o % outputs;
@@ -303,12 +310,14 @@ static unsigned char *weight_at(struct oracle_view w, npu_u32 o, npu_u64 k, npu_
 	return w.base + ((panel * quads + k / 4) * 64 + in_group % 16 * 4 + k % 4) * size;
 }
 
-float oracle_weight_real(struct oracle_view w, npu_u32 o, npu_u64 k, npu_u32 outputs, npu_u64 k_size)
+float oracle_weight_real(struct oracle_view w, npu_u32 o, npu_u64 k, npu_u32 outputs,
+			 npu_u64 k_size)
 {
 	return oracle_load_real(w, weight_at(w, o, k, outputs, k_size));
 }
 
-npu_s64 oracle_weight_int(struct oracle_view w, npu_u32 o, npu_u64 k, npu_u32 outputs, npu_u64 k_size)
+npu_s64 oracle_weight_int(struct oracle_view w, npu_u32 o, npu_u64 k, npu_u32 outputs,
+			  npu_u64 k_size)
 {
 	return oracle_load_int(w, weight_at(w, o, k, outputs, k_size));
 }
