@@ -31,32 +31,40 @@ static int clamp_side(double v, int n)
 	return v < 0 ? 0 : v > n ? n : (int)v;
 }
 
-void npu_draw_line(struct npu_image *img, struct npu_point a, struct npu_point b, double thick, struct npu_colour c)
+void npu_draw_line(struct npu_image *img, struct npu_point a, struct npu_point b, double thick,
+		   struct npu_colour c)
 {
 	double dx = b.x - a.x, dy = b.y - a.y, len2 = dx * dx + dy * dy, reach = thick / 2 + 1;
-	int y0 = clamp_side(fmin(a.y, b.y) - reach, img->height), y1 = clamp_side(fmax(a.y, b.y) + reach, img->height);
+	int y0 = clamp_side(fmin(a.y, b.y) - reach, img->height),
+	    y1 = clamp_side(fmax(a.y, b.y) + reach, img->height);
 	int x, y;
 
 	for (y = y0; y <= y1 && y < img->height; y++) {
 		double lo = fmin(a.x, b.x), hi = fmax(a.x, b.x);
 
-		/* Only the columns near the line in this row; a long diagonal would touch the whole picture else. */
+		/*
+		 * Only the columns near the line in this row; a long diagonal would touch the whole
+		 * picture else.
+		 */
 		if (fabs(dy) > 1e-9) {
 			double s = dx / dy, slack = fabs(s) * reach + reach;
 
 			lo = fmax(lo, a.x + (y - a.y) * s - slack);
 			hi = fmin(hi, a.x + (y - a.y) * s + slack);
 		}
-		for (x = clamp_side(lo - reach, img->width); x <= hi + reach && x < img->width; x++) {
+		for (x = clamp_side(lo - reach, img->width); x <= hi + reach && x < img->width;
+		     x++) {
 			double t = len2 > 0 ? ((x - a.x) * dx + (y - a.y) * dy) / len2 : 0;
 
 			t = t < 0 ? 0 : t > 1 ? 1 : t;
-			blend(img, x, y, thick / 2 + 0.5 - hypot(a.x + t * dx - x, a.y + t * dy - y), c);
+			blend(img, x, y,
+			      thick / 2 + 0.5 - hypot(a.x + t * dx - x, a.y + t * dy - y), c);
 		}
 	}
 }
 
-void npu_draw_polygon(struct npu_image *img, const struct npu_point *pts, int n, double thick, struct npu_colour c)
+void npu_draw_polygon(struct npu_image *img, const struct npu_point *pts, int n, double thick,
+		      struct npu_colour c)
 {
 	int i;
 
@@ -90,7 +98,8 @@ int npu_draw_text_length(const char *utf8)
 	return n;
 }
 
-int npu_draw_text(struct npu_image *img, int x, int y, int scale, const char *utf8, struct npu_colour c)
+int npu_draw_text(struct npu_image *img, int x, int y, int scale, const char *utf8,
+		  struct npu_colour c)
 {
 	uint32_t code;
 	int i, j;
@@ -103,7 +112,8 @@ int npu_draw_text(struct npu_image *img, int x, int y, int scale, const char *ut
 		for (i = 0; i < 5; i++)
 			for (j = 0; j < 8; j++)
 				if (glyph[i] >> j & 1)
-					npu_draw_rect(img, x + i * scale, y + j * scale, scale, scale, c);
+					npu_draw_rect(img, x + i * scale, y + j * scale, scale,
+						      scale, c);
 		x += NPU_GLYPH_WIDTH * scale;
 	}
 	return x;
@@ -119,6 +129,7 @@ void npu_draw_image(struct npu_image *dst, int x, int y, const struct npu_image 
 		if (y + j < 0 || y + j >= dst->height)
 			continue;
 		memcpy(dst->rgb + ((size_t)(y + j) * (size_t)dst->width + (size_t)(x + x0)) * 3,
-		       src->rgb + ((size_t)j * (size_t)src->width + (size_t)x0) * 3, (size_t)(x1 - x0) * 3);
+		       src->rgb + ((size_t)j * (size_t)src->width + (size_t)x0) * 3,
+		       (size_t)(x1 - x0) * 3);
 	}
 }

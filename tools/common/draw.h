@@ -16,16 +16,20 @@ struct npu_colour {
 void npu_draw_rect(struct npu_image *img, int x, int y, int width, int height, struct npu_colour c);
 
 /* A smooth line of @thick pixels between two points. */
-void npu_draw_line(struct npu_image *img, struct npu_point a, struct npu_point b, double thick, struct npu_colour c);
+void npu_draw_line(struct npu_image *img, struct npu_point a, struct npu_point b, double thick,
+		   struct npu_colour c);
 
 /* The closed outline of @n points. */
-void npu_draw_polygon(struct npu_image *img, const struct npu_point *pts, int n, double thick, struct npu_colour c);
+void npu_draw_polygon(struct npu_image *img, const struct npu_point *pts, int n, double thick,
+		      struct npu_colour c);
 
 /*
- * Write UTF-8 text with its top left corner at @x, @y, each dot of the 5x7 letters @scale pixels wide. What the
- * built-in font lacks (anything but ASCII) becomes a hollow box. Returns the x after the last character.
+ * Write UTF-8 text with its top left corner at @x, @y, each dot of the 5x7 letters @scale pixels
+ * wide. What the built-in font lacks (anything but ASCII) becomes a hollow box. Returns the x after
+ * the last character.
  */
-int npu_draw_text(struct npu_image *img, int x, int y, int scale, const char *utf8, struct npu_colour c);
+int npu_draw_text(struct npu_image *img, int x, int y, int scale, const char *utf8,
+		  struct npu_colour c);
 
 /* How many characters npu_draw_text() makes of @utf8. */
 int npu_draw_text_length(const char *utf8);

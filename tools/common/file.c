@@ -12,7 +12,8 @@
 
 #define FILE_CHUNK	(64u << 10)
 
-static int file_slurp(int fd, const char *path, size_t limit, uint8_t **data, size_t *len, struct npu_reason *why)
+static int file_slurp(int fd, const char *path, size_t limit, uint8_t **data, size_t *len,
+		      struct npu_reason *why)
 {
 	size_t room = FILE_CHUNK, used = 0;
 	uint8_t *buf, *grown;
@@ -20,7 +21,8 @@ static int file_slurp(int fd, const char *path, size_t limit, uint8_t **data, si
 	ssize_t got;
 
 	/* The size is a hint only: the file may grow, and a pipe has none. */
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 && (uint64_t)st.st_size <= limit)
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 &&
+	    (uint64_t)st.st_size <= limit)
 		room = (size_t)st.st_size + 1;
 	buf = malloc(room + 1);
 	if (!buf)
@@ -40,7 +42,8 @@ static int file_slurp(int fd, const char *path, size_t limit, uint8_t **data, si
 		used += (size_t)got;
 		if (used > limit) {
 			free(buf);
-			return npu_reason_set(why, -EFBIG, "%s: longer than the limit of %zu bytes", path, limit);
+			return npu_reason_set(why, -EFBIG, "%s: longer than the limit of %zu bytes",
+					      path, limit);
 		}
 		if (used < room)
 			continue;
@@ -48,7 +51,8 @@ static int file_slurp(int fd, const char *path, size_t limit, uint8_t **data, si
 		grown = realloc(buf, room + 1);
 		if (!grown) {
 			free(buf);
-			return npu_reason_set(why, -ENOMEM, "%s: no memory for %zu bytes", path, room);
+			return npu_reason_set(why, -ENOMEM, "%s: no memory for %zu bytes", path,
+					      room);
 		}
 		buf = grown;
 	}
@@ -58,7 +62,8 @@ static int file_slurp(int fd, const char *path, size_t limit, uint8_t **data, si
 	return 0;
 }
 
-int npu_file_read(const char *path, size_t limit, uint8_t **data, size_t *len, struct npu_reason *why)
+int npu_file_read(const char *path, size_t limit, uint8_t **data, size_t *len,
+		  struct npu_reason *why)
 {
 	int fd, err;
 
@@ -124,7 +129,8 @@ int npu_file_mkdirs(const char *path, struct npu_reason *why)
 	int err;
 
 	if (!n || n >= sizeof(part))
-		return npu_reason_set(why, -ENAMETOOLONG, "directory '%s': empty or too long a name", path);
+		return npu_reason_set(why, -ENAMETOOLONG,
+				      "directory '%s': empty or too long a name", path);
 	memcpy(part, path, n + 1);
 	for (i = 1; i <= n; i++) {
 		if (part[i] != '/' && part[i])

@@ -9,15 +9,17 @@
 #include "tools/common/reason.h"
 
 /*
- * Read the file @path into a buffer from malloc() (the caller frees it). One byte more than @len is allocated
- * and zero, so that text can be used as a string. Pipes and devices work as well as regular files.
- * Errors: -EFBIG when it is longer than @limit bytes, -ENOMEM, or what open() and read() said.
+ * Read the file @path into a buffer from malloc() (the caller frees it). One byte more than @len is
+ * allocated and zero, so that text can be used as a string. Pipes and devices work as well as
+ * regular files. Errors: -EFBIG when it is longer than @limit bytes, -ENOMEM, or what open() and
+ * read() said.
  */
-int npu_file_read(const char *path, size_t limit, uint8_t **data, size_t *len, struct npu_reason *why);
+int npu_file_read(const char *path, size_t limit, uint8_t **data, size_t *len,
+		  struct npu_reason *why);
 
 /*
- * Write @len bytes to @path through a temporary file in the same directory and a rename, so that a crash or a
- * second writer never leaves half a file behind. The mode is 0644 less the umask.
+ * Write @len bytes to @path through a temporary file in the same directory and a rename, so that a
+ * crash or a second writer never leaves half a file behind. The mode is 0644 less the umask.
  */
 int npu_file_write(const char *path, const void *data, size_t len, struct npu_reason *why);
 

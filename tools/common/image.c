@@ -10,32 +10,39 @@
 int npu_image_check_size(uint64_t width, uint64_t height, struct npu_reason *why)
 {
 	if (!width || !height)
-		return npu_reason_set(why, -EINVAL, "picture of %llu x %llu pixels: both sides must be at least 1",
-				      (unsigned long long)width, (unsigned long long)height);
-	if (width > NPU_IMAGE_SIDE_MAX || height > NPU_IMAGE_SIDE_MAX || width * height > NPU_IMAGE_PIXELS_MAX)
-		return npu_reason_set(why, -EFBIG,
-				      "picture of %llu x %llu pixels: the limit is %u a side and %u in all",
-				      (unsigned long long)width, (unsigned long long)height, NPU_IMAGE_SIDE_MAX,
-				      NPU_IMAGE_PIXELS_MAX);
+		return npu_reason_set(
+			why, -EINVAL,
+			"picture of %llu x %llu pixels: both sides must be at least 1",
+			(unsigned long long)width, (unsigned long long)height);
+	if (width > NPU_IMAGE_SIDE_MAX || height > NPU_IMAGE_SIDE_MAX ||
+	    width * height > NPU_IMAGE_PIXELS_MAX)
+		return npu_reason_set(
+			why, -EFBIG,
+			"picture of %llu x %llu pixels: the limit is %u a side and %u in all",
+			(unsigned long long)width, (unsigned long long)height, NPU_IMAGE_SIDE_MAX,
+			NPU_IMAGE_PIXELS_MAX);
 	return 0;
 }
 
-int npu_image_alloc(struct npu_image *img, int width, int height, uint8_t fill, struct npu_reason *why)
+int npu_image_alloc(struct npu_image *img, int width, int height, uint8_t fill,
+		    struct npu_reason *why)
 {
 	size_t bytes;
 	int err;
 
 	memset(img, 0, sizeof(*img));
 	if (width < 1 || height < 1)
-		return npu_reason_set(why, -EINVAL, "picture of %d x %d pixels: both sides must be at least 1", width,
-				      height);
+		return npu_reason_set(why, -EINVAL,
+				      "picture of %d x %d pixels: both sides must be at least 1",
+				      width, height);
 	err = npu_image_check_size((uint64_t)width, (uint64_t)height, why);
 	if (err)
 		return err;
 	bytes = (size_t)width * (size_t)height * 3;
 	img->rgb = malloc(bytes);
 	if (!img->rgb)
-		return npu_reason_set(why, -ENOMEM, "no memory for a picture of %d x %d pixels", width, height);
+		return npu_reason_set(why, -ENOMEM, "no memory for a picture of %d x %d pixels",
+				      width, height);
 	memset(img->rgb, fill, bytes);
 	img->width = width;
 	img->height = height;
@@ -145,16 +152,19 @@ static void image_mirror(struct npu_image *img)
 	}
 }
 
-int npu_image_cut(const struct npu_image *src, int x, int y, int width, int height, struct npu_image *dst,
-		  struct npu_reason *why)
+int npu_image_cut(const struct npu_image *src, int x, int y, int width, int height,
+		  struct npu_image *dst, struct npu_reason *why)
 {
 	size_t row = (size_t)src->width * 3;
 	int i, err;
 
 	memset(dst, 0, sizeof(*dst));
-	if (x < 0 || y < 0 || width < 1 || height < 1 || width > src->width - x || height > src->height - y)
-		return npu_reason_set(why, -EINVAL, "%d x %d pixels at %d, %d are not inside a picture of %d x %d",
-				      width, height, x, y, src->width, src->height);
+	if (x < 0 || y < 0 || width < 1 || height < 1 || width > src->width - x ||
+	    height > src->height - y)
+		return npu_reason_set(
+			why, -EINVAL,
+			"%d x %d pixels at %d, %d are not inside a picture of %d x %d", width,
+			height, x, y, src->width, src->height);
 	err = npu_image_alloc(dst, width, height, 0, why);
 	for (i = 0; !err && i < height; i++)
 		memcpy(dst->rgb + (size_t)i * (size_t)width * 3,
@@ -162,7 +172,8 @@ int npu_image_cut(const struct npu_image *src, int x, int y, int width, int heig
 	return err;
 }
 
-int npu_image_rotate(const struct npu_image *src, int quarters, struct npu_image *dst, struct npu_reason *why)
+int npu_image_rotate(const struct npu_image *src, int quarters, struct npu_image *dst,
+		     struct npu_reason *why)
 {
 	int q = quarters & 3, w = src->width, h = src->height, x, y, err;
 	size_t row = (size_t)w * 3;
@@ -185,7 +196,10 @@ int npu_image_rotate(const struct npu_image *src, int quarters, struct npu_image
 
 int npu_image_orient(struct npu_image *img, int orientation, struct npu_reason *why)
 {
-	/* Each orientation is a mirror about the vertical axis, then quarter turns counter-clockwise. */
+	/*
+	 * Each orientation is a mirror about the vertical axis, then quarter turns
+	 * counter-clockwise.
+	 */
 	static const struct { int mirror, quarters; } how[9] = {
 		[2] = { 1, 0 }, [3] = { 0, 2 }, [4] = { 1, 2 }, [5] = { 1, 1 },
 		[6] = { 0, 3 }, [7] = { 1, 3 }, [8] = { 0, 1 },
@@ -207,8 +221,8 @@ int npu_image_orient(struct npu_image *img, int orientation, struct npu_reason *
 	return 0;
 }
 
-int npu_image_to_nchw(const struct npu_image *img, const struct npu_image_norm *norm, int rows, int cols, float pad,
-		      float *out)
+int npu_image_to_nchw(const struct npu_image *img, const struct npu_image_norm *norm, int rows,
+		      int cols, float pad, float *out)
 {
 	size_t plane = (size_t)rows * (size_t)cols, i;
 	float table[256];

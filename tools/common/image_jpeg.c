@@ -44,7 +44,8 @@ static void jpeg_watch(j_common_ptr cinfo)
 {
 	struct jpeg_in *in = (struct jpeg_in *)cinfo->err;
 
-	if (cinfo->is_decompressor && ((j_decompress_ptr)cinfo)->input_scan_number > JPEG_SCANS_MAX) {
+	if (cinfo->is_decompressor &&
+	    ((j_decompress_ptr)cinfo)->input_scan_number > JPEG_SCANS_MAX) {
 		snprintf(in->text, sizeof(in->text), "more than %d scans", JPEG_SCANS_MAX);
 		longjmp(in->jump, 1);
 	}
@@ -102,7 +103,8 @@ int npu_image_decode_jpeg(const uint8_t *data, size_t len, struct npu_image *img
 	in.mgr.error_exit = jpeg_fail;
 	in.mgr.emit_message = jpeg_message;
 	if (setjmp(in.jump)) {
-		err = npu_reason_set(why, -EBADMSG, "%s JPEG: %s", in.truncated ? "truncated" : "corrupt", in.text);
+		err = npu_reason_set(why, -EBADMSG, "%s JPEG: %s",
+				     in.truncated ? "truncated" : "corrupt", in.text);
 		goto out;
 	}
 	jpeg_create_decompress(&cinfo);
@@ -124,7 +126,8 @@ int npu_image_decode_jpeg(const uint8_t *data, size_t len, struct npu_image *img
 	if (err)
 		goto out;
 	if (cinfo.num_components == 4 && !cmyk) {
-		err = npu_reason_set(why, -ENOMEM, "no memory for a row of %u pixels", cinfo.image_width);
+		err = npu_reason_set(why, -ENOMEM, "no memory for a row of %u pixels",
+				     cinfo.image_width);
 		goto out;
 	}
 	*orientation = jpeg_orientation(&cinfo);

@@ -70,7 +70,8 @@ static void png_flatten(const uint8_t *rgba, size_t pixels, uint8_t *rgb)
 
 static int png_reason(const struct png_in *in, struct npu_reason *why)
 {
-	return npu_reason_set(why, -EBADMSG, "%s PNG: %s", in->truncated ? "truncated" : "corrupt", in->text);
+	return npu_reason_set(why, -EBADMSG, "%s PNG: %s", in->truncated ? "truncated" : "corrupt",
+			      in->text);
 }
 
 int npu_image_decode_png(const uint8_t *data, size_t len, struct npu_image *img, int *orientation,
@@ -116,7 +117,8 @@ int npu_image_decode_png(const uint8_t *data, size_t len, struct npu_image *img,
 	rgba = malloc((size_t)w * h * 4);
 	rows = malloc(h * sizeof(*rows));
 	if (!rgba || !rows) {
-		err = npu_reason_set(why, -ENOMEM, "no memory for a picture of %u x %u pixels", w, h);
+		err = npu_reason_set(why, -ENOMEM, "no memory for a picture of %u x %u pixels", w,
+				     h);
 		goto out;
 	}
 	for (y = 0; y < h; y++)
@@ -148,8 +150,8 @@ int npu_image_save_png(const char *path, const struct npu_image *img, struct npu
 	bytes = PNG_IMAGE_PNG_SIZE_MAX(out);
 	data = malloc(bytes);
 	if (!data)
-		return npu_reason_set(why, -ENOMEM, "%s: no memory to encode %d x %d pixels", path, img->width,
-				      img->height);
+		return npu_reason_set(why, -ENOMEM, "%s: no memory to encode %d x %d pixels", path,
+				      img->width, img->height);
 	if (png_image_write_to_memory(&out, data, &bytes, 0, img->rgb, 0, NULL))
 		err = npu_file_write(path, data, bytes, why);
 	else

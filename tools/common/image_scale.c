@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bilinear resize of 8-bit RGB with OpenCV's arithmetic. The networks were trained on pictures that OpenCV had
- * resized, and a comparison with another pipeline wants the same bytes, so its roundings are kept to the letter.
+ * Bilinear resize of 8-bit RGB with OpenCV's arithmetic. The networks were trained on pictures that
+ * OpenCV had resized, and a comparison with another pipeline wants the same bytes, so its roundings
+ * are kept to the letter.
  */
 #include "tools/common/image.h"
 
@@ -24,7 +25,8 @@ static void axis_free(struct scale_axis *a)
 }
 
 /*
- * @clamp: give an index beyond the edge the whole weight (columns). Rows keep their fraction and clamp the row
+ * @clamp: give an index beyond the edge the whole weight (columns). Rows keep their fraction and
+ * clamp the row
  * index instead: the same but for rounding.
  */
 static int axis_make(struct scale_axis *a, int from, int to, int clamp)
@@ -56,7 +58,8 @@ static int axis_make(struct scale_axis *a, int from, int to, int clamp)
 	return 0;
 }
 
-static void scale_row(const uint8_t *in, int in_width, const struct scale_axis *ax, int width, int *out)
+static void scale_row(const uint8_t *in, int in_width, const struct scale_axis *ax, int width,
+		      int *out)
 {
 	int x, c;
 
@@ -124,7 +127,8 @@ static int scale_bilinear(const struct npu_image *src, struct npu_image *dst)
 			int s = clamp_index(ay.at[y] + k, src->height);
 
 			if (have[s & 1] != s)
-				scale_row(src->rgb + (size_t)s * row, src->width, &ax, dst->width, lines[s & 1]);
+				scale_row(src->rgb + (size_t)s * row, src->width, &ax, dst->width,
+					  lines[s & 1]);
 			have[s & 1] = s;
 			use[k] = lines[s & 1];
 		}
@@ -156,7 +160,8 @@ int npu_image_resize(const struct npu_image *src, int width, int height, struct 
 	err = scale_bilinear(src, dst);
 	if (err) {
 		npu_image_free(dst);
-		return npu_reason_set(why, err, "no memory to resize to %d x %d pixels", width, height);
+		return npu_reason_set(why, err, "no memory to resize to %d x %d pixels", width,
+				      height);
 	}
 	return 0;
 }

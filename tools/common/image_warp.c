@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Perspective maps, and the bicubic warp with OpenCV's fixed-point tables (see image_scale.c for why). */
+/*
+ * Perspective maps, and the bicubic warp with OpenCV's fixed-point tables (see image_scale.c for
+ * why).
+ */
 #include "tools/common/image.h"
 
 #include <errno.h>
@@ -78,7 +81,10 @@ static void cubic_weights(float x, float w[4])
 	w[3] = 1.f - w[0] - w[1] - w[2];
 }
 
-/* Rounding leaves the sum a little off; OpenCV gives the rest to the largest or smallest of the inner four. */
+/*
+ * Rounding leaves the sum a little off; OpenCV gives the rest to the largest or smallest of the
+ * inner four.
+ */
 static void fix_sum(int16_t w[4][4])
 {
 	int i, j, sum = 0, lo = 5, hi = 5, diff;
@@ -127,17 +133,21 @@ static int clamp_to(int v, int hi)
 	return v < 0 ? 0 : v > hi ? hi : v;
 }
 
-static void warp_pixel(const struct npu_image *src, const struct warp_table *t, int fx, int fy, uint8_t *out)
+static void warp_pixel(const struct npu_image *src, const struct warp_table *t, int fx, int fy,
+		       uint8_t *out)
 {
 	int x0 = (fx >> WARP_BITS) - 1, y0 = (fy >> WARP_BITS) - 1, sum[3] = { 0 }, i, j, c, v;
 	const int16_t (*w)[4] = t->weight[fy & (WARP_STEPS - 1)][fx & (WARP_STEPS - 1)];
 	int inside = x0 >= 0 && x0 + 3 < src->width;
 
 	for (i = 0; i < 4; i++) {
-		const uint8_t *row = src->rgb + (size_t)clamp_to(y0 + i, src->height - 1) * (size_t)src->width * 3;
+		const uint8_t *row = src->rgb + (size_t)clamp_to(y0 + i, src->height - 1) *
+							(size_t)src->width * 3;
 
 		for (j = 0; j < 4; j++) {
-			const uint8_t *p = row + 3 * (size_t)(inside ? x0 + j : clamp_to(x0 + j, src->width - 1));
+			const uint8_t *p = row +
+					   3 * (size_t)(inside ? x0 + j :
+								 clamp_to(x0 + j, src->width - 1));
 
 			for (c = 0; c < 3; c++)
 				sum[c] += p[c] * w[i][j];
@@ -159,8 +169,8 @@ static int warp_round(double v)
 	return v < far ? (int)lrint(v) : (int)far;
 }
 
-int npu_image_warp(const struct npu_image *src, const double m[9], int width, int height, struct npu_image *dst,
-		   struct npu_reason *why)
+int npu_image_warp(const struct npu_image *src, const double m[9], int width, int height,
+		   struct npu_image *dst, struct npu_reason *why)
 {
 	struct warp_table *t;
 	int x, y, err;

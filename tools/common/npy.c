@@ -44,9 +44,11 @@ static int npy_extent(const struct npu_npy *arr, size_t *count, size_t *bytes)
 
 	*count = 1;
 	for (i = 0; i < arr->rank; i++)
-		if (arr->dims[i] < 0 || __builtin_mul_overflow(*count, (uint64_t)arr->dims[i], count))
+		if (arr->dims[i] < 0 ||
+		    __builtin_mul_overflow(*count, (uint64_t)arr->dims[i], count))
 			return -EOVERFLOW;
-	if (__builtin_mul_overflow(*count, npy_types[arr->type].size, bytes) || *bytes > SIZE_MAX / 2)
+	if (__builtin_mul_overflow(*count, npy_types[arr->type].size, bytes) ||
+	    *bytes > SIZE_MAX / 2)
 		return -EOVERFLOW;
 	return 0;
 }
@@ -84,9 +86,10 @@ static int npy_parse_type(const char *p, struct npu_npy *arr, struct npu_reason 
 			arr->type = (enum npu_npy_type)i;
 			return 0;
 		}
-	return npu_reason_set(why, -ENOTSUP,
-			      "header: type '%.*s' is not one of <f2 <f4 <f8 <i2 <i4 <i8 |i1 <u2 <u4 <u8 |u1 |b1",
-			      (int)(n < 40 ? n : 40), p + 1);
+	return npu_reason_set(
+		why, -ENOTSUP,
+		"header: type '%.*s' is not one of <f2 <f4 <f8 <i2 <i4 <i8 |i1 <u2 <u4 <u8 |u1 |b1",
+		(int)(n < 40 ? n : 40), p + 1);
 }
 
 static int npy_parse_shape(const char *p, struct npu_npy *arr, struct npu_reason *why)
@@ -102,14 +105,17 @@ static int npy_parse_shape(const char *p, struct npu_npy *arr, struct npu_reason
 		if (*p == ')')
 			return 0;
 		if (arr->rank == NPU_NPY_RANK_MAX)
-			return npu_reason_set(why, -ENOTSUP, "header: more than %d dimensions", NPU_NPY_RANK_MAX);
+			return npu_reason_set(why, -ENOTSUP, "header: more than %d dimensions",
+					      NPU_NPY_RANK_MAX);
 		if (*p < '0' || *p > '9')
-			return npu_reason_set(why, -EBADMSG, "header: dimension %d of 'shape' is not a number",
+			return npu_reason_set(why, -EBADMSG,
+					      "header: dimension %d of 'shape' is not a number",
 					      arr->rank);
 		errno = 0;
 		arr->dims[arr->rank] = strtoll(p, &end, 10);
 		if (errno)
-			return npu_reason_set(why, -EOVERFLOW, "header: dimension %d of 'shape' does not fit",
+			return npu_reason_set(why, -EOVERFLOW,
+					      "header: dimension %d of 'shape' does not fit",
 					      arr->rank);
 		arr->rank++;
 		p = end;
@@ -131,15 +137,18 @@ static int npy_parse_header(const char *header, struct npu_npy *arr, struct npu_
 	if (order && !strncmp(order, "True", 4) && arr->rank > 1)
 		return npu_reason_set(why, -ENOTSUP, "header: Fortran order; C order is expected");
 	if (!order || (strncmp(order, "False", 5) && strncmp(order, "True", 4)))
-		return npu_reason_set(why, -EBADMSG, "header: 'fortran_order' is neither True nor False");
+		return npu_reason_set(why, -EBADMSG,
+				      "header: 'fortran_order' is neither True nor False");
 	return 0;
 }
 
 /* Where the header's text lies, by version. */
-static int npy_header(const uint8_t *file, size_t len, size_t *at, size_t *bytes, struct npu_reason *why)
+static int npy_header(const uint8_t *file, size_t len, size_t *at, size_t *bytes,
+		      struct npu_reason *why)
 {
 	if (len < 10 || memcmp(file, "\x93NUMPY", 6))
-		return npu_reason_set(why, -EBADMSG, "not a .npy file (no magic, or shorter than 10 bytes)");
+		return npu_reason_set(why, -EBADMSG,
+				      "not a .npy file (no magic, or shorter than 10 bytes)");
 	if (file[6] == 1) {
 		*at = 10;
 		*bytes = file[8] | (size_t)file[9] << 8;
@@ -149,12 +158,15 @@ static int npy_header(const uint8_t *file, size_t len, size_t *at, size_t *bytes
 		*at = 12;
 		*bytes = file[8] | (size_t)file[9] << 8 | (size_t)file[10] << 16 | (size_t)file[11] << 24;
 	} else {
-		return npu_reason_set(why, -ENOTSUP, "version %u.%u; 1, 2 and 3 are known", file[6], file[7]);
+		return npu_reason_set(why, -ENOTSUP, "version %u.%u; 1, 2 and 3 are known", file[6],
+				      file[7]);
 	}
 	if (*bytes > len - *at)
-		return npu_reason_set(why, -EBADMSG, "header: %zu bytes long, but only %zu follow", *bytes, len - *at);
+		return npu_reason_set(why, -EBADMSG, "header: %zu bytes long, but only %zu follow",
+				      *bytes, len - *at);
 	if (*bytes > 65535)
-		return npu_reason_set(why, -ENOTSUP, "header: %zu bytes long; 65535 is the limit", *bytes);
+		return npu_reason_set(why, -ENOTSUP, "header: %zu bytes long; 65535 is the limit",
+				      *bytes);
 	return 0;
 }
 
@@ -169,7 +181,8 @@ static int npy_parse(const uint8_t *file, size_t len, struct npu_npy *arr, struc
 		return err;
 	header = malloc(header_len + 1);
 	if (!header)
-		return npu_reason_set(why, -ENOMEM, "no memory for a header of %zu bytes", header_len);
+		return npu_reason_set(why, -ENOMEM, "no memory for a header of %zu bytes",
+				      header_len);
 	memcpy(header, file + at, header_len);
 	header[header_len] = 0;
 	err = npy_parse_header(header, arr, why);
@@ -177,11 +190,13 @@ static int npy_parse(const uint8_t *file, size_t len, struct npu_npy *arr, struc
 	if (err)
 		return err;
 	if (npy_extent(arr, &arr->count, &bytes))
-		return npu_reason_set(why, -EOVERFLOW, "header: the product of 'shape' does not fit");
+		return npu_reason_set(why, -EOVERFLOW,
+				      "header: the product of 'shape' does not fit");
 	at += header_len;
 	if (bytes != len - at)
-		return npu_reason_set(why, -EBADMSG, "%zu bytes of data; type %s and 'shape' ask for %zu", len - at,
-				      npy_types[arr->type].name, bytes);
+		return npu_reason_set(why, -EBADMSG,
+				      "%zu bytes of data; type %s and 'shape' ask for %zu",
+				      len - at, npy_types[arr->type].name, bytes);
 	arr->data = malloc(bytes ? bytes : 1);
 	if (!arr->data)
 		return npu_reason_set(why, -ENOMEM, "no memory for %zu bytes of data", bytes);
@@ -189,7 +204,8 @@ static int npy_parse(const uint8_t *file, size_t len, struct npu_npy *arr, struc
 	return 0;
 }
 
-int npu_npy_parse(const uint8_t *file, size_t len, const char *name, struct npu_npy *arr, struct npu_reason *why)
+int npu_npy_parse(const uint8_t *file, size_t len, const char *name, struct npu_npy *arr,
+		  struct npu_reason *why)
 {
 	int err;
 
@@ -224,11 +240,12 @@ int npu_npy_write(const char *path, const struct npu_npy *arr, struct npu_reason
 	uint8_t *file;
 	int i, err;
 
-	if (arr->rank < 0 || arr->rank > NPU_NPY_RANK_MAX || (unsigned int)arr->type >= NPU_NPY_TYPES ||
-	    npy_extent(arr, &count, &bytes))
-		return npu_reason_set(why, -EINVAL, "%s: rank %d, type %d or dims out of range", path, arr->rank,
-				      (int)arr->type);
-	n = (size_t)sprintf(header, "{'descr': '%s', 'fortran_order': False, 'shape': (", npy_types[arr->type].descr);
+	if (arr->rank < 0 || arr->rank > NPU_NPY_RANK_MAX ||
+	    (unsigned int)arr->type >= NPU_NPY_TYPES || npy_extent(arr, &count, &bytes))
+		return npu_reason_set(why, -EINVAL, "%s: rank %d, type %d or dims out of range",
+				      path, arr->rank, (int)arr->type);
+	n = (size_t)sprintf(header, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+			    npy_types[arr->type].descr);
 	for (i = 0; i < arr->rank; i++)
 		n += (size_t)sprintf(header + n, "%" PRId64 "%s", arr->dims[i],
 				     arr->rank == 1 ? "," : i + 1 < arr->rank ? ", " : "");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NumPy's .npy files, versions 1 and 2: what tests and tools exchange tensors in. Little-endian, C order.
- * No global state; safe from several threads on different structs.
+ * NumPy's .npy files, versions 1 and 2: what tests and tools exchange tensors in. Little-endian, C
+ * order. No global state; safe from several threads on different structs.
  */
 #ifndef TOOLS_NPY_H
 #define TOOLS_NPY_H
@@ -35,16 +35,21 @@ size_t npu_npy_type_size(enum npu_npy_type type);
 const char *npu_npy_type_name(enum npu_npy_type type);
 
 /*
- * Parse a file held in memory into @arr (data is a copy, free with npu_npy_free). @name is for messages.
- * Errors: -EBADMSG (not a .npy, header malformed, data short or long), -ENOTSUP (a type, byte order, order of axes,
- * version or rank beyond the above), -EOVERFLOW (dims that do not fit), -ENOMEM.
+ * Parse a file held in memory into @arr (data is a copy, free with npu_npy_free). @name is for
+ * messages. Errors: -EBADMSG (not a .npy, header malformed, data short or long), -ENOTSUP (a type,
+ * byte order, order of axes, version or rank beyond the above), -EOVERFLOW (dims that do not fit),
+ * -ENOMEM.
  */
-int npu_npy_parse(const uint8_t *file, size_t len, const char *name, struct npu_npy *arr, struct npu_reason *why);
+int npu_npy_parse(const uint8_t *file, size_t len, const char *name, struct npu_npy *arr,
+		  struct npu_reason *why);
 
 /* Read the file @path; errors as above and those of opening it. */
 int npu_npy_read(const char *path, struct npu_npy *arr, struct npu_reason *why);
 
-/* Write @arr as version 1 through a temporary file and a rename. @arr->count is ignored, dims decide. */
+/*
+ * Write @arr as version 1 through a temporary file and a rename. @arr->count is ignored, dims
+ * decide.
+ */
 int npu_npy_write(const char *path, const struct npu_npy *arr, struct npu_reason *why);
 
 void npu_npy_free(struct npu_npy *arr);

@@ -41,7 +41,8 @@ static void usage(FILE *f)
 	      "      --list-passes      the passes in their order\n"
 	      "      --list-ops         every ONNX operator that is known, what it becomes, and its limits\n"
 	      "      --version          version of the compiler\n"
-	      "  -h, --help             this text\n", f);
+	      "  -h, --help             this text\n",
+	      f);
 }
 
 static void list_passes(void)
@@ -55,10 +56,20 @@ static void list_ops(void)
 	struct npu_op_support s;
 
 	for (unsigned int i = 0; npu_compile_op_support(i, &s); i++)
-		printf("%-24s %-9s %-32s %s\n", s.op, s.supported ? "yes" : "refused", s.insns, s.limits);
+		printf("%-24s %-9s %-32s %s\n", s.op, s.supported ? "yes" : "refused", s.insns,
+		       s.limits);
 }
 
-enum { OPT_REPORT = 256, OPT_DUMP, OPT_SKIP, OPT_NO_SRAM, OPT_ALL_F16, OPT_PASSES, OPT_OPS, OPT_VERSION };
+enum {
+	OPT_REPORT = 256,
+	OPT_DUMP,
+	OPT_SKIP,
+	OPT_NO_SRAM,
+	OPT_ALL_F16,
+	OPT_PASSES,
+	OPT_OPS,
+	OPT_VERSION
+};
 
 static const struct option long_options[] = {
 	{ "output", required_argument, NULL, 'o' },
@@ -157,7 +168,9 @@ static int parse_args(struct options *o, int argc, char **argv)
 	}
 	o->compile.shapes = o->shapes;
 	if (optind + 1 != argc) {
-		fprintf(stderr, "npu-compile: expected one model, got %d\nTry 'npu-compile --help'.\n", argc - optind);
+		fprintf(stderr,
+			"npu-compile: expected one model, got %d\nTry 'npu-compile --help'.\n",
+			argc - optind);
 		return -EINVAL;
 	}
 	o->model = argv[optind];
@@ -197,7 +210,8 @@ static int write_outputs(const struct options *o, const struct npu_compile_resul
 	struct npu_reason why;
 	size_t size;
 	const void *job = npu_compile_job(r, &size);
-	int err = path ? npu_file_write(path, job, size, &why) : npu_reason_set(&why, -ENOMEM, "out of memory");
+	int err = path ? npu_file_write(path, job, size, &why) :
+			 npu_reason_set(&why, -ENOMEM, "out of memory");
 
 	if (!err && o->report_file)
 		err = npu_file_write(o->report_file, json, strlen(json), &why);
@@ -205,9 +219,11 @@ static int write_outputs(const struct options *o, const struct npu_compile_resul
 		fprintf(stderr, "npu-compile: %s\n", why.text);
 	else if (!o->quiet && !o->report)
 		printf("%s: %u of %u operators, %.1f %% of %.1f million MACs on the NPU; %u instructions, %u copies; "
-		       "weights %.1f MiB, activations %.1f MiB\n", path, s->nodes - s->count[NPU_PLACE_REFUSED],
-		       s->nodes, s->macs ? 100.0 * (double)s->npu_macs / (double)s->macs : 100.0,
-		       (double)s->macs / 1e6, s->insns, s->copies, (double)s->weight_bytes / (1 << 20),
+		       "weights %.1f MiB, activations %.1f MiB\n",
+		       path, s->nodes - s->count[NPU_PLACE_REFUSED], s->nodes,
+		       s->macs ? 100.0 * (double)s->npu_macs / (double)s->macs : 100.0,
+		       (double)s->macs / 1e6, s->insns, s->copies,
+		       (double)s->weight_bytes / (1 << 20),
 		       (double)(s->scratch_bytes + s->sram_bytes) / (1 << 20));
 	free(named);
 	return err;

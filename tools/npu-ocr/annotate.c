@@ -10,12 +10,14 @@
 #define ANNOTATE_TEXT_MAX	100	/* characters of a line shown in the panel */
 #define ANNOTATE_MARGIN		10
 
-static const struct npu_colour white = { 255, 255, 255 }, black = { 30, 30, 30 }, grey = { 130, 130, 130 };
+static const struct npu_colour white = { 255, 255, 255 }, black = { 30, 30, 30 },
+			       grey = { 130, 130, 130 };
 
 static struct npu_colour line_colour(size_t i)
 {
 	static const struct npu_colour palette[] = {
-		{ 0, 114, 178 }, { 213, 94, 0 }, { 0, 138, 98 }, { 176, 58, 140 }, { 170, 120, 0 }, { 60, 60, 200 },
+		{ 0, 114, 178 },  { 213, 94, 0 },  { 0, 138, 98 },
+		{ 176, 58, 140 }, { 170, 120, 0 }, { 60, 60, 200 },
 	};
 
 	return palette[i % (sizeof(palette) / sizeof(palette[0]))];
@@ -100,7 +102,8 @@ static void draw_panel(struct npu_image *canvas, const struct ocr_lines *lines, 
 int ocr_annotate(const struct npu_image *img, const struct ocr_lines *lines, const char *path,
 		 struct npu_reason *why)
 {
-	int longest = img->width > img->height ? img->width : img->height, w, h, wide, tall, scale = 2, err;
+	int longest = img->width > img->height ? img->width : img->height, w, h, wide, tall,
+	    scale = 2, err;
 	double ratio = longest > ANNOTATE_SIDE_MAX ? (double)ANNOTATE_SIDE_MAX / longest : 1;
 	struct npu_image view = { 0 }, canvas = { 0 };
 

@@ -25,7 +25,8 @@ static int classify_input(const struct npu_image *crop, float *in, struct npu_re
 	return 0;
 }
 
-int ocr_classify(struct ocr *ocr, const struct npu_image *crop, size_t index, float *prob, struct npu_reason *why)
+int ocr_classify(struct ocr *ocr, const struct npu_image *crop, size_t index, float *prob,
+		 struct npu_reason *why)
 {
 	static const int64_t dims[4] = { 1, 3, CLS_HEIGHT, CLS_WIDTH };
 	int64_t out_dims[OCR_NET_RANK_MAX];

@@ -13,7 +13,10 @@ static double side(const struct ocr_quad *q, int a, int b)
 	return hypot(q->p[a].x - q->p[b].x, q->p[a].y - q->p[b].y);
 }
 
-/* The top left corner has the smallest x + y, the bottom right the largest; y - x tells the other two apart. */
+/*
+ * The top left corner has the smallest x + y, the bottom right the largest; y - x tells the other
+ * two apart.
+ */
 void ocr_quad_order(struct ocr_quad *quad)
 {
 	struct npu_point p[4], rest[2];
@@ -64,10 +67,11 @@ int ocr_quad_clean(struct ocr_quad *quad, int img_width, int img_height)
 	return (int)side(quad, 0, 1) > 3 && (int)side(quad, 0, 3) > 3 && is_convex(quad);
 }
 
-int ocr_crop(const struct npu_image *img, const struct ocr_quad *quad, struct npu_image *crop, int *turned,
-	     struct npu_reason *why)
+int ocr_crop(const struct npu_image *img, const struct ocr_quad *quad, struct npu_image *crop,
+	     int *turned, struct npu_reason *why)
 {
-	int w = (int)fmax(side(quad, 0, 1), side(quad, 2, 3)), h = (int)fmax(side(quad, 0, 3), side(quad, 1, 2));
+	int w = (int)fmax(side(quad, 0, 1), side(quad, 2, 3)),
+	    h = (int)fmax(side(quad, 0, 3), side(quad, 1, 2));
 	struct npu_point flat[4] = { { 0, 0 }, { w, 0 }, { w, h }, { 0, h } };
 	struct npu_image side_on;
 	double m[9];

@@ -17,7 +17,8 @@ void ocr_dict_free(struct ocr_dict *dict)
 	memset(dict, 0, sizeof(*dict));
 }
 
-int ocr_dict_parse(struct ocr_dict *dict, const char *text, size_t len, const char *name, struct npu_reason *why)
+int ocr_dict_parse(struct ocr_dict *dict, const char *text, size_t len, const char *name,
+		   struct npu_reason *why)
 {
 	size_t i, lines = 0;
 	char *p, *end;
@@ -30,7 +31,8 @@ int ocr_dict_parse(struct ocr_dict *dict, const char *text, size_t len, const ch
 	dict->entry = malloc((lines + 3) * sizeof(*dict->entry));
 	if (!dict->text || !dict->entry) {
 		ocr_dict_free(dict);
-		return npu_reason_set(why, -ENOMEM, "%s: no memory for %zu characters", name, lines);
+		return npu_reason_set(why, -ENOMEM, "%s: no memory for %zu characters", name,
+				      lines);
 	}
 	memcpy(dict->text, text, len);
 	dict->text[len] = 0;
@@ -77,10 +79,10 @@ static size_t arg_max(const float *v, size_t n)
 }
 
 /*
- * The best class of each step is not the best text: a space spreads its probability over several steps, loses to
- * the blank at each of them, and yet is likelier as a whole. So for the blanks between two characters the sum over
- * all ways to place one space among them is weighed against no space. Both are relative to "all blank", so that
- * long gaps do not underflow.
+ * The best class of each step is not the best text: a space spreads its probability over several
+ * steps, loses to the blank at each of them, and yet is likelier as a whole. So for the blanks
+ * between two characters the sum over all ways to place one space among them is weighed against no
+ * space. Both are relative to "all blank", so that long gaps do not underflow.
  */
 struct ctc_gap {
 	double inside;		/* ways in which the space goes on at this step */
@@ -88,8 +90,9 @@ struct ctc_gap {
 };
 
 /*
- * A space is taken from these odds on. Measured on eleven scalings of a straight and of a slanted page: of 1592 spaces
- * in print 7 have less (314 have less than even odds), of 7609 gaps inside words none has more than 0.032.
+ * A space is taken from these odds on. Measured on eleven scalings of a straight and of a slanted
+ * page: of 1592 spaces in print 7 have less (314 have less than even odds), of 7609 gaps inside
+ * words none has more than 0.032.
  */
 #define CTC_SPACE_ODDS	0.06
 
@@ -118,15 +121,16 @@ static int ends_in_space(const struct ctc_text *out)
 	return !out->used || out->text[out->used - 1] == ' ';
 }
 
-int ocr_ctc_decode(const struct ocr_dict *dict, const float *prob, size_t steps, size_t classes, char **text,
-		   float *confidence, struct npu_reason *why)
+int ocr_ctc_decode(const struct ocr_dict *dict, const float *prob, size_t steps, size_t classes,
+		   char **text, float *confidence, struct npu_reason *why)
 {
 	size_t t, last = 0, best, room = 1;
 	struct ctc_text out = { 0 };
 	struct ctc_gap gap = { 0 };
 
 	if (classes != dict->count)
-		return npu_reason_set(why, -EINVAL, "%zu classes for a dictionary of %zu", classes, dict->count);
+		return npu_reason_set(why, -EINVAL, "%zu classes for a dictionary of %zu", classes,
+				      dict->count);
 	for (t = 0; t < classes; t++)
 		room = strlen(dict->entry[t]) > room ? strlen(dict->entry[t]) : room;
 	/* One more a step for the spaces. */
@@ -143,7 +147,8 @@ int ocr_ctc_decode(const struct ocr_dict *dict, const float *prob, size_t steps,
 		if (best != last) {
 			int space = best == classes - 1;
 
-			if (!space && !ends_in_space(&out) && gap.inside + gap.behind > CTC_SPACE_ODDS)
+			if (!space && !ends_in_space(&out) &&
+			    gap.inside + gap.behind > CTC_SPACE_ODDS)
 				text_put(&out, " ");
 			if (!space || out.used)		/* a line does not begin with one */
 				text_put(&out, dict->entry[best]);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Differentiable binarization's post-processing: connected groups of text pixels become rotated rectangles, those
- * that are likely enough grow back to the text's full height.
+ * Differentiable binarization's post-processing: connected groups of text pixels become rotated
+ * rectangles, those that are likely enough grow back to the text's full height.
  *
- * The reference walks contours; all that it takes from one is its convex hull. So groups are built here from runs
- * of pixels in a row, and the ends of the runs go into the hull. Like the reference, the rim of a hole in a group
- * is an outline of its own.
+ * The reference walks contours; all that it takes from one is its convex hull. So groups are built
+ * here from runs of pixels in a row, and the ends of the runs go into the hull. Like the reference,
+ * the rim of a hole in a group is an outline of its own.
  */
 #include "ocr.h"
 
@@ -111,8 +111,8 @@ static int is_text(const struct db_map *map, int x, int y)
 }
 
 /*
- * Cut every row into runs of text (@text 1) or of background (0) and join runs that touch the row above: text
- * also over corners (@text is also the reach), background over sides only.
+ * Cut every row into runs of text (@text 1) or of background (0) and join runs that touch the row
+ * above: text also over corners (@text is also the reach), background over sides only.
  */
 static int runs_make(const struct db_map *map, int text, struct db_runs *runs)
 {
@@ -127,7 +127,8 @@ static int runs_make(const struct db_map *map, int text, struct db_runs *runs)
 				continue;
 			for (x0 = x; x + 1 < map->width && is_text(map, x + 1, y) == text; x++)
 				;
-			if (grow((void **)&runs->run, &runs->room, runs->count + 1, sizeof(*runs->run)))
+			if (grow((void **)&runs->run, &runs->room, runs->count + 1,
+				 sizeof(*runs->run)))
 				return -ENOMEM;
 			runs->run[runs->count] = (struct db_run){ y, x0, x, (uint32_t)runs->count };
 			runs->count++;
@@ -135,7 +136,8 @@ static int runs_make(const struct db_map *map, int text, struct db_runs *runs)
 		for (i = here; i < runs->count; i++) {
 			while (above < here && runs->run[above].x1 + text < runs->run[i].x0)
 				above++;
-			for (size_t j = above; j < here && runs->run[j].x0 <= runs->run[i].x1 + text; j++)
+			for (size_t j = above;
+			     j < here && runs->run[j].x0 <= runs->run[i].x1 + text; j++)
 				run_join(runs->run, (uint32_t)i, (uint32_t)j);
 		}
 	}
@@ -143,8 +145,8 @@ static int runs_make(const struct db_map *map, int text, struct db_runs *runs)
 }
 
 /*
- * Columns that row @y of the quad covers, edges included, clipped to the map; 0 when none. The outline takes in
- * every pixel that an edge passes, so each row looks half a pixel up and down.
+ * Columns that row @y of the quad covers, edges included, clipped to the map; 0 when none. The
+ * outline takes in every pixel that an edge passes, so each row looks half a pixel up and down.
  */
 static int quad_span(const struct npu_point q[4], int y, int width, int *x0, int *x1)
 {
@@ -175,7 +177,9 @@ static int quad_span(const struct npu_point q[4], int y, int width, int *x0, int
 	return *x0 <= *x1;
 }
 
-/* Mean probability inside the quad; its corners are cut to whole pixels first, as in the reference. */
+/*
+ * Mean probability inside the quad; its corners are cut to whole pixels first, as in the reference.
+ */
 static float quad_score(const struct db_map *map, const struct npu_point quad[4])
 {
 	double sum = 0, xmin = INFINITY, ymin = INFINITY, ymax = -INFINITY;
@@ -206,7 +210,10 @@ static float quad_score(const struct db_map *map, const struct npu_point quad[4]
 	return n ? (float)(sum / (double)n) : 0;
 }
 
-/* Grow the rectangle by its area * ratio / perimeter; 1 when there is one, 0 when nothing is left, or -ENOMEM. */
+/*
+ * Grow the rectangle by its area * ratio / perimeter; 1 when there is one, 0 when nothing is left,
+ * or -ENOMEM.
+ */
 static int rect_unclip(const struct ocr_rect *rect, double ratio, struct ocr_rect *out)
 {
 	struct npu_point pts[UNCLIP_POINTS];
@@ -268,7 +275,8 @@ static int outline_box(const struct db_map *map, struct db_points *pts)
 }
 
 /* Ends of a run of text, or the text pixels beside, above and below a run of background. */
-static int run_outline(const struct db_map *map, const struct db_run *run, int text, struct db_points *pts)
+static int run_outline(const struct db_map *map, const struct db_run *run, int text,
+		       struct db_points *pts)
 {
 	int grow_by = text ? 0 : 1, dy, x, err;
 
@@ -348,8 +356,10 @@ int ocr_db_boxes(const float *prob, int width, int height, int img_width, int im
 	int err;
 
 	if (width < 1 || height < 1 || (int64_t)width * height > INT32_MAX)
-		return npu_reason_set(why, -EINVAL, "text map of %d x %d: at least 1 x 1 and below 2^31 is expected",
-				      width, height);
+		return npu_reason_set(
+			why, -EINVAL,
+			"text map of %d x %d: at least 1 x 1 and below 2^31 is expected", width,
+			height);
 	if (opt)
 		map.opt = *opt;
 	else

@@ -31,7 +31,8 @@ void ocr_detect_plan(int width, int height, int limit, struct ocr_detect_plan *p
 {
 	int longest = width > height ? width : height, shortest = min_int(width, height);
 	int most = limit < 32 ? 32 : limit / 32 * 32;
-	double seen = fmin(longest, DETECT_STRIP * shortest), ratio = seen > limit ? limit / seen : 1;
+	double seen = fmin(longest, DETECT_STRIP * shortest),
+	       ratio = seen > limit ? limit / seen : 1;
 
 	plan->width = round32((int)(width * ratio));
 	plan->height = round32((int)(height * ratio));
@@ -52,11 +53,12 @@ int ocr_detect_next(int at, int length, int piece)
 }
 
 /*
- * Very small pictures get a black border up to 32 pixels instead of being blown up. A snippet that rounding to 32 would
- * squeeze or stretch by a tenth or more is extended to the next multiple by repeating its edge.
+ * Very small pictures get a black border up to 32 pixels instead of being blown up. A snippet that
+ * rounding to 32 would squeeze or stretch by a tenth or more is extended to the next multiple by
+ * repeating its edge.
  */
-static int detect_pad(const struct npu_image *img, int width, int height, int repeat, struct npu_image *padded,
-		      struct npu_reason *why)
+static int detect_pad(const struct npu_image *img, int width, int height, int repeat,
+		      struct npu_image *padded, struct npu_reason *why)
 {
 	size_t row = (size_t)img->width * 3;
 	int x, y, err;
@@ -93,25 +95,30 @@ static int detect_padding(const struct npu_image *img, int limit, int *width, in
 	}
 	*width = up32(img->width);
 	*height = up32(img->height);
-	return *width <= limit && *height <= limit && (is_distorted(img->width) || is_distorted(img->height)) ? 2 : 0;
+	return *width <= limit && *height <= limit &&
+			       (is_distorted(img->width) || is_distorted(img->height)) ?
+		       2 :
+		       0;
 }
 
 /*
- * Copy a piece's probabilities to its place in the map. Of what it shares with the piece before, the first half was
- * seen better by that one.
+ * Copy a piece's probabilities to its place in the map. Of what it shares with the piece before,
+ * the first half was seen better by that one.
  */
-static void map_put(float *map, int map_width, const float *piece, int width, int height, int x, int y, int skip_x,
-		    int skip_y)
+static void map_put(float *map, int map_width, const float *piece, int width, int height, int x,
+		    int y, int skip_x, int skip_y)
 {
 	int row;
 
 	for (row = skip_y; row < height; row++)
 		memcpy(map + (size_t)(y + row) * (size_t)map_width + (size_t)(x + skip_x),
-		       piece + (size_t)row * (size_t)width + (size_t)skip_x, (size_t)(width - skip_x) * sizeof(float));
+		       piece + (size_t)row * (size_t)width + (size_t)skip_x,
+		       (size_t)(width - skip_x) * sizeof(float));
 }
 
-static int detect_piece(struct ocr *ocr, const struct npu_image *sized, int x, int y, int width, int height,
-			float *in, const float **prob, size_t index, struct npu_reason *why)
+static int detect_piece(struct ocr *ocr, const struct npu_image *sized, int x, int y, int width,
+			int height, float *in, const float **prob, size_t index,
+			struct npu_reason *why)
 {
 	int64_t dims[4] = { 1, 3, height, width }, out_dims[OCR_NET_RANK_MAX];
 	struct npu_image piece;
@@ -127,13 +134,15 @@ static int detect_piece(struct ocr *ocr, const struct npu_image *sized, int x, i
 		err = ocr_net_run(ocr->det, in, dims, prob, out_dims, &rank, why);
 	if (err)
 		return err;
-	if (rank != 4 || out_dims[0] != 1 || out_dims[1] != 1 || out_dims[2] != height || out_dims[3] != width)
-		return npu_reason_set(why, -EINVAL, "det: the output is not [1, 1, %d, %d]", height, width);
+	if (rank != 4 || out_dims[0] != 1 || out_dims[1] != 1 || out_dims[2] != height ||
+	    out_dims[3] != width)
+		return npu_reason_set(why, -EINVAL, "det: the output is not [1, 1, %d, %d]", height,
+				      width);
 	return ocr_dump_tensor(ocr, "det", (long)index, "out", *prob, out_dims, rank, why);
 }
 
-static int detect_map(struct ocr *ocr, const struct npu_image *sized, const struct ocr_detect_plan *plan, float *map,
-		      struct npu_reason *why)
+static int detect_map(struct ocr *ocr, const struct npu_image *sized,
+		      const struct ocr_detect_plan *plan, float *map, struct npu_reason *why)
 {
 	int w = plan->piece_width, h = plan->piece_height, x, y, seen_x, seen_y = 0, err = 0;
 	const float *prob;
@@ -142,14 +151,15 @@ static int detect_map(struct ocr *ocr, const struct npu_image *sized, const stru
 
 	in = malloc((size_t)w * (size_t)h * 3 * sizeof(float));
 	if (!in)
-		return npu_reason_set(why, -ENOMEM, "no memory for a detection input of %d x %d", w, h);
+		return npu_reason_set(why, -ENOMEM, "no memory for a detection input of %d x %d", w,
+				      h);
 	for (y = 0; !err && y < plan->height; y = ocr_detect_next(y, plan->height, h)) {
 		seen_x = 0;
 		for (x = 0; !err && x < plan->width; x = ocr_detect_next(x, plan->width, w)) {
 			err = detect_piece(ocr, sized, x, y, w, h, in, &prob, index++, why);
 			if (!err)
-				map_put(map, plan->width, prob, w, h, x, y, (seen_x - x) * (x > 0) / 2,
-					(seen_y - y) * (y > 0) / 2);
+				map_put(map, plan->width, prob, w, h, x, y,
+					(seen_x - x) * (x > 0) / 2, (seen_y - y) * (y > 0) / 2);
 			seen_x = x + w;
 		}
 		seen_y = y + h;
@@ -158,7 +168,8 @@ static int detect_map(struct ocr *ocr, const struct npu_image *sized, const stru
 	return err;
 }
 
-static int detect_run(struct ocr *ocr, const struct npu_image *img, struct ocr_boxes *boxes, struct npu_reason *why)
+static int detect_run(struct ocr *ocr, const struct npu_image *img, struct ocr_boxes *boxes,
+		      struct npu_reason *why)
 {
 	struct npu_image sized = { 0 };
 	struct ocr_detect_plan plan;
@@ -169,7 +180,8 @@ static int detect_run(struct ocr *ocr, const struct npu_image *img, struct ocr_b
 	ocr_detect_plan(img->width, img->height, ocr->opt.det_limit, &plan);
 	map = malloc((size_t)plan.width * (size_t)plan.height * sizeof(float));
 	if (!map)
-		return npu_reason_set(why, -ENOMEM, "no memory for a text map of %d x %d", plan.width, plan.height);
+		return npu_reason_set(why, -ENOMEM, "no memory for a text map of %d x %d",
+				      plan.width, plan.height);
 	err = npu_image_resize(img, plan.width, plan.height, &sized, why);
 	if (!err)
 		err = detect_map(ocr, &sized, &plan, map, why);
@@ -177,7 +189,8 @@ static int detect_run(struct ocr *ocr, const struct npu_image *img, struct ocr_b
 	t1 = ocr_now();
 	ocr->times.detect += t1 - t0;
 	if (!err)
-		err = ocr_db_boxes(map, plan.width, plan.height, img->width, img->height, NULL, boxes, why);
+		err = ocr_db_boxes(map, plan.width, plan.height, img->width, img->height, NULL,
+				   boxes, why);
 	if (!err)
 		err = ocr_boxes_sort(boxes, why);
 	ocr->times.boxes += ocr_now() - t1;
@@ -196,7 +209,8 @@ static void boxes_clip(struct ocr_boxes *boxes, const struct npu_image *img)
 	boxes->count = n;
 }
 
-int ocr_detect(struct ocr *ocr, const struct npu_image *img, struct ocr_boxes *boxes, struct npu_reason *why)
+int ocr_detect(struct ocr *ocr, const struct npu_image *img, struct ocr_boxes *boxes,
+	       struct npu_reason *why)
 {
 	struct npu_image padded;
 	int w, h, how, err;

@@ -7,8 +7,8 @@
 
 #include "tools/common/npy.h"
 
-static int dump_path(const struct ocr *ocr, const char *name, long index, const char *tail, char path[PATH_MAX],
-		     struct npu_reason *why)
+static int dump_path(const struct ocr *ocr, const char *name, long index, const char *tail,
+		     char path[PATH_MAX], struct npu_reason *why)
 {
 	int n;
 
@@ -16,11 +16,13 @@ static int dump_path(const struct ocr *ocr, const char *name, long index, const 
 		n = snprintf(path, PATH_MAX, "%s/%s%s", ocr->opt.dump, name, tail);
 	else
 		n = snprintf(path, PATH_MAX, "%s/%s-%03ld%s", ocr->opt.dump, name, index, tail);
-	return n < PATH_MAX ? 0 : npu_reason_set(why, -ENAMETOOLONG, "%s: the name is too long", ocr->opt.dump);
+	return n < PATH_MAX ? 0 :
+			      npu_reason_set(why, -ENAMETOOLONG, "%s: the name is too long",
+					     ocr->opt.dump);
 }
 
-int ocr_dump_tensor(const struct ocr *ocr, const char *net, long index, const char *what, const float *data,
-		    const int64_t *dims, int rank, struct npu_reason *why)
+int ocr_dump_tensor(const struct ocr *ocr, const char *net, long index, const char *what,
+		    const float *data, const int64_t *dims, int rank, struct npu_reason *why)
 {
 	struct npu_npy arr = { .type = NPU_NPY_F32, .rank = rank, .data = (void *)data };
 	char path[PATH_MAX], tail[32];

@@ -12,25 +12,25 @@
 #include "tools/common/file.h"
 
 static const char usage[] =
-"Usage: npu-ocr [OPTION]... PICTURE\n"
-"Read the text in a PNG or JPEG picture with PP-OCRv4 on the NPU.\n"
-"\n"
-"  --json            print one JSON object\n"
-"  --annotate FILE   write a PNG with boxes, numbers and the text beside the picture\n"
-"  --models DIR      where the .onnx files and ppocr_keys_v1.txt are\n"
-"                    (default: $NPU_MODELS, or build/models, /usr/share/npu/models)\n"
-"  --cache DIR       where compiled job files are kept (default: $XDG_CACHE_HOME/npu or ~/.cache/npu)\n"
-"  --device NAME     a device node, or 'sim' for in process (default: the first there is)\n"
-"  --precision T     f16 (default) or f32: slower, and nearer to the model\n"
-"  --threads N       threads of the in-process NPU (default: all CPUs)\n"
-"  --det-limit N     longest side that detection looks at, 32 to 1280 pixels (default: 960)\n"
-"  --cls, --no-cls   do or do not look for lines that are upside down (default: do)\n"
-"  --dump DIR        write every network input and output (.npy) and every crop (.png)\n"
-"  --quiet           print the lines only: no progress, no times\n"
-"  --help, --version\n"
-"\n"
-"Prints a line of text each: confidence, the box's corners from the text's top left clockwise, the text.\n"
-"Exit status: 0 when the picture was read (even if there is no text in it), 1 on errors, 2 on wrong usage.\n";
+	"Usage: npu-ocr [OPTION]... PICTURE\n"
+	"Read the text in a PNG or JPEG picture with PP-OCRv4 on the NPU.\n"
+	"\n"
+	"  --json            print one JSON object\n"
+	"  --annotate FILE   write a PNG with boxes, numbers and the text beside the picture\n"
+	"  --models DIR      where the .onnx files and ppocr_keys_v1.txt are\n"
+	"                    (default: $NPU_MODELS, or build/models, /usr/share/npu/models)\n"
+	"  --cache DIR       where compiled job files are kept (default: $XDG_CACHE_HOME/npu or ~/.cache/npu)\n"
+	"  --device NAME     a device node, or 'sim' for in process (default: the first there is)\n"
+	"  --precision T     f16 (default) or f32: slower, and nearer to the model\n"
+	"  --threads N       threads of the in-process NPU (default: all CPUs)\n"
+	"  --det-limit N     longest side that detection looks at, 32 to 1280 pixels (default: 960)\n"
+	"  --cls, --no-cls   do or do not look for lines that are upside down (default: do)\n"
+	"  --dump DIR        write every network input and output (.npy) and every crop (.png)\n"
+	"  --quiet           print the lines only: no progress, no times\n"
+	"  --help, --version\n"
+	"\n"
+	"Prints a line of text each: confidence, the box's corners from the text's top left clockwise, the text.\n"
+	"Exit status: 0 when the picture was read (even if there is no text in it), 1 on errors, 2 on wrong usage.\n";
 
 struct args {
 	const char *picture, *annotate, *models;
@@ -48,7 +48,8 @@ static int arg_int(const char *name, const char *text, int lo, int hi, int *valu
 	errno = 0;
 	v = strtol(text, &end, 10);
 	if (errno || end == text || *end || v < lo || v > hi) {
-		fprintf(stderr, "npu-ocr: --%s '%s': a number from %d to %d is expected\n", name, text, lo, hi);
+		fprintf(stderr, "npu-ocr: --%s '%s': a number from %d to %d is expected\n", name,
+			text, lo, hi);
 		return -EINVAL;
 	}
 	*value = (int)v;
@@ -64,8 +65,21 @@ static int arg_precision(const char *text, int *f32)
 	return -EINVAL;
 }
 
-enum { OPT_JSON = 256, OPT_ANNOTATE, OPT_MODELS, OPT_CACHE, OPT_DEVICE, OPT_PRECISION, OPT_THREADS, OPT_DET_LIMIT, OPT_CLS, OPT_NO_CLS,
-       OPT_DUMP, OPT_QUIET, OPT_VERSION };
+enum {
+	OPT_JSON = 256,
+	OPT_ANNOTATE,
+	OPT_MODELS,
+	OPT_CACHE,
+	OPT_DEVICE,
+	OPT_PRECISION,
+	OPT_THREADS,
+	OPT_DET_LIMIT,
+	OPT_CLS,
+	OPT_NO_CLS,
+	OPT_DUMP,
+	OPT_QUIET,
+	OPT_VERSION
+};
 
 static const struct option options[] = {
 	{ "json", no_argument, NULL, OPT_JSON },
@@ -85,7 +99,10 @@ static const struct option options[] = {
 	{ 0 }
 };
 
-/* Returns 0 to go on, 1 when there is nothing more to do, or a negative errno after telling what is wrong. */
+/*
+ * Returns 0 to go on, 1 when there is nothing more to do, or a negative errno after telling what is
+ * wrong.
+ */
 static int arg_option(struct args *a, int opt)
 {
 	switch (opt) {
@@ -163,9 +180,11 @@ static int find_cache(struct args *a, struct npu_reason *why)
 	else if (home && *home)
 		n = snprintf(a->cache_buf, sizeof(a->cache_buf), "%s/.cache/npu", home);
 	else
-		return npu_reason_set(why, -ENOENT, "neither HOME nor XDG_CACHE_HOME is set; use --cache");
+		return npu_reason_set(why, -ENOENT,
+				      "neither HOME nor XDG_CACHE_HOME is set; use --cache");
 	if (n >= (int)sizeof(a->cache_buf))
-		return npu_reason_set(why, -ENAMETOOLONG, "the name of the cache directory is too long");
+		return npu_reason_set(why, -ENAMETOOLONG,
+				      "the name of the cache directory is too long");
 	a->rt.cache = a->cache_buf;
 	return 0;
 }
@@ -189,11 +208,17 @@ static struct ocr_placement placement_sum(const struct ocr *ocr)
 }
 
 static int print_result(const struct args *a, const struct ocr *ocr, const struct ocr_runtime *rt,
-			const struct npu_image *img, const struct ocr_lines *lines, struct npu_reason *why)
+			const struct npu_image *img, const struct ocr_lines *lines,
+			struct npu_reason *why)
 {
 	struct ocr_summary s = {
-		.picture = a->picture, .width = img->width, .height = img->height, .lines = lines,
-		.runtime = ocr_runtime_name(rt), .times = &ocr->times, .placement = placement_sum(ocr),
+		.picture = a->picture,
+		.width = img->width,
+		.height = img->height,
+		.lines = lines,
+		.runtime = ocr_runtime_name(rt),
+		.times = &ocr->times,
+		.placement = placement_sum(ocr),
 	};
 	int err = 0;
 
@@ -230,7 +255,8 @@ static int run(struct args *a, struct npu_reason *why)
 	if (!err)
 		err = ocr_runtime_open(&rt, &a->rt, why);
 	if (!err)
-		err = ocr_models_open(&ocr, rt, a->models ? a->models : a->models_buf, &a->opt, why);
+		err = ocr_models_open(&ocr, rt, a->models ? a->models : a->models_buf, &a->opt,
+				      why);
 	ocr.times.start = ocr_now() - t1;
 	if (!err)
 		err = ocr_read(&ocr, &img, &lines, why);

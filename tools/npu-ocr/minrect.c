@@ -89,7 +89,8 @@ void ocr_min_rect(const struct npu_point *hull, size_t n, struct ocr_rect *rect)
 	/* Some side of the smallest rectangle lies on an edge of the hull. */
 	for (i = 0; i < n && n > 1; i++) {
 		struct npu_point a = hull[i], b = hull[(i + 1) % n];
-		double len = hypot(b.x - a.x, b.y - a.y), ux = (b.x - a.x) / len, uy = (b.y - a.y) / len;
+		double len = hypot(b.x - a.x, b.y - a.y), ux = (b.x - a.x) / len,
+		       uy = (b.y - a.y) / len;
 		double lo = 0, hi = 0, nlo = 0, nhi = 0;
 
 		for (j = 0; j < n; j++) {
@@ -135,11 +136,15 @@ static void unclip_put(struct unclip_out *o, double x, double y)
 	o->at[o->n++].y = round(y);
 }
 
-/* Round the corner @p from the normal @from to the normal @to in steps that stay within 1/4 pixel of the arc. */
-static void unclip_corner(struct unclip_out *o, struct npu_point p, struct npu_point from, struct npu_point to,
-			  double distance)
+/*
+ * Round the corner @p from the normal @from to the normal @to in steps that stay within 1/4 pixel
+ * of the arc.
+ */
+static void unclip_corner(struct unclip_out *o, struct npu_point p, struct npu_point from,
+			  struct npu_point to, double distance)
 {
-	double dot = from.x * to.x + from.y * to.y, turn = atan2(from.x * to.y - from.y * to.x, dot);
+	double dot = from.x * to.x + from.y * to.y,
+	       turn = atan2(from.x * to.y - from.y * to.x, dot);
 	double steps = M_PI / acos(1 - fmin(0.25, distance * 0.25) / distance);
 	double step, x = from.x, y = from.y, t;
 	long i, n;
@@ -160,7 +165,8 @@ static void unclip_corner(struct unclip_out *o, struct npu_point p, struct npu_p
 	unclip_put(o, p.x + to.x * distance, p.y + to.y * distance);
 }
 
-size_t ocr_unclip(const struct npu_point quad[4], double distance, struct npu_point *out, size_t room)
+size_t ocr_unclip(const struct npu_point quad[4], double distance, struct npu_point *out,
+		  size_t room)
 {
 	struct unclip_out o = { .at = out, .room = room };
 	struct npu_point q[4], normal[4];
@@ -181,7 +187,9 @@ size_t ocr_unclip(const struct npu_point quad[4], double distance, struct npu_po
 		struct npu_point a = q[i], b = q[(i + 1) % n];
 		double len = hypot(b.x - a.x, b.y - a.y);
 
-		/* Clockwise on the screen: the outside is to the left of the direction of travel. */
+		/*
+		 * Clockwise on the screen: the outside is to the left of the direction of travel.
+		 */
 		normal[i].x = (b.y - a.y) / len;
 		normal[i].y = -(b.x - a.x) / len;
 	}

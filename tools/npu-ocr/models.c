@@ -9,8 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char det_file[] = "ch_PP-OCRv4_det_infer.onnx", rec_file[] = "ch_PP-OCRv4_rec_infer.onnx";
-static const char cls_file[] = "ch_ppocr_mobile_v2.0_cls_infer.onnx", keys_file[] = "ppocr_keys_v1.txt";
+static const char det_file[] = "ch_PP-OCRv4_det_infer.onnx",
+		  rec_file[] = "ch_PP-OCRv4_rec_infer.onnx";
+static const char cls_file[] = "ch_ppocr_mobile_v2.0_cls_infer.onnx",
+		  keys_file[] = "ppocr_keys_v1.txt";
 
 int ocr_models_find(char *dir, size_t size, struct npu_reason *why)
 {
@@ -19,18 +21,22 @@ int ocr_models_find(char *dir, size_t size, struct npu_reason *why)
 	size_t i;
 
 	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		if (!places[i] || snprintf(path, sizeof(path), "%s/%s", places[i], det_file) >= PATH_MAX ||
+		if (!places[i] ||
+		    snprintf(path, sizeof(path), "%s/%s", places[i], det_file) >= PATH_MAX ||
 		    access(path, R_OK) || (size_t)snprintf(dir, size, "%s", places[i]) >= size)
 			continue;
 		return 0;
 	}
-	return npu_reason_set(why, -ENOENT, "no models: %s is not in $NPU_MODELS, build/models or "
-			      "/usr/share/npu/models. `scripts/models.sh ocr` fetches it, or name a folder with --models",
-			      det_file);
+	return npu_reason_set(
+		why, -ENOENT,
+		"no models: %s is not in $NPU_MODELS, build/models or "
+		"/usr/share/npu/models. `scripts/models.sh ocr` fetches it, or name a folder with --models",
+		det_file);
 }
 
-static int net_open(struct ocr_runtime *rt, const char *dir, const char *name, const char *file, struct ocr_range h,
-		    struct ocr_range w, struct ocr_net **net, struct npu_reason *why)
+static int net_open(struct ocr_runtime *rt, const char *dir, const char *name, const char *file,
+		    struct ocr_range h, struct ocr_range w, struct ocr_net **net,
+		    struct npu_reason *why)
 {
 	struct ocr_net_spec spec = { .name = name, .dims = { { 1, 1, 1 }, { 3, 3, 1 }, h, w } };
 	char path[PATH_MAX];
@@ -42,8 +48,8 @@ static int net_open(struct ocr_runtime *rt, const char *dir, const char *name, c
 	return ocr_net_open(rt, &spec, net, &compiled, why);
 }
 
-int ocr_models_open(struct ocr *ocr, struct ocr_runtime *rt, const char *dir, const struct ocr_options *opt,
-		    struct npu_reason *why)
+int ocr_models_open(struct ocr *ocr, struct ocr_runtime *rt, const char *dir,
+		    const struct ocr_options *opt, struct npu_reason *why)
 {
 	static const struct ocr_range page = { 32, 1280, 32 }, line = { 16, 3200, 8 };
 	static const struct ocr_range h48 = { 48, 48, 1 }, w192 = { 192, 192, 1 };

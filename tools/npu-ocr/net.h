@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The seam between the pipeline and what runs its networks. The pipeline knows float tensors with run-time
- * lengths; how a network is compiled, cached and run is behind it. One net is used by one thread at a time.
+ * The seam between the pipeline and what runs its networks. The pipeline knows float tensors with
+ * run-time lengths; how a network is compiled, cached and run is behind it. One net is used by one
+ * thread at a time.
  */
 #ifndef OCR_NET_H
 #define OCR_NET_H
@@ -16,7 +17,10 @@
 struct ocr_net;
 struct ocr_runtime;
 
-/* A dimension of the input that is chosen per run: @min, @min + @step, ... up to @max. min == max is a constant. */
+/*
+ * A dimension of the input that is chosen per run: @min, @min + @step, ... up to @max. min == max
+ * is a constant.
+ */
 struct ocr_range {
 	int64_t min, max, step;
 };
@@ -32,7 +36,8 @@ struct ocr_runtime_options {
 	const char *cache;		/* directory for compiled job files */
 	int threads;			/* 0: all CPUs */
 	int quiet;			/* no progress lines while compiling */
-	int f32;			/* compile for f32 in place of f16: slower, nearer to the model */
+	/* compile for f32 in place of f16: slower, nearer to the model */
+	int f32;
 };
 
 /* How a network was placed; MACs are those of one run at the largest lengths. */
@@ -41,20 +46,23 @@ struct ocr_placement {
 	uint64_t macs, macs_npu;
 };
 
-int ocr_runtime_open(struct ocr_runtime **rt, const struct ocr_runtime_options *opt, struct npu_reason *why);
+int ocr_runtime_open(struct ocr_runtime **rt, const struct ocr_runtime_options *opt,
+		     struct npu_reason *why);
 /* All nets of the runtime must be closed before. NULL is fine. */
 void ocr_runtime_close(struct ocr_runtime *rt);
 /* A few words on what runs the networks, for the user. Valid as long as @rt. */
 const char *ocr_runtime_name(const struct ocr_runtime *rt);
 
-/* Load the compiled network from the cache, or compile it and put it there. @compiled tells which. */
-int ocr_net_open(struct ocr_runtime *rt, const struct ocr_net_spec *spec, struct ocr_net **net, int *compiled,
-		 struct npu_reason *why);
+/*
+ * Load the compiled network from the cache, or compile it and put it there. @compiled tells which.
+ */
+int ocr_net_open(struct ocr_runtime *rt, const struct ocr_net_spec *spec, struct ocr_net **net,
+		 int *compiled, struct npu_reason *why);
 void ocr_net_close(struct ocr_net *net);
 
 /*
- * Run on @in of shape @dims (inside the spec's ranges, -EINVAL otherwise). @out and @out_dims are set to the
- * first output, which belongs to the net and is valid until its next run or close.
+ * Run on @in of shape @dims (inside the spec's ranges, -EINVAL otherwise). @out and @out_dims are
+ * set to the first output, which belongs to the net and is valid until its next run or close.
  */
 int ocr_net_run(struct ocr_net *net, const float *in, const int64_t dims[4], const float **out,
 		int64_t out_dims[OCR_NET_RANK_MAX], int *out_rank, struct npu_reason *why);

@@ -11,8 +11,8 @@
 #include "npu.h"
 
 /*
- * Feed the linker's build ids of the program and its libraries to the digest: a compiler that was built anew is a
- * different one even when its version number is the same.
+ * Feed the linker's build ids of the program and its libraries to the digest: a compiler that was
+ * built anew is a different one even when its version number is the same.
  */
 static int add_build_id(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -20,7 +20,8 @@ static int add_build_id(struct dl_phdr_info *info, size_t size, void *arg)
 
 	for (i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		const char *at = (const char *)(info->dlpi_addr + ph->p_vaddr), *end = at + ph->p_memsz;
+		const char *at = (const char *)(info->dlpi_addr + ph->p_vaddr),
+			   *end = at + ph->p_memsz;
 
 		if (ph->p_type != PT_NOTE || ph->p_align > 4)
 			continue;
@@ -38,8 +39,8 @@ static int add_build_id(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-int ocr_cache_path(const char *dir, const struct ocr_net_spec *spec, const char *shape, int f32, const void *model,
-		   size_t len, char *path, size_t size, struct npu_reason *why)
+int ocr_cache_path(const char *dir, const struct ocr_net_spec *spec, const char *shape, int f32,
+		   const void *model, size_t len, char *path, size_t size, struct npu_reason *why)
 {
 	const char *version = npu_version();
 	struct npu_xxh64 xxh;
@@ -51,8 +52,10 @@ int ocr_cache_path(const char *dir, const struct ocr_net_spec *spec, const char 
 	npu_xxh64_update(&xxh, f32 ? "f32" : "f16", 3);
 	dl_iterate_phdr(add_build_id, &xxh);
 	npu_xxh64_update(&xxh, model, len);
-	n = snprintf(path, size, "%s/%s-%016llx.npu", dir, spec->name, (unsigned long long)npu_xxh64_final(&xxh));
+	n = snprintf(path, size, "%s/%s-%016llx.npu", dir, spec->name,
+		     (unsigned long long)npu_xxh64_final(&xxh));
 	if (n < 0 || (size_t)n >= size)
-		return npu_reason_set(why, -ENAMETOOLONG, "the name of the cache directory is too long");
+		return npu_reason_set(why, -ENAMETOOLONG,
+				      "the name of the cache directory is too long");
 	return 0;
 }

@@ -43,7 +43,8 @@ static int npu_why(struct npu_reason *why, const char *what, int err, const stru
 	return err ? npu_reason_set(why, err, "%s: %s", what, text->text) : 0;
 }
 
-int ocr_runtime_open(struct ocr_runtime **out, const struct ocr_runtime_options *opt, struct npu_reason *why)
+int ocr_runtime_open(struct ocr_runtime **out, const struct ocr_runtime_options *opt,
+		     struct npu_reason *why)
 {
 	struct npu_device_options dev_opt = NPU_INIT(dev_opt);
 	struct npu_device_info info = NPU_INIT(info);
@@ -69,7 +70,8 @@ int ocr_runtime_open(struct ocr_runtime **out, const struct ocr_runtime_options 
 		ocr_runtime_close(rt);
 		return npu_why(why, "device", err, &text);
 	}
-	snprintf(rt->name, sizeof(rt->name), "%s (%s%s%s)", info.name, info.uri, *info.simd ? ", " : "", info.simd);
+	snprintf(rt->name, sizeof(rt->name), "%s (%s%s%s)", info.name, info.uri,
+		 *info.simd ? ", " : "", info.simd);
 	*out = rt;
 	return 0;
 }
@@ -100,10 +102,12 @@ static void shape_text(const struct ocr_net_spec *spec, char *text, size_t size)
 		const struct ocr_range *r = &spec->dims[i];
 
 		if (r->min == r->max)
-			n += (size_t)snprintf(text + n, size - n, "%s%lld", i ? "x" : "", (long long)r->min);
+			n += (size_t)snprintf(text + n, size - n, "%s%lld", i ? "x" : "",
+					      (long long)r->min);
 		else
-			n += (size_t)snprintf(text + n, size - n, "%s{%c=%lld..%lld:%lld}", i ? "x" : "", letter[i],
-					      (long long)r->min, (long long)r->max, (long long)r->step);
+			n += (size_t)snprintf(text + n, size - n, "%s{%c=%lld..%lld:%lld}",
+					      i ? "x" : "", letter[i], (long long)r->min,
+					      (long long)r->max, (long long)r->step);
 	}
 }
 
@@ -126,7 +130,8 @@ static int show_progress(void *arg, const char *stage, double fraction)
 }
 
 /* The first message is the one that matters; all of them would not fit. */
-static int compile_why(struct npu_reason *why, const char *path, int err, const struct npu_compile_result *res)
+static int compile_why(struct npu_reason *why, const char *path, int err,
+		       const struct npu_compile_result *res)
 {
 	const char *text = res ? npu_compile_messages(res) : "";
 	int n = (int)strcspn(text, "\n");
@@ -136,8 +141,9 @@ static int compile_why(struct npu_reason *why, const char *path, int err, const 
 	return npu_reason_set(why, err, "%s: %s", path, strerror(-err));
 }
 
-static int net_compile(const struct ocr_runtime *rt, const struct ocr_net_spec *spec, const char *shape,
-		       const uint8_t *model, size_t len, const char *path, struct npu_reason *why)
+static int net_compile(const struct ocr_runtime *rt, const struct ocr_net_spec *spec,
+		       const char *shape, const uint8_t *model, size_t len, const char *path,
+		       struct npu_reason *why)
 {
 	struct progress progress = { spec->name, !rt->quiet && isatty(STDERR_FILENO), -1 };
 	struct npu_compile_result *res = NULL;
@@ -169,7 +175,8 @@ static int net_compile(const struct ocr_runtime *rt, const struct ocr_net_spec *
 	}
 	if (!err && !rt->quiet)
 		fprintf(stderr, "npu-ocr: compiled %s in %.1f s to %s\n", spec->name,
-			(double)(t1.tv_sec - t0.tv_sec) + (double)(t1.tv_nsec - t0.tv_nsec) * 1e-9, path);
+			(double)(t1.tv_sec - t0.tv_sec) + (double)(t1.tv_nsec - t0.tv_nsec) * 1e-9,
+			path);
 	npu_compile_result_free(res);
 	return err;
 }
@@ -187,12 +194,14 @@ static int net_names(struct ocr_net *net, struct npu_reason *why)
 		if (!name || *name)
 			continue;
 		if (info.dtype != NPU_F32 || strlen(info.name) >= sizeof(net->input))
-			return npu_reason_set(why, -EINVAL, "%s: tensor %s is not f32, or its name is too long",
+			return npu_reason_set(why, -EINVAL,
+					      "%s: tensor %s is not f32, or its name is too long",
 					      net->name, info.name);
 		memcpy(name, info.name, strlen(info.name) + 1);
 	}
 	if (!*net->input || !*net->output)
-		return npu_reason_set(why, -EINVAL, "%s: the job has no input or no output", net->name);
+		return npu_reason_set(why, -EINVAL, "%s: the job has no input or no output",
+				      net->name);
 	return 0;
 }
 
@@ -222,8 +231,8 @@ static void net_unload(struct ocr_net *net)
 	*net->input = *net->output = 0;
 }
 
-int ocr_net_open(struct ocr_runtime *rt, const struct ocr_net_spec *spec, struct ocr_net **out, int *compiled,
-		 struct npu_reason *why)
+int ocr_net_open(struct ocr_runtime *rt, const struct ocr_net_spec *spec, struct ocr_net **out,
+		 int *compiled, struct npu_reason *why)
 {
 	char path[PATH_MAX], shape[128];
 	uint8_t *model = NULL;
@@ -241,7 +250,8 @@ int ocr_net_open(struct ocr_runtime *rt, const struct ocr_net_spec *spec, struct
 	shape_text(spec, shape, sizeof(shape));
 	err = npu_file_read(spec->model, MODEL_FILE_MAX, &model, &len, why);
 	if (!err)
-		err = ocr_cache_path(rt->cache, spec, shape, rt->f32, model, len, path, sizeof(path), why);
+		err = ocr_cache_path(rt->cache, spec, shape, rt->f32, model, len, path,
+				     sizeof(path), why);
 	if (err)
 		goto err_free;
 	/* A file that does not load (cut short, of a newer format) is made anew. */
@@ -286,7 +296,8 @@ static int net_submit(struct ocr_net *net, struct npu_error *text)
 	return err;
 }
 
-static int net_read(struct ocr_net *net, int64_t out_dims[OCR_NET_RANK_MAX], int *out_rank, struct npu_error *text)
+static int net_read(struct ocr_net *net, int64_t out_dims[OCR_NET_RANK_MAX], int *out_rank,
+		    struct npu_error *text)
 {
 	unsigned int rank, i;
 	size_t count = 1;
@@ -301,7 +312,8 @@ static int net_read(struct ocr_net *net, int64_t out_dims[OCR_NET_RANK_MAX], int
 	if (count * sizeof(float) > net->room) {
 		out = realloc(net->out, count * sizeof(float));
 		if (!out) {
-			snprintf(text->text, sizeof(text->text), "no memory for %zu results", count);
+			snprintf(text->text, sizeof(text->text), "no memory for %zu results",
+				 count);
 			return -ENOMEM;
 		}
 		net->out = out;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Reading order: top to bottom, and left to right on a line, also on pages that lie on their side or head. */
+/*
+ * Reading order: top to bottom, and left to right on a line, also on pages that lie on their side
+ * or head.
+ */
 #include "ocr.h"
 
 #include <errno.h>
@@ -27,7 +30,10 @@ static double height(const struct ocr_quad *q)
 	return hypot(q->p[0].x - q->p[3].x, q->p[0].y - q->p[3].y);
 }
 
-/* On one line when the tops differ by less than half a letter. (The reference takes 10 pixels for every size.) */
+/*
+ * On one line when the tops differ by less than half a letter. (The reference takes 10 pixels for
+ * every size.)
+ */
 static int same_line(const struct ocr_quad *a, const struct ocr_quad *b)
 {
 	return fabs(a->p[0].y - b->p[0].y) < fmin(height(a), height(b)) / 2;

@@ -51,8 +51,8 @@ void ocr_output_summary(FILE *out, const struct ocr_summary *s)
 	double total = 0;
 	size_t i;
 
-	fprintf(out, "%zu line%s in %s (%d x %d), on %s\n", s->lines->count, s->lines->count == 1 ? "" : "s",
-		s->picture, s->width, s->height, s->runtime);
+	fprintf(out, "%zu line%s in %s (%d x %d), on %s\n", s->lines->count,
+		s->lines->count == 1 ? "" : "s", s->picture, s->width, s->height, s->runtime);
 	fprintf(out, "time:");
 	for (i = 0; i < STAGES; i++) {
 		double t = stage_seconds(s->times, i);

@@ -32,15 +32,16 @@ void ocr_lines_free(struct ocr_lines *lines)
 	memset(lines, 0, sizeof(*lines));
 }
 
-static int crop_lines(struct ocr *ocr, const struct npu_image *img, struct ocr_lines *lines, struct npu_image *crops,
-		      struct npu_reason *why)
+static int crop_lines(struct ocr *ocr, const struct npu_image *img, struct ocr_lines *lines,
+		      struct npu_image *crops, struct npu_reason *why)
 {
 	double t0 = ocr_now();
 	size_t i;
 	int err = 0;
 
 	for (i = 0; !err && i < lines->count; i++)
-		err = ocr_crop(img, &lines->line[i].box.quad, &crops[i], &lines->line[i].turned, why);
+		err = ocr_crop(img, &lines->line[i].box.quad, &crops[i], &lines->line[i].turned,
+			       why);
 	ocr->times.crop += ocr_now() - t0;
 	for (i = 0; !err && i < lines->count; i++)
 		err = ocr_dump_image(ocr, "crop", (long)i, &crops[i], why);
@@ -48,11 +49,11 @@ static int crop_lines(struct ocr *ocr, const struct npu_image *img, struct ocr_l
 }
 
 /*
- * Ask the classifier about every line. It errs on some, but a page is printed in one direction: @flipped is what the
- * lines say together.
+ * Ask the classifier about every line. It errs on some, but a page is printed in one direction:
+ * @flipped is what the lines say together.
  */
-static int classify_lines(struct ocr *ocr, struct ocr_lines *lines, const struct npu_image *crops, int *flipped,
-			  struct npu_reason *why)
+static int classify_lines(struct ocr *ocr, struct ocr_lines *lines, const struct npu_image *crops,
+			  int *flipped, struct npu_reason *why)
 {
 	double t0 = ocr_now(), votes = 0;
 	size_t i;
@@ -67,8 +68,9 @@ static int classify_lines(struct ocr *ocr, struct ocr_lines *lines, const struct
 	return err;
 }
 
-static int read_direction(struct ocr *ocr, const struct npu_image *crop, int flipped, const char *name, size_t index,
-			  struct ocr_line *line, struct npu_reason *why)
+static int read_direction(struct ocr *ocr, const struct npu_image *crop, int flipped,
+			  const char *name, size_t index, struct ocr_line *line,
+			  struct npu_reason *why)
 {
 	struct npu_image turned;
 	int err;
@@ -85,11 +87,11 @@ static int read_direction(struct ocr *ocr, const struct npu_image *crop, int fli
 }
 
 /*
- * Read a line in the page's direction. Where the classifier is sure of the other one, or little sense comes out, the
- * other direction is read as well, and the surer of the two stays.
+ * Read a line in the page's direction. Where the classifier is sure of the other one, or little
+ * sense comes out, the other direction is read as well, and the surer of the two stays.
  */
-static int read_line(struct ocr *ocr, const struct npu_image *crop, int flipped, size_t index, struct ocr_line *line,
-		     struct npu_reason *why)
+static int read_line(struct ocr *ocr, const struct npu_image *crop, int flipped, size_t index,
+		     struct ocr_line *line, struct npu_reason *why)
 {
 	float against = flipped ? 1 - line->flip_prob : line->flip_prob;
 	struct ocr_line other = *line;
@@ -110,7 +112,8 @@ static int read_line(struct ocr *ocr, const struct npu_image *crop, int flipped,
 	return 0;
 }
 
-static int read_lines(struct ocr *ocr, const struct npu_image *img, struct ocr_lines *lines, struct npu_reason *why)
+static int read_lines(struct ocr *ocr, const struct npu_image *img, struct ocr_lines *lines,
+		      struct npu_reason *why)
 {
 	struct npu_image *crops;
 	int flipped = 0, err;
@@ -146,7 +149,8 @@ static void lines_drop(struct ocr_lines *lines, float score)
 	lines->count = n;
 }
 
-int ocr_read(struct ocr *ocr, const struct npu_image *img, struct ocr_lines *lines, struct npu_reason *why)
+int ocr_read(struct ocr *ocr, const struct npu_image *img, struct ocr_lines *lines,
+	     struct npu_reason *why)
 {
 	struct ocr_boxes boxes = { 0 };
 	size_t i;

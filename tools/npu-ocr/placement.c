@@ -8,7 +8,9 @@ static uint64_t number(const cJSON *o, const char *key)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
 
-	return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble < 9e15 ? (uint64_t)v->valuedouble : 0;
+	return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble < 9e15 ?
+		       (uint64_t)v->valuedouble :
+		       0;
 }
 
 void ocr_placement_parse(const char *json, struct ocr_placement *placement)

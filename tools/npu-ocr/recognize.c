@@ -10,8 +10,9 @@
 #define REC_WIDTH_MAX	3200	/* longer lines are squeezed */
 
 /*
- * Boxes are grown by more than the text's own margin, so that letters come out narrower than those the network was
- * trained on. This much wider is read best: of 130 lines at ten sizes and slants, 116 have every letter right, 109 as is.
+ * Boxes are grown by more than the text's own margin, so that letters come out narrower than those
+ * the network was trained on. This much wider is read best: of 130 lines at ten sizes and slants,
+ * 116 have every letter right, 109 as is.
  */
 #define REC_STRETCH	1.1
 
@@ -47,13 +48,14 @@ static int recognize_input(const struct npu_image *crop, int min_width, float **
 	if (*in)
 		npu_image_to_nchw(&sized, &rec_norm, REC_HEIGHT, net_width, 0, *in);
 	else
-		err = npu_reason_set(why, -ENOMEM, "no memory for a recogniser input %d wide", net_width);
+		err = npu_reason_set(why, -ENOMEM, "no memory for a recogniser input %d wide",
+				     net_width);
 	npu_image_free(&sized);
 	return err;
 }
 
-int ocr_recognize(struct ocr *ocr, const struct npu_image *crop, struct ocr_line *line, const char *name,
-		  size_t index, struct npu_reason *why)
+int ocr_recognize(struct ocr *ocr, const struct npu_image *crop, struct ocr_line *line,
+		  const char *name, size_t index, struct npu_reason *why)
 {
 	int64_t dims[4], out_dims[OCR_NET_RANK_MAX];
 	const float *out;
@@ -68,12 +70,15 @@ int ocr_recognize(struct ocr *ocr, const struct npu_image *crop, struct ocr_line
 	free(in);
 	if (err)
 		return err;
-	if (rank != 3 || out_dims[0] != 1 || out_dims[1] < 1 || out_dims[2] != (int64_t)ocr->dict.count)
-		return npu_reason_set(why, -EINVAL, "rec: the output is not [1, steps, %zu], one class a character",
-				      ocr->dict.count);
+	if (rank != 3 || out_dims[0] != 1 || out_dims[1] < 1 ||
+	    out_dims[2] != (int64_t)ocr->dict.count)
+		return npu_reason_set(
+			why, -EINVAL,
+			"rec: the output is not [1, steps, %zu], one class a character",
+			ocr->dict.count);
 	err = ocr_dump_tensor(ocr, name, (long)index, "out", out, out_dims, rank, why);
 	if (err)
 		return err;
-	return ocr_ctc_decode(&ocr->dict, out, (size_t)out_dims[1], (size_t)out_dims[2], &line->text,
-			      &line->confidence, why);
+	return ocr_ctc_decode(&ocr->dict, out, (size_t)out_dims[1], (size_t)out_dims[2],
+			      &line->text, &line->confidence, why);
 }
