@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Convolution and matmul layers of the networks that the project is measured by, one instruction each, against the
- * machine's multiply-add peak measured in the same run.
+ * Convolution and matmul layers of the networks that the project is measured by, one instruction
+ * each, against the machine's multiply-add peak measured in the same run.
  *
  * usage: bench_gemm [-s portable|avx2|avx512] [-t most threads] [-m seconds per point] [-d f16|f32] [-c] [part of a name]
  * -c: count CPU time instead of wall time, for one thread on a busy machine
@@ -58,7 +58,8 @@ static const struct layer layers[] = {
 	{ "det", "fpn 3x3 96->24 80", CONV, 80, 80, 96, 24, 3, 3, 1, 1, 1, 0, 1, 0 },
 	{ "det", "fpn 3x3 96->24 40", CONV, 40, 40, 96, 24, 3, 3, 1, 1, 1, 0, 1, 0 },
 	{ "det", "deconv 2x2 24->24 160", DECONV, 160, 160, 24, 24, 2, 2, 2, 2, 1, RELU, 1, 0 },
-	{ "det", "deconv 2x2 24->1 320", DECONV, 320, 320, 24, 1, 2, 2, 2, 2, 1, NPU_ACT_SIGMOID, 1, 0 },
+	{ "det", "deconv 2x2 24->1 320", DECONV, 320, 320, 24, 1, 2, 2, 2, 2, 1, NPU_ACT_SIGMOID, 1,
+	  0 },
 	{ "det", "pw 384->96 1x1", CONV, 1, 1, 384, 96, 1, 1, 1, 1, 1, RELU, 1, 0 },
 	{ "rec", "stem 3x3 s2 3->16 48x320", CONV, 48, 320, 3, 16, 3, 3, 2, 2, 1, HSW, 1, 1 },
 	{ "rec", "pw 32->64 24x160", CONV, 24, 160, 32, 64, 1, 1, 1, 1, 1, HSW, 1, 0 },
@@ -99,7 +100,9 @@ static double now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-/* Multiply-adds per second of independent chains in registers, in 1e9; the best of several tries. */
+/*
+ * Multiply-adds per second of independent chains in registers, in 1e9; the best of several tries.
+ */
 #if defined(__x86_64__)
 #define PEAK(name, isa, vec, lanes, set1, fma)						\
 __attribute__((target(isa))) static double peak_##name(void)				\
@@ -143,7 +146,8 @@ static double peak(const char *simd)
 	return 0;
 }
 
-static void operand(struct npu_operand *op, unsigned int region, unsigned int dtype, unsigned int rank, const npu_u32 *dim)
+static void operand(struct npu_operand *op, unsigned int region, unsigned int dtype,
+		    unsigned int rank, const npu_u32 *dim)
 {
 	npu_s64 stride = npu_dtype_bits(dtype) / 8;
 	int i;
@@ -196,9 +200,12 @@ static void job_make(struct job *j, const struct layer *l)
 	const struct npu_op_desc *desc = npu_op_desc(opcode);
 	npu_u32 *param = (npu_u32 *)(op + desc->num_slots), act = NPU_CONV_P_ACT, i, words;
 	npu_u32 pad_h = l->kind == CONV ? (l->k - 1) / 2 : 0, pad_w = l->kind == CONV ? (l->kw - 1) / 2 : 0;
-	npu_u32 oh = l->kind == DECONV ? l->h * l->stride_h : (l->h + 2 * pad_h - l->k) / l->stride_h + 1;
-	npu_u32 ow = l->kind == DECONV ? l->w * l->stride_w : (l->w + 2 * pad_w - l->kw) / l->stride_w + 1;
-	npu_u32 in[] = { 1, l->h, l->w, l->c }, out[] = { 1, oh, ow, l->o }, wt[] = { l->o, l->k, l->kw, l->c / l->groups };
+	npu_u32 oh = l->kind == DECONV ? l->h * l->stride_h :
+					 (l->h + 2 * pad_h - l->k) / l->stride_h + 1;
+	npu_u32 ow = l->kind == DECONV ? l->w * l->stride_w :
+					 (l->w + 2 * pad_w - l->kw) / l->stride_w + 1;
+	npu_u32 in[] = { 1, l->h, l->w, l->c }, out[] = { 1, oh, ow, l->o },
+		wt[] = { l->o, l->k, l->kw, l->c / l->groups };
 	npu_u32 a[] = { l->w, l->c }, b[] = { l->c, l->o }, c[] = { l->w, l->o };
 	size_t bytes = npu_dtype_bits(data_type) / 8;
 
@@ -229,7 +236,8 @@ static void job_make(struct job *j, const struct layer *l)
 		memset(op[2].stride, 0, sizeof(op[2].stride));
 	} else {
 		/* [KH][KW][O], as the compiler lays depthwise weights out */
-		npu_s64 s[] = { (npu_s64)bytes, (npu_s64)bytes * l->o * l->kw, (npu_s64)bytes * l->o, 0 };
+		npu_s64 s[] = { (npu_s64)bytes, (npu_s64)bytes * l->o * l->kw,
+				(npu_s64)bytes * l->o, 0 };
 
 		memcpy(op[2].stride, s, sizeof(s));
 	}
@@ -247,11 +255,15 @@ static void job_make(struct job *j, const struct layer *l)
 	*h = (struct npu_stream_header){ .magic = NPU_STREAM_MAGIC, .isa_major = 1, .size = j->size, .num_insns = 2,
 					 .num_regions = 4 };
 	for (i = 0; i < 4; i++) {
-		size_t size = i == 0 ? (size_t)out[1] * out[2] * l->o * bytes + (size_t)l->w * l->o * bytes :
+		size_t size = i == 0 ? (size_t)out[1] * out[2] * l->o * bytes +
+					       (size_t)l->w * l->o * bytes :
 			      i == 1 ? (size_t)l->h * l->w * l->c * 4 :
-			      i == 2 ? (size_t)((l->o + 15) / 16 * 16) * l->k * l->kw * l->c * bytes : l->o * 4;
+			      i == 2 ? (size_t)((l->o + 15) / 16 * 16) * l->k * l->kw * l->c *
+					       bytes :
+				       l->o * 4;
 
-		j->region[i].base = (npu_u64)(uintptr_t)buffer(size, i == 3 || (i == 1 && l->in_f32) ? NPU_F32 : data_type);
+		j->region[i].base = (npu_u64)(uintptr_t)
+			buffer(size, i == 3 || (i == 1 && l->in_f32) ? NPU_F32 : data_type);
 		j->region[i].size = size;
 		j->region[i].access = NPU_ACCESS_READ | NPU_ACCESS_WRITE;
 	}
@@ -306,7 +318,8 @@ static struct npu_engine *engine_make(enum npu_simd simd, unsigned int threads)
 	return engine;
 }
 
-static void layer_run(struct npu_engine **engine, unsigned int threads, const struct layer *l, double top, double *sum)
+static void layer_run(struct npu_engine **engine, unsigned int threads, const struct layer *l,
+		      double top, double *sum)
 {
 	struct job j;
 	double t[2] = { 0 }, macs;
@@ -323,7 +336,8 @@ static void layer_run(struct npu_engine **engine, unsigned int threads, const st
 	job_free(&j);
 	printf("%-6s%-26s%9.1f", l->net, l->name, macs * 1e-6);
 	for (i = 0; i < threads; i++)
-		printf("%10.3f%8.1f%6.0f%%", t[i] * 1e3, macs / t[i] * 1e-9, top ? macs / t[i] * 1e-7 / top / (i + 1) : 0);
+		printf("%10.3f%8.1f%6.0f%%", t[i] * 1e3, macs / t[i] * 1e-9,
+		       top ? macs / t[i] * 1e-7 / top / (i + 1) : 0);
 	printf("  x%u\n", l->count);
 	fflush(stdout);
 }
@@ -357,18 +371,20 @@ int main(int argc, char **argv)
 	top = peak(npu_engine_simd_name(engine[0]));
 	printf("%s, %s data, peak %.1f GMAC/s on one thread\n", npu_engine_simd_name(engine[0]),
 	       npu_dtype_name(data_type), top);
-	printf("%-32s%9s%10s%8s%7s%10s%8s%7s\n", "layer", "MMAC", "1 thr ms", "GMAC/s", "", "2 thr ms", "GMAC/s", "");
+	printf("%-32s%9s%10s%8s%7s%10s%8s%7s\n", "layer", "MMAC", "1 thr ms", "GMAC/s", "",
+	       "2 thr ms", "GMAC/s", "");
 	for (i = 0; i < sizeof(layers) / sizeof(layers[0]); i++) {
 		const struct layer *l = &layers[i];
 
 		if (strcmp(net, l->net)) {
 			if (*net && (sum[0] > 0))
-				printf("%-6sall of the above, in the number they occur: %.3f / %.3f ms\n", net, sum[0] * 1e3,
-				       sum[1] * 1e3);
+				printf("%-6sall of the above, in the number they occur: %.3f / %.3f ms\n",
+				       net, sum[0] * 1e3, sum[1] * 1e3);
 			sum[0] = sum[1] = 0;
 			net = l->net;
 		}
-		if (optind < argc && !strstr(l->name, argv[optind]) && !strstr(l->net, argv[optind]))
+		if (optind < argc && !strstr(l->name, argv[optind]) &&
+		    !strstr(l->net, argv[optind]))
 			continue;
 		layer_run(engine, threads, l, top, sum);
 	}

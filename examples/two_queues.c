@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Run a job file from two threads on two queues:
- *	cc two_queues.c $(pkg-config --cflags --libs libnpu) -pthread -o two_queues && ./two_queues model.npu
+ *	cc two_queues.c $(pkg-config --cflags --libs libnpu) -pthread -o two_queues && ./two_queues
+ *	model.npu
  */
 #include <npu.h>
 #include <pthread.h>
@@ -29,9 +30,13 @@ static void *work(void *arg)
 		/* One run per submit in flight; it may be dropped once submitted. */
 		if (npu_run_create(w->job, &run, &err))
 			goto out;
-		/* The largest shapes; inputs begin as zeros. npu_run_write() fills them, npu_run_bind() shares memory. */
+		/*
+		 * The largest shapes; inputs begin as zeros. npu_run_write() fills them,
+		 * npu_run_bind() shares memory.
+		 */
 		for (i = 0; !npu_job_tensor(w->job, 0, i, &t); i++)
-			if (t.role == NPU_TENSOR_INPUT && npu_run_set_shape(run, t.name, t.rank, t.max_dim, &err))
+			if (t.role == NPU_TENSOR_INPUT &&
+			    npu_run_set_shape(run, t.name, t.rank, t.max_dim, &err))
 				goto out;
 		if (npu_queue_submit(queue, run, NULL, &fence[n], &err))
 			goto out;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * libFuzzer target: command streams into the verifier, the disassembler and the engine. The last four bytes of the input choose the
- * scalars. Ends the program when the engine meets a static fault in a stream that the verifier accepted.
+ * libFuzzer target: command streams into the verifier, the disassembler and the engine. The last
+ * four bytes of the input choose the scalars. Ends the program when the engine meets a static fault
+ * in a stream that the verifier accepted.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Writes one stream per good instruction of the tests into a directory: what the fuzzer starts from. */
+/*
+ * Writes one stream per good instruction of the tests into a directory: what the fuzzer starts
+ * from.
+ */
 #include <stdio.h>
 #include <string.h>
 #include "tests/isa/sample.h"
@@ -7,7 +10,11 @@
 static int write_seed(const char *dir, unsigned int n)
 {
 	struct npu_stream_header h = {
-		.magic = NPU_STREAM_MAGIC, .isa_major = NPU_ISA_MAJOR, .num_insns = 2, .num_regions = 16, .num_scalars = 4,
+		.magic = NPU_STREAM_MAGIC,
+		.isa_major = NPU_ISA_MAJOR,
+		.num_insns = 2,
+		.num_regions = 16,
+		.num_scalars = 4,
 		.scalar = { { 1, 4 }, { 1, 4 }, { 1, 4 }, { 1, 4 } },
 	};
 	struct sample s, end;
@@ -18,7 +25,8 @@ static int write_seed(const char *dir, unsigned int n)
 	sample_parse(&s, sample_good[n].opcode, sample_good[n].text, NULL);
 	sample_parse(&end, NPU_OP_END, "", NULL);
 	h.size = sizeof(h) + (s.num_words + end.num_words) * 4;
-	snprintf(path, sizeof(path), "%s/%s-%u", dir, npu_op_desc(sample_good[n].opcode)->mnemonic, n);
+	snprintf(path, sizeof(path), "%s/%s-%u", dir, npu_op_desc(sample_good[n].opcode)->mnemonic,
+		 n);
 	f = fopen(path, "wb");
 	if (!f)
 		return -1;

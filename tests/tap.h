@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Test Anything Protocol in one header: a test program calls tap_ok() and friends and ends with
- * `return tap_done();`. Single-threaded use only, from any of the program's files; collect results from threads before reporting.
+ * `return tap_done();`. Single-threaded use only, from any of the program's files; collect results
+ * from threads before reporting.
  */
 #ifndef TAP_H
 #define TAP_H
@@ -60,7 +61,10 @@ static inline int tap_long(void)
 	return s && *s && strcmp(s, "0");
 }
 
-/* True under a sanitizer, where tests/run.pl asks for less of what takes long and is tried elsewhere in full. */
+/*
+ * True under a sanitizer, where tests/run.pl asks for less of what takes long and is tried
+ * elsewhere in full.
+ */
 static inline int tap_short(void)
 {
 	const char *s = getenv("NPU_TEST_SHORT");

@@ -67,7 +67,10 @@ void ob_init(struct ob *b, int opset)
 	ob_string(&b->graph, 2, "test");
 }
 
-/* ValueInfoProto: name 1, type 2 { tensor_type 1 { elem_type 1, shape 2 { dim 1 { value 1 | param 2 } } } } */
+/*
+ * ValueInfoProto: name 1, type 2 { tensor_type 1 { elem_type 1, shape 2 { dim 1 { value 1 | param 2
+ * } } } }
+ */
 void ob_input(struct ob *b, const char *name, int type, int rank, const int64_t *dims)
 {
 	struct ob_buf info = { 0 }, t = { 0 }, tensor = { 0 }, shape = { 0 };
@@ -98,7 +101,8 @@ void ob_output(struct ob *b, const char *name)
 	ob_sub(&b->graph, 12, &info);
 }
 
-void ob_const(struct ob *b, const char *name, int type, int rank, const int64_t *dims, const void *data, size_t bytes)
+void ob_const(struct ob *b, const char *name, int type, int rank, const int64_t *dims,
+	      const void *data, size_t bytes)
 {
 	struct ob_buf t = { 0 };
 	int i;

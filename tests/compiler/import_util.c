@@ -43,7 +43,8 @@ unsigned int count_act(const struct npu_graph *g, enum npu_act_kind kind)
 	unsigned int i, n = 0;
 
 	for (i = 0; i < g->num_nodes; i++)
-		n += !g->nodes[i]->dead && (g->nodes[i]->ep.act.kind == kind || g->nodes[i]->ep.act2.kind == kind);
+		n += !g->nodes[i]->dead &&
+		     (g->nodes[i]->ep.act.kind == kind || g->nodes[i]->ep.act2.kind == kind);
 	return n;
 }
 

@@ -6,14 +6,20 @@
 #include "interp.h"
 #include "common/onnx_lines.h"
 
-/* Finish @b and import it; NULL with @diag filled when it is refused. @path as for npu_onnx_import(). */
+/*
+ * Finish @b and import it; NULL with @diag filled when it is refused. @path as for
+ * npu_onnx_import().
+ */
 struct npu_graph *import_built(struct ob *b, const char *path, struct npu_diag *diag);
 
-/* True when the one error in @diag, or any of them, mentions all of the words (NULL ends the list). */
+/*
+ * True when the one error in @diag, or any of them, mentions all of the words (NULL ends the list).
+ */
 bool diag_says(struct npu_diag *diag, ...);
 
 unsigned int count_op(const struct npu_graph *g, enum npu_gop op);
-unsigned int count_act(const struct npu_graph *g, enum npu_act_kind kind);	/* in epilogues and on their own */
+/* in epilogues and on their own */
+unsigned int count_act(const struct npu_graph *g, enum npu_act_kind kind);
 const struct npu_gnode *first_op(const struct npu_graph *g, enum npu_gop op);
 
 /* A pseudo-random value for graph input @i at @scalars. */

@@ -67,7 +67,8 @@ static double act(const struct npu_gact *a, double v, double slope)
 	case NPU_GA_HARDSWISH: return v * fmax(0, fmin(1, p * v + q));
 	case NPU_GA_SILU: return v / (1 + exp(-v));
 	case NPU_GA_GELU_ERF: return 0.5 * v * (1 + erf(v / sqrt(2)));
-	case NPU_GA_GELU_TANH: return 0.5 * v * (1 + tanh(sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
+	case NPU_GA_GELU_TANH:
+		return 0.5 * v * (1 + tanh(sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
 	case NPU_GA_ELU: return v < 0 ? p * (exp(v) - 1) : v;
 	case NPU_GA_SELU: return q * (v < 0 ? p * (exp(v) - 1) : v);
 	case NPU_GA_CELU: return fmax(0, v) + fmin(0, p * (exp(v / p) - 1));
@@ -99,7 +100,9 @@ static int64_t spread(const struct value *y, const struct value *x, int64_t i)
 static void epilogue(struct interp *s, const struct npu_gnode *n, struct value *y)
 {
 	const struct npu_gepilogue *ep = &n->ep;
-	const struct value *slope = ep->act.slope >= 0 ? interp_in(s, n, (unsigned int)ep->act.slope) : NULL;
+	const struct value *slope = ep->act.slope >= 0 ?
+					    interp_in(s, n, (unsigned int)ep->act.slope) :
+					    NULL;
 	const struct value *res = ep->res >= 0 ? interp_in(s, n, (unsigned int)ep->res) : NULL;
 	int64_t count = value_count(y), i;
 
@@ -160,7 +163,9 @@ static bool binary(const struct npu_gnode *n, double a, double b, double *out)
 	case NPU_GOP_Pow: *out = pow(a, b); break;
 	case NPU_GOP_Max: *out = a > b ? a : b; break;
 	case NPU_GOP_Min: *out = a < b ? a : b; break;
-	case NPU_GOP_Mod: *out = npu_gnode_int(n, "fmod", 0) ? fmod(a, b) : a - b * floor(a / b); break;
+	case NPU_GOP_Mod:
+		*out = npu_gnode_int(n, "fmod", 0) ? fmod(a, b) : a - b * floor(a / b);
+		break;
 	case NPU_GOP_Equal: *out = a == b; break;
 	case NPU_GOP_Less: *out = a < b; break;
 	case NPU_GOP_LessOrEqual: *out = a <= b; break;
@@ -176,7 +181,8 @@ static bool binary(const struct npu_gnode *n, double a, double b, double *out)
 
 static bool elementwise(struct interp *s, const struct npu_gnode *n, struct value *y)
 {
-	const struct value *a = interp_in(s, n, 0), *b = interp_in(s, n, 1), *c = interp_in(s, n, 2);
+	const struct value *a = interp_in(s, n, 0), *b = interp_in(s, n, 1),
+			   *c = interp_in(s, n, 2);
 	int64_t count = value_count(y), i;
 
 	for (i = 0; i < count; i++) {
@@ -184,8 +190,9 @@ static bool elementwise(struct interp *s, const struct npu_gnode *n, struct valu
 
 		if (n->op == NPU_GOP_Where)
 			y->v[i] = p != 0 ? b->v[spread(y, b, i)] : c->v[spread(y, c, i)];
-		else if (n->op == NPU_GOP_Activation || n->num_inputs == 1 ? !unary(n->op, p, &y->v[i]) :
-				!binary(n, p, b->v[spread(y, b, i)], &y->v[i]))
+		else if (n->op == NPU_GOP_Activation || n->num_inputs == 1 ?
+				 !unary(n->op, p, &y->v[i]) :
+				 !binary(n, p, b->v[spread(y, b, i)], &y->v[i]))
 			return false;
 	}
 	return true;
@@ -211,9 +218,11 @@ static bool cast(const struct npu_gnode *n, const struct value *x, struct value 
 }
 
 /* Rows along @axis: @fn sees @len elements that are @step apart. */
-typedef void (*row_fn)(const struct npu_gnode *n, const double *x, double *y, int64_t len, int64_t step);
+typedef void (*row_fn)(const struct npu_gnode *n, const double *x, double *y, int64_t len,
+		       int64_t step);
 
-static void rows(const struct npu_gnode *n, const struct value *x, struct value *y, int axis, row_fn fn)
+static void rows(const struct npu_gnode *n, const struct value *x, struct value *y, int axis,
+		 row_fn fn)
 {
 	int64_t outer = 1, inner = 1, o, i;
 	int d;
@@ -224,10 +233,12 @@ static void rows(const struct npu_gnode *n, const struct value *x, struct value 
 	}
 	for (o = 0; o < outer; o++)
 		for (i = 0; i < inner; i++)
-			fn(n, x->v + o * x->dim[axis] * inner + i, y->v + o * y->dim[axis] * inner + i, x->dim[axis], inner);
+			fn(n, x->v + o * x->dim[axis] * inner + i,
+			   y->v + o * y->dim[axis] * inner + i, x->dim[axis], inner);
 }
 
-static void softmax_row(const struct npu_gnode *n, const double *x, double *y, int64_t len, int64_t step)
+static void softmax_row(const struct npu_gnode *n, const double *x, double *y, int64_t len,
+			int64_t step)
 {
 	double max = -INFINITY, sum = 0;
 	int64_t i;
@@ -237,10 +248,12 @@ static void softmax_row(const struct npu_gnode *n, const double *x, double *y, i
 	for (i = 0; i < len; i++)
 		sum += exp(x[i * step] - max);
 	for (i = 0; i < len; i++)
-		y[i * step] = n->op == NPU_GOP_Softmax ? exp(x[i * step] - max) / sum : x[i * step] - max - log(sum);
+		y[i * step] = n->op == NPU_GOP_Softmax ? exp(x[i * step] - max) / sum :
+							 x[i * step] - max - log(sum);
 }
 
-static void cumsum_row(const struct npu_gnode *n, const double *x, double *y, int64_t len, int64_t step)
+static void cumsum_row(const struct npu_gnode *n, const double *x, double *y, int64_t len,
+		       int64_t step)
 {
 	bool ex = npu_gnode_int(n, "exclusive", 0) != 0, rev = npu_gnode_int(n, "reverse", 0) != 0;
 	double sum = 0;
@@ -326,13 +339,15 @@ static bool arg(const struct npu_gnode *n, const struct value *x, struct value *
 
 static bool norm(struct interp *s, const struct npu_gnode *n, struct value *y)
 {
-	const struct value *x = interp_in(s, n, 0), *g = interp_in(s, n, 1), *b = interp_in(s, n, 2);
+	const struct value *x = interp_in(s, n, 0), *g = interp_in(s, n, 1),
+			   *b = interp_in(s, n, 2);
 	double eps = (double)npu_gnode_float(n, "epsilon", 1e-5f);
 	bool inst = n->op == NPU_GOP_InstanceNormalization, rms = n->op == NPU_GOP_RMSNormalization;
 	int64_t axis = inst ? 2 : npu_gnode_int(n, "axis", -1), len = 1, r, i, c;
 	int d;
 
-	if ((!inst && !rms && n->op != NPU_GOP_LayerNormalization) || (n->num_outputs > 1 && n->outputs[1]))
+	if ((!inst && !rms && n->op != NPU_GOP_LayerNormalization) ||
+	    (n->num_outputs > 1 && n->outputs[1]))
 		return false;
 	for (d = (int)axis; d < x->rank; d++)
 		len *= x->dim[d];
@@ -346,7 +361,8 @@ static bool norm(struct interp *s, const struct npu_gnode *n, struct value *y)
 			var += (p[i] - mean) * (p[i] - mean) / (double)len;
 		for (i = 0; i < len; i++) {
 			c = inst ? r % x->dim[1] : i;
-			y->v[r * len + i] = (p[i] - mean) / sqrt(var + eps) * g->v[value_count(g) == 1 ? 0 : c] +
+			y->v[r * len + i] = (p[i] - mean) / sqrt(var + eps) *
+						    g->v[value_count(g) == 1 ? 0 : c] +
 					    (b ? b->v[value_count(b) == 1 ? 0 : c] : 0);
 		}
 	}
@@ -434,7 +450,8 @@ static bool concat(struct interp *s, const struct npu_gnode *n, struct value *y)
 		int64_t row = x->dim[axis] * inner;
 
 		for (o = 0; o < outer && row; o++)
-			memcpy(y->v + o * y->dim[axis] * inner + done, x->v + o * row, (size_t)row * sizeof(*x->v));
+			memcpy(y->v + o * y->dim[axis] * inner + done, x->v + o * row,
+			       (size_t)row * sizeof(*x->v));
 		done += row;
 	}
 	return true;
@@ -457,7 +474,8 @@ static bool gather(struct interp *s, const struct npu_gnode *n, struct value *y)
 			k = (int64_t)idx->v[p];
 			k = k < 0 ? k + x->dim[axis] : k;
 			for (i = 0; i < inner; i++)
-				y->v[(o * value_count(idx) + p) * inner + i] = x->v[(o * x->dim[axis] + k) * inner + i];
+				y->v[(o * value_count(idx) + p) * inner + i] =
+					x->v[(o * x->dim[axis] + k) * inner + i];
 		}
 	}
 	return true;
@@ -489,7 +507,11 @@ static bool run_op(struct interp *s, const struct npu_gnode *n, struct value *y)
 	case NPU_GOP_Softmax: case NPU_GOP_LogSoftmax:
 		rows(n, x, y, (int)npu_gnode_int(n, "axis", 0), softmax_row);
 		return true;
-	case NPU_GOP_Transpose: case NPU_GOP_Slice: case NPU_GOP_Pad: case NPU_GOP_Tile: case NPU_GOP_DepthToSpace:
+	case NPU_GOP_Transpose:
+	case NPU_GOP_Slice:
+	case NPU_GOP_Pad:
+	case NPU_GOP_Tile:
+	case NPU_GOP_DepthToSpace:
 	case NPU_GOP_SpaceToDepth:
 		return move(s, n, y);
 	case NPU_GOP_ArgMax: case NPU_GOP_ArgMin: return arg(n, x, y);
@@ -497,7 +519,11 @@ static bool run_op(struct interp *s, const struct npu_gnode *n, struct value *y)
 	}
 	switch (npu_gnode_info(n)->family) {
 	case NPU_GF_POOL: return interp_pool(s, n, y);
-	case NPU_GF_UNARY: case NPU_GF_ACT: case NPU_GF_BINARY: case NPU_GF_VARIADIC: case NPU_GF_COMPARE:
+	case NPU_GF_UNARY:
+	case NPU_GF_ACT:
+	case NPU_GF_BINARY:
+	case NPU_GF_VARIADIC:
+	case NPU_GF_COMPARE:
 	case NPU_GF_LOGIC: case NPU_GF_SELECT:
 		return elementwise(s, n, y);
 	case NPU_GF_REDUCE: return reduce(n, x, y);
@@ -518,8 +544,8 @@ static void copy_out(struct interp *s, const struct npu_gtensor *t, struct value
 	memcpy(out->v, x->v, (size_t)value_count(out) * sizeof(*out->v));
 }
 
-int interp_run(const struct npu_graph *g, const int64_t *scalars, const struct value *in, struct value *out,
-	       const char **why)
+int interp_run(const struct npu_graph *g, const int64_t *scalars, const struct value *in,
+	       struct value *out, const char **why)
 {
 	struct interp s = { g, scalars, calloc(g->num_tensors + 1, sizeof(struct value)) };
 	unsigned int i;

@@ -10,10 +10,12 @@ struct win {
 	int64_t in[3], out[3], k[3], s[3], d[3], pad[3];
 };
 
-static bool win_of(const struct npu_gnode *n, const struct value *x, const struct value *y, struct win *w)
+static bool win_of(const struct npu_gnode *n, const struct value *x, const struct value *y,
+		   struct win *w)
 {
 	size_t c;
-	const int64_t *k = npu_gnode_ints(n, "kernel_shape", &c), *s = npu_gnode_ints(n, "strides", &c);
+	const int64_t *k = npu_gnode_ints(n, "kernel_shape", &c),
+		      *s = npu_gnode_ints(n, "strides", &c);
 	const int64_t *d = npu_gnode_ints(n, "dilations", &c), *p = npu_gnode_ints(n, "pads", &c);
 	int i;
 
@@ -54,7 +56,8 @@ static int64_t tap(const struct win *w, const int64_t *o, const int64_t *k)
 
 bool interp_conv(struct interp *s, const struct npu_gnode *n, struct value *y)
 {
-	const struct value *x = interp_in(s, n, 0), *f = interp_in(s, n, 1), *b = interp_in(s, n, 2);
+	const struct value *x = interp_in(s, n, 0), *f = interp_in(s, n, 1),
+			   *b = interp_in(s, n, 2);
 	int64_t group = npu_gnode_int(n, "group", 1), cg = f->dim[1], mg = f->dim[0] / group;
 	int64_t im, ks, o[3], k[3], at, m, c, img, pos;
 	struct win w;
@@ -90,7 +93,8 @@ bool interp_conv(struct interp *s, const struct npu_gnode *n, struct value *y)
 /* Scatters every input element through the weights: the definition, not the gradient trick. */
 bool interp_conv_transpose(struct interp *s, const struct npu_gnode *n, struct value *y)
 {
-	const struct value *x = interp_in(s, n, 0), *f = interp_in(s, n, 1), *b = interp_in(s, n, 2);
+	const struct value *x = interp_in(s, n, 0), *f = interp_in(s, n, 1),
+			   *b = interp_in(s, n, 2);
 	int64_t group = npu_gnode_int(n, "group", 1), mg = f->dim[1], cg = f->dim[0] / group;
 	int64_t om, ks, im, i[3], k[3], p[3], c, m, img, pos, kk;
 	struct win w;
@@ -118,8 +122,9 @@ bool interp_conv_transpose(struct interp *s, const struct npu_gnode *n, struct v
 						inside &= p[d] >= 0 && p[d] < w.out[d];
 					}
 					for (m = 0; inside && m < mg; m++)
-						y->v[(img * y->dim[1] + c / cg * mg + m) * om + (p[0] * w.out[1] + p[1]) * w.out[2] +
-						     p[2]] += v * f->v[(c * mg + m) * ks + kk];
+						y->v[(img * y->dim[1] + c / cg * mg + m) * om +
+						     (p[0] * w.out[1] + p[1]) * w.out[2] + p[2]] +=
+							v * f->v[(c * mg + m) * ks + kk];
 					kk++;
 				}
 			}
@@ -136,12 +141,16 @@ static void pool_global(const struct npu_gnode *n, const struct value *x, struct
 		double acc = n->op == NPU_GOP_GlobalMaxPool ? -INFINITY : 0;
 
 		for (i = 0; i < im; i++)
-			acc = n->op == NPU_GOP_GlobalMaxPool ? fmax(acc, x->v[p * im + i]) : acc + x->v[p * im + i];
+			acc = n->op == NPU_GOP_GlobalMaxPool ? fmax(acc, x->v[p * im + i]) :
+							       acc + x->v[p * im + i];
 		y->v[p] = n->op == NPU_GOP_GlobalMaxPool ? acc : acc / (double)im;
 	}
 }
 
-/* Divisor of an average that counts the padding: the window cut off at the end of the padded picture. */
+/*
+ * Divisor of an average that counts the padding: the window cut off at the end of the padded
+ * picture.
+ */
 static int64_t padded_area(const struct npu_gnode *n, const struct win *w, const int64_t *o)
 {
 	size_t c;
@@ -193,7 +202,8 @@ bool interp_matmul(struct interp *s, const struct npu_gnode *n, struct value *y)
 {
 	struct value a = *interp_in(s, n, 0), b = *interp_in(s, n, 1);
 	const struct value *bias = interp_in(s, n, 2);
-	bool ta = npu_gnode_int(n, "transA", 0) != 0, tb = npu_gnode_int(n, "transB", 0) != 0, va = a.rank == 1, vb = b.rank == 1;
+	bool ta = npu_gnode_int(n, "transA", 0) != 0, tb = npu_gnode_int(n, "transB", 0) != 0,
+	     va = a.rank == 1, vb = b.rank == 1;
 	int64_t m, k, cols, batch, at, i, j, q, ia, ib, step, rest;
 	int d, lead;
 
@@ -272,7 +282,8 @@ static double nearest(const char *mode, double at)
 	return ceil(at - 0.5);
 }
 
-static double resample(const struct npu_gnode *n, const struct value *x, const double *at, int d, int64_t base)
+static double resample(const struct npu_gnode *n, const struct value *x, const double *at, int d,
+		       int64_t base)
 {
 	bool linear = !strcmp(npu_gnode_string(n, "mode", ""), "linear");
 	int64_t in, i0, i1;
@@ -309,7 +320,8 @@ bool interp_resize(struct interp *s, const struct npu_gnode *n, struct value *y)
 	for (i = 0; i < count; i++) {
 		rest = i;
 		for (d = y->rank - 1; d >= 0; d--) {
-			if (!source(mode, rest % y->dim[d], (double)scales[d], x->dim[d], y->dim[d], &at[d]))
+			if (!source(mode, rest % y->dim[d], (double)scales[d], x->dim[d], y->dim[d],
+				    &at[d]))
 				return false;
 			rest /= y->dim[d];
 		}

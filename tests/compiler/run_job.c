@@ -138,14 +138,16 @@ static int read_outputs(struct runner *r, struct named_array *out, int max, stru
 	return ret ? ret : n;
 }
 
-int runner_run(struct runner *r, const struct named_array *in, int num_in, struct named_array *out, int max)
+int runner_run(struct runner *r, const struct named_array *in, int num_in, struct named_array *out,
+	       int max)
 {
 	struct npu_fence *fence = NULL;
 	struct npu_error err = { 0 };
 	int ret = 0;
 
 	for (int i = 0; i < num_in && !ret; i++)
-		ret = npu_run_set_shape(r->run, in[i].name, (unsigned int)in[i].arr.rank, in[i].arr.dims, &err);
+		ret = npu_run_set_shape(r->run, in[i].name, (unsigned int)in[i].arr.rank,
+					in[i].arr.dims, &err);
 	for (int i = 0; i < num_in && !ret; i++)
 		ret = npu_run_write(r->run, in[i].name, in[i].arr.data,
 				    in[i].arr.count * npu_npy_type_size(in[i].arr.type), &err);

@@ -27,11 +27,18 @@ struct runner {
 
 /* Load @job; returns 0 or a negative errno with runner->why. */
 int runner_open(struct runner *r, const void *job, size_t size);
-/* Run once: every output is allocated into @out (room for @max). Returns their number or a negative errno. */
-int runner_run(struct runner *r, const struct named_array *in, int num_in, struct named_array *out, int max);
+/*
+ * Run once: every output is allocated into @out (room for @max). Returns their number or a negative
+ * errno.
+ */
+int runner_run(struct runner *r, const struct named_array *in, int num_in, struct named_array *out,
+	       int max);
 void runner_close(struct runner *r);
 
-/* Differences: largest, root of the mean square; and the largest |want|. NaN in one only counts as infinite. */
+/*
+ * Differences: largest, root of the mean square; and the largest |want|. NaN in one only counts as
+ * infinite.
+ */
 struct difference {
 	double max, rms, top;
 };

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* npu_compile_onnx(): options, messages, report, determinism, variants; and layouts that must cost nothing. */
+/*
+ * npu_compile_onnx(): options, messages, report, determinism, variants; and layouts that must cost
+ * nothing.
+ */
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <math.h>
@@ -10,8 +13,9 @@
 #include "run_job.h"
 #include "tap.h"
 
-static struct npu_compile_result *compile(const uint8_t *model, size_t size, enum npu_precision precision,
-					  const char *const *shapes, unsigned int num_shapes, int *err)
+static struct npu_compile_result *compile(const uint8_t *model, size_t size,
+					  enum npu_precision precision, const char *const *shapes,
+					  unsigned int num_shapes, int *err)
 {
 	struct npu_compile_options o;
 	struct npu_compile_result *r = NULL;
@@ -58,8 +62,10 @@ static void test_determinism(const uint8_t *model, size_t size)
 	b = compile(model, size, NPU_PRECISION_F16, NULL, 0, &eb);
 	ja = npu_compile_job(a, &sa);
 	jb = npu_compile_job(b, &sb);
-	tap_ok(!ea && !eb && sa == sb && !memcmp(ja, jb, sa), "the same model gives the same %zu bytes", sa);
-	tap_ok(npu_compile_summary(a)->copies == 1, "one copy: an output that other nodes read, too");
+	tap_ok(!ea && !eb && sa == sb && !memcmp(ja, jb, sa),
+	       "the same model gives the same %zu bytes", sa);
+	tap_ok(npu_compile_summary(a)->copies == 1,
+	       "one copy: an output that other nodes read, too");
 	npu_compile_result_free(a);
 	npu_compile_result_free(b);
 }
@@ -85,9 +91,10 @@ static void test_report(const uint8_t *model, size_t size)
 	}
 	tap_ok(right == 7, "and says where each one went");
 	tap_ok(npu_compile_summary(r)->macs == 16 * 24 * 8 * 27 + 16 * 24 * 8 * 8 + 8 * 5 &&
-	       npu_compile_summary(r)->npu_macs == npu_compile_summary(r)->macs, "MACs are counted: %llu",
-	       (unsigned long long)npu_compile_summary(r)->macs);
-	tap_ok(strstr(npu_compile_report_text(r), "7 of 7 operators") && strstr(npu_compile_report_text(r), "into c1"),
+		       npu_compile_summary(r)->npu_macs == npu_compile_summary(r)->macs,
+	       "MACs are counted: %llu", (unsigned long long)npu_compile_summary(r)->macs);
+	tap_ok(strstr(npu_compile_report_text(r), "7 of 7 operators") &&
+		       strstr(npu_compile_report_text(r), "into c1"),
 	       "so does the table");
 	tap_ok(npu_compile_placement(r, 6) && !npu_compile_placement(r, 7) &&
 	       !strcmp(npu_compile_placement(r, 6)->node, "m1"), "and the structure");
@@ -95,13 +102,15 @@ static void test_report(const uint8_t *model, size_t size)
 	npu_compile_result_free(r);
 }
 
-static void refused(const uint8_t *model, size_t size, const char *const *shapes, unsigned int n, int want,
-		    const char *text, const char *what)
+static void refused(const uint8_t *model, size_t size, const char *const *shapes, unsigned int n,
+		    int want, const char *text, const char *what)
 {
 	int err;
 	struct npu_compile_result *r = compile(model, size, NPU_PRECISION_F16, shapes, n, &err);
 
-	if (!tap_ok(err == want && r && strstr(npu_compile_messages(r), text) && !npu_compile_job(r, NULL), "%s", what))
+	if (!tap_ok(err == want && r && strstr(npu_compile_messages(r), text) &&
+			    !npu_compile_job(r, NULL),
+		    "%s", what))
 		tap_diag("%d: %s", err, r ? npu_compile_messages(r) : "no result");
 	npu_compile_result_free(r);
 }
@@ -127,7 +136,8 @@ static void test_shapes(void)
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		refused(model, size, &bad[i].shape, 1, -EINVAL, bad[i].text, bad[i].what);
-	refused(model, size, NULL, 0, -EINVAL, "--shape 'x=", "a shape that is missing: the message says what to write");
+	refused(model, size, NULL, 0, -EINVAL,
+		"--shape 'x=", "a shape that is missing: the message says what to write");
 	free(model);
 }
 
@@ -148,11 +158,14 @@ static void test_refusals(void)
 	ob_output(&b, "i");
 	model = ob_finish(&b, &size);
 	r = compile(model, size, NPU_PRECISION_F16, NULL, 0, &err);
-	tap_ok(err == -EOPNOTSUPP && strstr(npu_compile_messages(r), "'one'") && strstr(npu_compile_messages(r), "Indices") &&
-	       strstr(npu_compile_messages(r), "'three'") && !strstr(npu_compile_messages(r), "'two'"),
+	tap_ok(err == -EOPNOTSUPP && strstr(npu_compile_messages(r), "'one'") &&
+		       strstr(npu_compile_messages(r), "Indices") &&
+		       strstr(npu_compile_messages(r), "'three'") &&
+		       !strstr(npu_compile_messages(r), "'two'"),
 	       "all refused nodes are named in one go, with what forced it");
 	tap_ok(npu_compile_summary(r)->count[NPU_PLACE_REFUSED] == 2 &&
-	       npu_compile_placement(r, 2)->place == NPU_PLACE_REFUSED && *npu_compile_placement(r, 2)->reason,
+		       npu_compile_placement(r, 2)->place == NPU_PLACE_REFUSED &&
+		       *npu_compile_placement(r, 2)->reason,
 	       "and in the report");
 	npu_compile_result_free(r);
 	refused(model, size / 2, NULL, 0, -EINVAL, "model.onnx", "half a file");
@@ -174,12 +187,14 @@ static void test_options(const uint8_t *model, size_t size)
 	npu_compile_options_init(&o);
 	o.progress = cancel_at;
 	o.progress_arg = "lower";
-	tap_ok(npu_compile_onnx(model, size, NULL, &o, &r) == -ECANCELED && !npu_compile_job(r, NULL),
+	tap_ok(npu_compile_onnx(model, size, NULL, &o, &r) == -ECANCELED &&
+		       !npu_compile_job(r, NULL),
 	       "progress can cancel");
 	npu_compile_result_free(r);
 	npu_compile_options_init(&o);
 	o.dump_pass = "no-such-pass";
-	tap_ok(npu_compile_onnx(model, size, NULL, &o, &r) == -EINVAL && strstr(npu_compile_messages(r), "no-such-pass"),
+	tap_ok(npu_compile_onnx(model, size, NULL, &o, &r) == -EINVAL &&
+		       strstr(npu_compile_messages(r), "no-such-pass"),
 	       "an unknown pass is named");
 	npu_compile_result_free(r);
 	o.dump = f;
@@ -208,12 +223,13 @@ static void test_support(void)
 		yes += s.supported;
 		why += s.supported || *s.limits;
 	}
-	tap_ok(n > 100 && yes > 90 && why == n, "%u of %u operators are supported, the others have a reason", yes, n);
+	tap_ok(n > 100 && yes > 90 && why == n,
+	       "%u of %u operators are supported, the others have a reason", yes, n);
 }
 
 /* Run @r with input x and compare output @name with what @want says. */
-static bool run_matches(const struct npu_compile_result *r, const int64_t *dims, const struct named_array *want, int n,
-			double limit)
+static bool run_matches(const struct npu_compile_result *r, const int64_t *dims,
+			const struct named_array *want, int n, double limit)
 {
 	struct named_array x = { .name = "x" }, out[8];
 	struct runner run;
@@ -242,7 +258,8 @@ static bool run_matches(const struct npu_compile_result *r, const int64_t *dims,
 	return ok && got >= n;
 }
 
-static int reference(const uint8_t *model, size_t size, const char *shape, const int64_t *dims, struct named_array *out)
+static int reference(const uint8_t *model, size_t size, const char *shape, const int64_t *dims,
+		     struct named_array *out)
 {
 	int err, n;
 	struct npu_compile_result *r = compile(model, size, NPU_PRECISION_F32, &shape, 1, &err);
@@ -263,7 +280,10 @@ static int reference(const uint8_t *model, size_t size, const char *shape, const
 	return n;
 }
 
-/* One job with a range of sizes, and one with two exact sizes, compute what a job of that size alone does. */
+/*
+ * One job with a range of sizes, and one with two exact sizes, compute what a job of that size
+ * alone does.
+ */
 static void test_variants(void)
 {
 	static const char *const range[] = { "x=1x3x{H=8..64:8}x{W=8..64:8}" };
@@ -282,13 +302,15 @@ static void test_variants(void)
 	tap_ok(npu_compile_summary(v)->programs == 2, "an input named twice: two programs");
 	npu_compile_job(v, &two);
 	npu_compile_job(f32, &single);
-	tap_ok(npu_compile_summary(v)->weight_bytes == npu_compile_summary(f32)->weight_bytes, "over the same weights");
+	tap_ok(npu_compile_summary(v)->weight_bytes == npu_compile_summary(f32)->weight_bytes,
+	       "over the same weights");
 	for (int i = 0; i < 2; i++) {
 		struct named_array want[8];
 		int n = reference(model, size, both[i], dims[i], want);
 
 		tap_ok(n == 2, "a job for %s alone", both[i]);
-		tap_ok(run_matches(v, dims[i], want, n, 0), "the program for it gives the same bits");
+		tap_ok(run_matches(v, dims[i], want, n, 0),
+		       "the program for it gives the same bits");
 		tap_ok(run_matches(r, dims[i], want, n, 0), "so does one over a range of sizes");
 		for (int k = 0; k < n; k++)
 			npu_npy_free(&want[k].arr);
@@ -306,10 +328,12 @@ static void no_copies(struct ob *b, const char *what, unsigned int insns)
 	int err;
 	struct npu_compile_result *r = compile(model, size, NPU_PRECISION_F16, NULL, 0, &err);
 
-	if (!tap_ok(!err && !npu_compile_summary(r)->copies && npu_compile_summary(r)->insns == insns,
+	if (!tap_ok(!err && !npu_compile_summary(r)->copies &&
+			    npu_compile_summary(r)->insns == insns,
 		    "%s: %u instructions, no copy", what, insns))
-		tap_diag("%u copies, %u instructions; %s%s", npu_compile_summary(r)->copies, npu_compile_summary(r)->insns,
-			 npu_compile_messages(r), npu_compile_report_text(r));
+		tap_diag("%u copies, %u instructions; %s%s", npu_compile_summary(r)->copies,
+			 npu_compile_summary(r)->insns, npu_compile_messages(r),
+			 npu_compile_report_text(r));
 	npu_compile_result_free(r);
 	free(model);
 }

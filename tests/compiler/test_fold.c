@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Constant folding: integer rules, types, limits. The numbers are worked out by hand from ONNX's text. */
+/*
+ * Constant folding: integer rules, types, limits. The numbers are worked out by hand from ONNX's
+ * text.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -53,7 +56,8 @@ static void folds(const char *line, enum npu_gtype type, int count, const double
 	if (g)
 		npu_graph_optimize(g, NULL, &diag);
 	y = g ? g->outputs[0] : NULL;
-	ok = y && y->data && y->type == type && npu_gtensor_const_elems(y) == count && !g->num_nodes;
+	ok = y && y->data && y->type == type && npu_gtensor_const_elems(y) == count &&
+	     !g->num_nodes;
 	for (k = 0; k < count && ok; k++) {
 		double v = npu_gtensor_elem(y, (size_t)k);
 
@@ -72,8 +76,10 @@ static void folds(const char *line, enum npu_gtype type, int count, const double
 static void test_values(void)
 {
 	folds("y = Div(a, b)", NPU_GT_I64, W(3, -3, -1, 0));			/* towards zero */
-	folds("y = Mod(a, b)", NPU_GT_I64, W(1, 1, -1, 0));			/* sign of the divisor */
-	folds("y = Mod(a, b) fmod=1", NPU_GT_I64, W(1, -1, 2, 0));		/* sign of the dividend */
+	/* sign of the divisor */
+	folds("y = Mod(a, b)", NPU_GT_I64, W(1, 1, -1, 0));
+	/* sign of the dividend */
+	folds("y = Mod(a, b) fmod=1", NPU_GT_I64, W(1, -1, 2, 0));
 	folds("y = Add(i32, one32)", NPU_GT_I32, W(-2147483648.0, -2147483647.0));	/* wraps */
 	folds("y = Sub(i8, one8)", NPU_GT_I8, W(126, 127));
 	folds("y = Neg(i8)", NPU_GT_I8, W(-127, -128));
@@ -85,8 +91,10 @@ static void test_values(void)
 	folds("y = Cast(a) to=1", NPU_GT_F32, W(7, -7, 5, 0));
 	folds("y = Round(f)", NPU_GT_F32, W(0, -2, 2, 3));			/* half to even */
 	folds("y = Clip(f)", NPU_GT_F32, W(0.5, -1.5, 2.5, 3));
-	folds("y = Reciprocal(f)", NPU_GT_F32, W(2, (double)(1.0f / -1.5f), (double)(1.0f / 2.5f), (double)(1.0f / 3)));
-	folds("y = Sqrt(f)", NPU_GT_F32, W((double)sqrtf(0.5f), NAN, (double)sqrtf(2.5f), (double)sqrtf(3)));
+	folds("y = Reciprocal(f)", NPU_GT_F32,
+	      W(2, (double)(1.0f / -1.5f), (double)(1.0f / 2.5f), (double)(1.0f / 3)));
+	folds("y = Sqrt(f)", NPU_GT_F32,
+	      W((double)sqrtf(0.5f), NAN, (double)sqrtf(2.5f), (double)sqrtf(3)));
 	folds("y = Transpose(m)", NPU_GT_F32, W(1, 4, 2, 5, 3, 6));
 	folds("y = Reshape(m, sh)", NPU_GT_F32, W(1, 2, 3, 4, 5, 6));
 	folds("y = Gather(m, idx) axis=1", NPU_GT_F32, W(3, 1, 6, 4));
@@ -136,7 +144,8 @@ static void test_limits(void)
 	ob_node(&b, "c: y = ConstantOfShape(huge)");
 	ob_output(&b, "y");
 	g = import_built(&b, NULL, &diag);
-	tap_ok(g && npu_graph_optimize(g, NULL, &diag) && diag_says(&diag, "node 'c'", "larger than", NULL),
+	tap_ok(g && npu_graph_optimize(g, NULL, &diag) &&
+		       diag_says(&diag, "node 'c'", "larger than", NULL),
 	       "a constant of terabytes is refused");
 	npu_graph_free(g);
 	npu_diag_fini(&diag);
@@ -161,7 +170,8 @@ static void test_limits(void)
 	ob_node(&b, "y = MatMul(x, f)");
 	ob_output(&b, "y");
 	g = import_built(&b, NULL, &diag);
-	tap_ok(g && !npu_graph_optimize(g, NULL, &diag) && count_op(g, NPU_GOP_DequantizeLinear) == 1,
+	tap_ok(g && !npu_graph_optimize(g, NULL, &diag) &&
+		       count_op(g, NPU_GOP_DequantizeLinear) == 1,
 	       "quantized weights stay quantized");
 	npu_graph_free(g);
 	npu_diag_fini(&diag);

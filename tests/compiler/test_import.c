@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The ONNX importer: what it accepts, and that everything it refuses is refused with a reason that names the place. */
+/*
+ * The ONNX importer: what it accepts, and that everything it refuses is refused with a reason that
+ * names the place.
+ */
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,7 +44,8 @@ static void test_good(void)
 	start(&b, 11);
 	free(ob_random(&b, "w", 4, OB_DIMS(4, 3, 3, 3)));
 	ob_node(&b, "r: y = Relu(c)");	/* out of order on purpose */
-	ob_node(&b, "k: c = Conv(x, w, ) kernel_shape=[3,3] pads=[1,2,3,4] group=1 auto_pad='NOTSET'");
+	ob_node(&b,
+		"k: c = Conv(x, w, ) kernel_shape=[3,3] pads=[1,2,3,4] group=1 auto_pad='NOTSET'");
 	ob_output(&b, "y");
 	g = import_built(&b, NULL, &diag);
 	if (!tap_ok(g != NULL && !diag.errors, "a good model imports"))
@@ -51,13 +55,17 @@ static void test_good(void)
 	n = g->nodes[0];
 	tap_ok(g->num_nodes == 2 && n->op == NPU_GOP_Conv && g->nodes[1]->op == NPU_GOP_Relu,
 	       "nodes are put into execution order");
-	tap_ok(!strcmp(n->name, "k") && n->num_sources == 1 && !strcmp(n->sources[0], "k"), "the node keeps its name");
+	tap_ok(!strcmp(n->name, "k") && n->num_sources == 1 && !strcmp(n->sources[0], "k"),
+	       "the node keeps its name");
 	tap_ok(n->num_inputs == 3 && !n->inputs[2], "an empty name is an absent input");
-	tap_ok(npu_gnode_ints(n, "pads", &count) && count == 4 && npu_gnode_ints(n, "pads", &count)[3] == 4 &&
-	       npu_gnode_int(n, "group", 0) == 1 && !strcmp(npu_gnode_string(n, "auto_pad", ""), "NOTSET"),
+	tap_ok(npu_gnode_ints(n, "pads", &count) && count == 4 &&
+		       npu_gnode_ints(n, "pads", &count)[3] == 4 &&
+		       npu_gnode_int(n, "group", 0) == 1 &&
+		       !strcmp(npu_gnode_string(n, "auto_pad", ""), "NOTSET"),
 	       "attributes arrive with type and value");
-	tap_ok(npu_gtensor_is_const(n->inputs[1]) && n->inputs[1]->rank == 4 && n->inputs[1]->dim[0].base == 4 &&
-	       n->inputs[1]->type == NPU_GT_F32, "constants have data, type and shape");
+	tap_ok(npu_gtensor_is_const(n->inputs[1]) && n->inputs[1]->rank == 4 &&
+		       n->inputs[1]->dim[0].base == 4 && n->inputs[1]->type == NPU_GT_F32,
+	       "constants have data, type and shape");
 	npu_graph_free(g);
 	npu_diag_fini(&diag);
 }
@@ -68,8 +76,10 @@ static void test_refusals(void)
 	refused("unknown domain", 13, "n7: y = my.domain.Relu(x)", "n7", "my.domain");
 	refused("an internal operator", 13, "n7: y = npu.Activation(x)", "n7", "Activation");
 	refused("unknown attribute", 13, "n7: y = Relu(x) speed=3", "speed", "unknown attribute");
-	refused("attribute of another type", 13, "n7: y = LeakyRelu(x) alpha=3", "alpha", "expected a float");
-	refused("attribute given twice", 13, "n7: y = LeakyRelu(x) alpha=.5 alpha=.5", "alpha", "twice");
+	refused("attribute of another type", 13, "n7: y = LeakyRelu(x) alpha=3", "alpha",
+		"expected a float");
+	refused("attribute given twice", 13, "n7: y = LeakyRelu(x) alpha=.5 alpha=.5", "alpha",
+		"twice");
 	refused("too many inputs", 13, "n7: y = Relu(x, x)", "n7", "2 inputs");
 	refused("too few inputs", 13, "n7: y = Add(x)", "n7", "1 inputs");
 	refused("too many outputs", 13, "n7: y, z = Relu(x)", "n7", "2 outputs");
@@ -78,7 +88,8 @@ static void test_refusals(void)
 	refused("a node that reads its own result", 13, "n7: y = Add(x, y)", "n7", "cycle");
 	refused("output that shadows an input", 13, "n7: x = Relu(x)", "n7", "already produced");
 	refused("output that nobody makes", 13, "n7: z = Relu(x)", "graph.output", "'y'");
-	refused("operator newer than the model's set", 11, "n7: y = HardSwish(x)", "since operator set 14", "imports 11");
+	refused("operator newer than the model's set", 11, "n7: y = HardSwish(x)",
+		"since operator set 14", "imports 11");
 	refused("operator set too old", 6, "n7: y = Relu(x)", "operator set 6", "7 to");
 	refused("operator set too new", 999, "n7: y = Relu(x)", "operator set 999", "7 to");
 }
@@ -96,8 +107,10 @@ static void test_all_reported(void)
 	ob_node(&b, "y = Add(a, d)");
 	ob_output(&b, "y");
 	g = import_built(&b, "model.onnx", &diag);
-	tap_ok(!g && diag.errors == 3 && diag_says(&diag, "first", "Foo", "second", "slope", "third", "Bar", "model.onnx: ",
-						    NULL), "all refused nodes are reported in one go, with the file's name");
+	tap_ok(!g && diag.errors == 3 &&
+		       diag_says(&diag, "first", "Foo", "second", "slope", "third", "Bar",
+				 "model.onnx: ", NULL),
+	       "all refused nodes are reported in one go, with the file's name");
 	npu_diag_fini(&diag);
 }
 
@@ -163,7 +176,8 @@ static void test_damaged(void)
 	tap_ok(!g && diag_says(&diag, "not a valid ONNX file", NULL), "a text file is no model");
 	npu_diag_fini(&diag);
 	g = import_bytes(junk, sizeof(junk), &diag);
-	tap_ok(!g && diag_says(&diag, "file ends inside the field", "byte 0", NULL), "a length beyond the end is found");
+	tap_ok(!g && diag_says(&diag, "file ends inside the field", "byte 0", NULL),
+	       "a length beyond the end is found");
 	npu_diag_fini(&diag);
 
 	/* graph { node { attribute { g { node { attribute { g ... } } } } } }, 3000 levels */
@@ -181,7 +195,8 @@ static void test_damaged(void)
 	next = (struct ob_buf){ 0 };
 	ob_sub(&next, 7, &nest);
 	g = import_bytes(next.data, next.size, &diag);
-	tap_ok(!g && diag_says(&diag, "nested too deeply", NULL), "3000 levels of graphs in attributes are refused");
+	tap_ok(!g && diag_says(&diag, "nested too deeply", NULL),
+	       "3000 levels of graphs in attributes are refused");
 	npu_diag_fini(&diag);
 	free(next.data);
 
@@ -220,7 +235,8 @@ static void test_damaged(void)
 	free(data);
 }
 
-static void constant(const char *what, int type, int rank, const int64_t *dims, size_t bytes, const char *reason)
+static void constant(const char *what, int type, int rank, const int64_t *dims, size_t bytes,
+		     const char *reason)
 {
 	static const uint8_t zeros[64];
 	struct npu_diag diag = { 0 };
@@ -250,11 +266,15 @@ static void test_constants(void)
 	constant("rank 9", 1, 9, OB_DIMS(1, 1, 1, 1, 1, 1, 1, 1, 1), 4, "rank 9");
 }
 
-/* Values in the typed lists instead of raw bytes: float_data 4, int32_data 5 (also for i8), int64_data 7, packed. */
+/*
+ * Values in the typed lists instead of raw bytes: float_data 4, int32_data 5 (also for i8),
+ * int64_data 7, packed.
+ */
 static void test_typed(void)
 {
-	static const uint8_t f32[] = { 0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0 }, i8[] = { 5, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-								   0xff, 0xff, 1 }, i64[] = { 7, 9 };
+	static const uint8_t f32[] = { 0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0 },
+			     i8[] = { 5, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1 },
+			     i64[] = { 7, 9 };
 	struct { int type, field; const uint8_t *data; size_t size; double want[2]; } c[] = {
 		{ 1, 4, f32, sizeof(f32), { 1, -2 } },
 		{ 3, 5, i8, sizeof(i8), { 5, -2 } },
@@ -279,7 +299,8 @@ static void test_typed(void)
 		ob_output(&b, "y");
 		g = import_built(&b, NULL, &diag);
 		k = g ? npu_graph_find_tensor(g, "k") : NULL;
-		tap_ok(k && k->data && npu_gtensor_elem(k, 0) == c[i].want[0] && npu_gtensor_elem(k, 1) == c[i].want[1],
+		tap_ok(k && k->data && npu_gtensor_elem(k, 0) == c[i].want[0] &&
+			       npu_gtensor_elem(k, 1) == c[i].want[1],
 		       "typed data of type %d", c[i].type);
 		npu_graph_free(g);
 		npu_diag_fini(&diag);
@@ -287,8 +308,8 @@ static void test_typed(void)
 }
 
 /* Constant w of 4 floats in a file beside the model. */
-static struct npu_graph *import_external(const char *model, const char *location, const char *offset,
-					 struct npu_diag *diag)
+static struct npu_graph *import_external(const char *model, const char *location,
+					 const char *offset, struct npu_diag *diag)
 {
 	const char *keys[2] = { "location", "offset" }, *values[2] = { location, offset };
 	struct ob_buf t = { 0 };
@@ -313,12 +334,14 @@ static struct npu_graph *import_external(const char *model, const char *location
 	return import_built(&b, model, diag);
 }
 
-static void external_refused(const char *model, const char *location, const char *offset, const char *reason)
+static void external_refused(const char *model, const char *location, const char *offset,
+			     const char *reason)
 {
 	struct npu_diag diag = { 0 };
 	struct npu_graph *g = import_external(model, location, offset, &diag);
 
-	if (!tap_ok(!g && diag_says(&diag, reason, NULL), "external data '%s' at %s: %s", location, offset, reason))
+	if (!tap_ok(!g && diag_says(&diag, reason, NULL), "external data '%s' at %s: %s", location,
+		    offset, reason))
 		tap_diag("%s", npu_diag_text(&diag));
 	npu_graph_free(g);
 	npu_diag_fini(&diag);
@@ -358,7 +381,8 @@ static void test_external(void)
 
 	g = import_external(model, "w.bin", "4", &diag);
 	w = g ? npu_graph_find_tensor(g, "w") : NULL;
-	tap_ok(w && npu_gtensor_elem(w, 0) == 2 && npu_gtensor_elem(w, 3) == 5, "external data is read at its offset");
+	tap_ok(w && npu_gtensor_elem(w, 0) == 2 && npu_gtensor_elem(w, 3) == 5,
+	       "external data is read at its offset");
 	npu_graph_free(g);
 	npu_diag_fini(&diag);
 	external_refused(model, "../secret", "0", "inside the model's folder");
@@ -371,7 +395,9 @@ static void test_external(void)
 	external_refused(model, "w.bin", "18446744073709551615", "needs 16 from offset");
 	external_refused(model, "w.bin", "-4", "expected a location");
 	external_refused(NULL, "w.bin", "0", "not read from a file");
-	for (const char *const *n = (const char *const[]){ "m/w.bin", "m/link", "m/fifo", "secret", NULL }; *n; n++) {
+	for (const char *const *n =
+		     (const char *const[]){ "m/w.bin", "m/link", "m/fifo", "secret", NULL };
+	     *n; n++) {
 		snprintf(path, sizeof(path), "%s/%s", dir, *n);
 		unlink(path);
 	}
@@ -395,27 +421,35 @@ static void test_bind(void)
 	g = import_built(&b, NULL, &diag);
 	if (!g)
 		return;
-	tap_ok(npu_graph_optimize(g, NULL, &diag) && diag.errors == 2 && diag_says(&diag, "x: dimension 2", "x: dimension 3",
-										      NULL), "unbound dimensions are named");
+	tap_ok(npu_graph_optimize(g, NULL, &diag) && diag.errors == 2 &&
+		       diag_says(&diag, "x: dimension 2", "x: dimension 3", NULL),
+	       "unbound dimensions are named");
 	npu_diag_fini(&diag);
 	for (i = 0; i < 4; i++)
 		d[i] = npu_dim_const(3);
-	tap_ok(npu_graph_bind_shape(g, "z", d, 4, &diag) && diag_says(&diag, "no input of this name", NULL),
+	tap_ok(npu_graph_bind_shape(g, "z", d, 4, &diag) &&
+		       diag_says(&diag, "no input of this name", NULL),
 	       "a shape for an unknown input is refused");
 	npu_diag_fini(&diag);
-	tap_ok(npu_graph_bind_shape(g, "x", d, 4, &diag) && diag_says(&diag, "the model fixes it to 1", NULL),
+	tap_ok(npu_graph_bind_shape(g, "x", d, 4, &diag) &&
+		       diag_says(&diag, "the model fixes it to 1", NULL),
 	       "a shape against the model's is refused");
 	npu_diag_fini(&diag);
-	tap_ok(npu_graph_bind_shape(g, "x", d, 3, &diag) && diag_says(&diag, "rank", NULL), "a wrong rank is refused");
+	tap_ok(npu_graph_bind_shape(g, "x", d, 3, &diag) && diag_says(&diag, "rank", NULL),
+	       "a wrong rank is refused");
 	npu_diag_fini(&diag);
-	tap_ok(npu_graph_symbol_add(g, "W", 5, 16, 8, &diag) < 0 && npu_graph_symbol_add(g, "W", 16, 8, 8, &diag) < 0 &&
-	       npu_graph_symbol_add(g, "W", 0, 8, 8, &diag) < 0, "bad bounds of a symbol are refused");
+	tap_ok(npu_graph_symbol_add(g, "W", 5, 16, 8, &diag) < 0 &&
+		       npu_graph_symbol_add(g, "W", 16, 8, 8, &diag) < 0 &&
+		       npu_graph_symbol_add(g, "W", 0, 8, 8, &diag) < 0,
+	       "bad bounds of a symbol are refused");
 	npu_diag_fini(&diag);
 	sym = npu_graph_symbol_add(g, "W", 8, 64, 8, &diag);
 	d[0] = npu_dim_const(1);
 	d[3] = npu_graph_symbol_dim(g, sym);
-	tap_ok(sym == 0 && !npu_graph_bind_shape(g, "x", d, 4, &diag) && !npu_graph_optimize(g, NULL, &diag) &&
-	       npu_dim_equal(g->outputs[0]->dim[3], d[3]), "a symbol reaches the output");
+	tap_ok(sym == 0 && !npu_graph_bind_shape(g, "x", d, 4, &diag) &&
+		       !npu_graph_optimize(g, NULL, &diag) &&
+		       npu_dim_equal(g->outputs[0]->dim[3], d[3]),
+	       "a symbol reaches the output");
 	npu_graph_free(g);
 	npu_diag_fini(&diag);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Real models, compiled and run in process, against ONNX Runtime in fp32: f16 jobs within 5e-3 and f32 jobs within 1e-4 of
- * the largest value of each output, and every multiply-accumulate on the NPU. One dynamic job is run at several sizes. With
- * arguments: only models whose name contains one of them.
+ * Real models, compiled and run in process, against ONNX Runtime in fp32: f16 jobs within 5e-3 and
+ * f32 jobs within 1e-4 of the largest value of each output, and every multiply-accumulate on the
+ * NPU. One dynamic job is run at several sizes. With arguments: only models whose name contains one
+ * of them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,13 +56,42 @@ static const struct model_case cases[] = {
 	{ "fr_detect", "input", NULL, { { 1, 3, 240, 320 } }, PERSON, false, false },
 	{ "fr_feature", "input", NULL, { { 1, 3, 112, 112 } }, FACE, false, false },
 	{ "rec", "x", "x=1x3x48x320", { { 1, 3, 48, 320 } }, LINE, false, false },
-	{ "rec", "x", "x=1x3x48x{W=64..960:8}", { { 1, 3, 48, 832 }, { 1, 3, 48, 64 }, { 1, 3, 48, 584 } }, LINE, false, true },
-	{ "det", "x", "x=1x3x{H=32..640:32}x{W=32..640:32}",
-	  { { 1, 3, 288, 576 }, { 1, 3, 96, 192 }, { 1, 3, 640, 640 } }, PAGE, false, true },
+	{ "rec",
+	  "x",
+	  "x=1x3x48x{W=64..960:8}",
+	  { { 1, 3, 48, 832 }, { 1, 3, 48, 64 }, { 1, 3, 48, 584 } },
+	  LINE,
+	  false,
+	  true },
+	{ "det",
+	  "x",
+	  "x=1x3x{H=32..640:32}x{W=32..640:32}",
+	  { { 1, 3, 288, 576 }, { 1, 3, 96, 192 }, { 1, 3, 640, 640 } },
+	  PAGE,
+	  false,
+	  true },
 	/* A batch as well: the second picture and on are noise. */
-	{ "cls", "x", "x={N=1..4}x3x48x192", { { 1, 3, 48, 192 }, { 3, 3, 48, 192 } }, LINE, false, true },
-	{ "rec", "x", "x={N=1..4}x3x48x{W=64..320:8}", { { 2, 3, 48, 200 }, { 4, 3, 48, 64 } }, LINE, false, true },
-	{ "det", "x", "x={N=1..2}x3x{H=32..160:32}x{W=32..160:32}", { { 2, 3, 96, 160 }, { 1, 3, 128, 160 } }, PAGE, false, true },
+	{ "cls",
+	  "x",
+	  "x={N=1..4}x3x48x192",
+	  { { 1, 3, 48, 192 }, { 3, 3, 48, 192 } },
+	  LINE,
+	  false,
+	  true },
+	{ "rec",
+	  "x",
+	  "x={N=1..4}x3x48x{W=64..320:8}",
+	  { { 2, 3, 48, 200 }, { 4, 3, 48, 64 } },
+	  LINE,
+	  false,
+	  true },
+	{ "det",
+	  "x",
+	  "x={N=1..2}x3x{H=32..160:32}x{W=32..160:32}",
+	  { { 2, 3, 96, 160 }, { 1, 3, 128, 160 } },
+	  PAGE,
+	  false,
+	  true },
 };
 
 static char tmp[] = "/tmp/npu-models-XXXXXX";
@@ -75,23 +105,27 @@ static const char *models_dir(void)
 
 static int run_ort(const char *model, const char *in, const char *out)
 {
-	char *argv[] = { "node", "tests/ort/ort_run.js", (char *)model, "--in", (char *)in, "--out", (char *)out,
-			 "--threads", "2", NULL };
+	char *argv[] = { "node",	"tests/ort/ort_run.js",
+			 (char *)model, "--in",
+			 (char *)in,	"--out",
+			 (char *)out,	"--threads",
+			 "2",		NULL };
 	posix_spawn_file_actions_t actions;
 	int status = -1;
 	pid_t pid;
 
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	if (posix_spawnp(&pid, "node", &actions, NULL, argv, environ) || waitpid(pid, &status, 0) < 0)
+	if (posix_spawnp(&pid, "node", &actions, NULL, argv, environ) ||
+	    waitpid(pid, &status, 0) < 0)
 		status = -1;
 	posix_spawn_file_actions_destroy(&actions);
 	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EIO;
 }
 
 /* Each output beside ONNX Runtime's. */
-static void compare_outputs(const struct model_case *c, const char *what, const struct named_array *out, int n,
-			    double limit)
+static void compare_outputs(const struct model_case *c, const char *what,
+			    const struct named_array *out, int n, double limit)
 {
 	for (int i = 0; i < n; i++) {
 		struct npu_npy want = { 0 };
@@ -109,13 +143,14 @@ static void compare_outputs(const struct model_case *c, const char *what, const 
 		}
 		array_compare(&out[i].arr, &want, &d);
 		tap_ok(d.rms <= limit * d.top && d.max <= limit * d.top,
-		       "%s %s output %s: off by %.2e, rms %.2e of %.3g", c->file, what, out[i].name, d.max / d.top,
-		       d.rms / d.top, d.top);
+		       "%s %s output %s: off by %.2e, rms %.2e of %.3g", c->file, what, out[i].name,
+		       d.max / d.top, d.rms / d.top, d.top);
 		npu_npy_free(&want);
 	}
 }
 
-static int load_picture(const struct picture *p, int width, int height, struct npu_image *out, struct npu_reason *why)
+static int load_picture(const struct picture *p, int width, int height, struct npu_image *out,
+			struct npu_reason *why)
 {
 	struct npu_image whole = { 0 }, part = { 0 };
 	char path[PATH_MAX];
@@ -133,7 +168,8 @@ static int load_picture(const struct picture *p, int width, int height, struct n
 	return err;
 }
 
-static int fill_input(const struct model_case *c, const int64_t *dims, float *data, struct npu_reason *why)
+static int fill_input(const struct model_case *c, const int64_t *dims, float *data,
+		      struct npu_reason *why)
 {
 	int rows = (int)dims[c->nhwc ? 1 : 2], cols = (int)dims[c->nhwc ? 2 : 3];
 	size_t plane = (size_t)rows * (size_t)cols;
@@ -169,8 +205,8 @@ static int make_input(const struct model_case *c, const int64_t *dims, struct na
 	return err;
 }
 
-static int compile_model(const struct model_case *c, const uint8_t *model, size_t size, enum npu_precision precision,
-			 struct npu_compile_result **result)
+static int compile_model(const struct model_case *c, const uint8_t *model, size_t size,
+			 enum npu_precision precision, struct npu_compile_result **result)
 {
 	struct npu_compile_options options;
 	int err;
@@ -180,8 +216,9 @@ static int compile_model(const struct model_case *c, const uint8_t *model, size_
 	options.shapes = &c->shape;
 	options.num_shapes = c->shape != NULL;
 	err = npu_compile_onnx(model, size, c->file, &options, result);
-	if (!tap_ok(!err, "%s compiles for %s%s%s", c->file, precision == NPU_PRECISION_F16 ? "f16" : "f32",
-		    c->shape ? ", " : "", c->shape ? c->shape : ""))
+	if (!tap_ok(!err, "%s compiles for %s%s%s", c->file,
+		    precision == NPU_PRECISION_F16 ? "f16" : "f32", c->shape ? ", " : "",
+		    c->shape ? c->shape : ""))
 		tap_diag("%s", *result ? npu_compile_messages(*result) : strerror(-err));
 	return err;
 }
@@ -190,15 +227,17 @@ static void check_summary(const struct model_case *c, const struct npu_compile_r
 {
 	const struct npu_compile_summary *s = npu_compile_summary(r);
 
-	tap_ok(s->macs && s->npu_macs == s->macs && !s->count[NPU_PLACE_REFUSED], "%s: all of %.1f million MACs on the NPU",
-	       c->file, (double)s->macs / 1e6);
-	tap_diag("%u nodes, %u instructions, %u copies; weights %llu, scratch %llu (at least %llu), on-chip %llu bytes",
-		 s->nodes, s->insns, s->copies, (unsigned long long)s->weight_bytes,
-		 (unsigned long long)s->scratch_bytes, (unsigned long long)s->scratch_lower,
-		 (unsigned long long)s->sram_bytes);
+	tap_ok(s->macs && s->npu_macs == s->macs && !s->count[NPU_PLACE_REFUSED],
+	       "%s: all of %.1f million MACs on the NPU", c->file, (double)s->macs / 1e6);
+	tap_diag(
+		"%u nodes, %u instructions, %u copies; weights %llu, scratch %llu (at least %llu), on-chip %llu bytes",
+		s->nodes, s->insns, s->copies, (unsigned long long)s->weight_bytes,
+		(unsigned long long)s->scratch_bytes, (unsigned long long)s->scratch_lower,
+		(unsigned long long)s->sram_bytes);
 }
 
-static void run_sizes(const struct model_case *c, struct npu_compile_result **result, const char *path)
+static void run_sizes(const struct model_case *c, struct npu_compile_result **result,
+		      const char *path)
 {
 	static const double limit[] = { 5e-3, 1e-4 };
 	static const char *const name[] = { "f16", "f32" };
@@ -224,8 +263,8 @@ static void run_sizes(const struct model_case *c, struct npu_compile_result **re
 				continue;
 			if (!n)
 				n = runner_run(&r, &in, 1, out, MAX_OUT);
-			snprintf(what, sizeof(what), "%s at %lldx%lld", name[p], (long long)c->dims[k][2],
-				 (long long)c->dims[k][3]);
+			snprintf(what, sizeof(what), "%s at %lldx%lld", name[p],
+				 (long long)c->dims[k][2], (long long)c->dims[k][3]);
 			if (!tap_ok(n > 0, "%s %s runs", c->file, what))
 				tap_diag("%s", r.why);
 			compare_outputs(c, what, out, n, limit[p]);
@@ -253,7 +292,8 @@ static void check_model(const struct model_case *c)
 	for (int p = 0; p < 2; p++) {
 		if (p && c->large && !tap_long())
 			continue;
-		if (!compile_model(c, model, size, p ? NPU_PRECISION_F32 : NPU_PRECISION_F16, &result[p]))
+		if (!compile_model(c, model, size, p ? NPU_PRECISION_F32 : NPU_PRECISION_F16,
+				   &result[p]))
 			check_summary(c, result[p]);
 	}
 	run_sizes(c, result, path);

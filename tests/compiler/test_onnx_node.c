@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * ONNX's own conformance tests of single operators: every model is compiled for f32. The tests give weights, shapes and axes as
- * inputs, where real models have constants: a model that is refused is tried again with all inputs but the first, then with
- * all but the second, as initializers. What is refused is counted; what compiles must run and give the expected values. With arguments: only tests whose name contains one of them, and the reasons for
- * refusals are shown.
+ * ONNX's own conformance tests of single operators: every model is compiled for f32. The tests give
+ * weights, shapes and axes as inputs, where real models have constants: a model that is refused is
+ * tried again with all inputs but the first, then with all but the second, as initializers. What is
+ * refused is counted; what compiles must run and give the expected values. With arguments: only
+ * tests whose name contains one of them, and the reasons for refusals are shown.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +20,10 @@
 #define MAX_IO	16
 #define AT_LEAST	560	/* tests that have to pass */
 
-/* Data of these divide by scale * size - 1; ONNX Runtime, like the compiler, by the size of the result - 1. */
+/*
+ * Data of these divide by scale * size - 1; ONNX Runtime, like the compiler, by the size of the
+ * result - 1.
+ */
 static const char *const wrong_data[] = {
 	"test_resize_downsample_scales_cubic_align_corners",
 	"test_resize_downsample_scales_linear_align_corners",
@@ -29,7 +33,9 @@ enum outcome { PASSED, REFUSED, SKIPPED, FAILED, NUM_OUTCOMES };
 
 static bool verbose;
 
-/* What the models are compiled for, and how far float results may be off: absolute, and relative. */
+/*
+ * What the models are compiled for, and how far float results may be off: absolute, and relative.
+ */
 static enum npu_precision precision;
 static double tolerance[] = { [NPU_PRECISION_F16] = 4e-3, [NPU_PRECISION_F32] = 1e-4 };
 
@@ -48,7 +54,10 @@ static int npy_from_onnx(int type)
 	}
 }
 
-/* The tests store raw data. Returns 0, -ENOENT (no such file) or -ENOTSUP (a type or form that is not compared). */
+/*
+ * The tests store raw data. Returns 0, -ENOENT (no such file) or -ENOTSUP (a type or form that is
+ * not compared).
+ */
 static int read_tensor(const char *path, struct npu_npy *arr)
 {
 	Onnx__TensorProto *t;
@@ -103,14 +112,16 @@ static int read_set(const char *dir, const char *what, Onnx__ValueInfoProto **in
 
 static bool same(const struct npu_npy *got, const struct npu_npy *want, char *text, size_t size)
 {
-	const bool exact = want->type != NPU_NPY_F32 && want->type != NPU_NPY_F16 && want->type != NPU_NPY_F64;
+	const bool exact = want->type != NPU_NPY_F32 && want->type != NPU_NPY_F16 &&
+			   want->type != NPU_NPY_F64;
 	double limit = want->type == NPU_NPY_F16 ? 4e-3 : tolerance[precision], top = 1;
 
 	if (got->type != want->type || got->rank != want->rank || got->count != want->count ||
 	    memcmp(got->dims, want->dims, (size_t)want->rank * sizeof(want->dims[0]))) {
-		snprintf(text, size, "type %s rank %d with %zu elements, expected %s rank %d with %zu",
-			 npu_npy_type_name(got->type), got->rank, got->count, npu_npy_type_name(want->type), want->rank,
-			 want->count);
+		snprintf(text, size,
+			 "type %s rank %d with %zu elements, expected %s rank %d with %zu",
+			 npu_npy_type_name(got->type), got->rank, got->count,
+			 npu_npy_type_name(want->type), want->rank, want->count);
 		return false;
 	}
 	for (size_t i = 0; i < want->count && precision == NPU_PRECISION_F16; i++)
@@ -129,8 +140,9 @@ static bool same(const struct npu_npy *got, const struct npu_npy *want, char *te
 	return true;
 }
 
-static enum outcome run_and_compare(const char *name, const void *job, size_t size, const struct named_array *in,
-				    int num_in, const struct named_array *want, int num_want)
+static enum outcome run_and_compare(const char *name, const void *job, size_t size,
+				    const struct named_array *in, int num_in,
+				    const struct named_array *want, int num_want)
 {
 	struct named_array got[MAX_IO];
 	enum outcome outcome = PASSED;
@@ -160,8 +172,9 @@ static enum outcome run_and_compare(const char *name, const void *job, size_t si
 	return outcome;
 }
 
-static enum outcome compile_and_run(const char *name, const uint8_t *model, size_t size, const struct named_array *in,
-				    int num_in, const struct named_array *want, int num_want)
+static enum outcome compile_and_run(const char *name, const uint8_t *model, size_t size,
+				    const struct named_array *in, int num_in,
+				    const struct named_array *want, int num_want)
 {
 	struct npu_compile_options options;
 	struct npu_compile_result *result;
@@ -187,8 +200,12 @@ static enum outcome compile_and_run(const char *name, const uint8_t *model, size
 	return outcome;
 }
 
-/* The model with every input but @keep as an initializer with the test's value; NULL when that changes nothing. */
-static uint8_t *with_constants(Onnx__ModelProto *m, const struct named_array *in, int num_in, int keep, size_t *size)
+/*
+ * The model with every input but @keep as an initializer with the test's value; NULL when that
+ * changes nothing.
+ */
+static uint8_t *with_constants(Onnx__ModelProto *m, const struct named_array *in, int num_in,
+			       int keep, size_t *size)
 {
 	Onnx__TensorProto tensor[MAX_IO], *list[2 * MAX_IO], **old = m->graph->initializer;
 	size_t n = m->graph->n_initializer, num_old = n;
@@ -225,8 +242,9 @@ static uint8_t *with_constants(Onnx__ModelProto *m, const struct named_array *in
 	return data;
 }
 
-static enum outcome check_models(const char *name, Onnx__ModelProto *m, const uint8_t *data, size_t size,
-				 const struct named_array *in, int num_in, const struct named_array *want, int num_want)
+static enum outcome check_models(const char *name, Onnx__ModelProto *m, const uint8_t *data,
+				 size_t size, const struct named_array *in, int num_in,
+				 const struct named_array *want, int num_want)
 {
 	enum outcome outcome = compile_and_run(name, data, size, in, num_in, want, num_want);
 
@@ -284,7 +302,8 @@ static bool wanted(const char *name, int argc, char **argv)
 
 static void run_all(int argc, char **argv)
 {
-	const char *models = getenv("NPU_MODELS"), *type = precision == NPU_PRECISION_F16 ? "f16" : "f32";
+	const char *models = getenv("NPU_MODELS"),
+		   *type = precision == NPU_PRECISION_F16 ? "f16" : "f32";
 	int count[NUM_OUTCOMES] = { 0 };
 	struct dirent **entry;
 	char base[300], dir[600];
@@ -301,10 +320,12 @@ static void run_all(int argc, char **argv)
 	}
 	if (n >= 0)
 		free(entry);
-	tap_diag("%s: %d tests passed, %d refused by the compiler, %d not compared (types, data), %d failed", type,
-		 count[PASSED], count[REFUSED], count[SKIPPED], count[FAILED]);
+	tap_diag(
+		"%s: %d tests passed, %d refused by the compiler, %d not compared (types, data), %d failed",
+		type, count[PASSED], count[REFUSED], count[SKIPPED], count[FAILED]);
 	if (argc < 2)
-		tap_ok(count[PASSED] >= AT_LEAST, "%d operator tests of ONNX pass in %s, at least %d are expected",
+		tap_ok(count[PASSED] >= AT_LEAST,
+		       "%d operator tests of ONNX pass in %s, at least %d are expected",
 		       count[PASSED], type, AT_LEAST);
 	tap_ok(!count[FAILED], "nothing that compiles for %s is computed wrongly", type);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * ONNX's own node tests: model and expected output come from the ONNX project. Each is run twice, with its inputs
- * fed to the test interpreter after all passes, and with its inputs made constants, so that folding gives the result.
- * The data are in $NPU_MODELS/onnx-tests (scripts/models.sh onnx-tests) or where Debian's libonnx-testdata puts them.
+ * ONNX's own node tests: model and expected output come from the ONNX project. Each is run twice,
+ * with its inputs fed to the test interpreter after all passes, and with its inputs made constants,
+ * so that folding gives the result. The data are in $NPU_MODELS/onnx-tests (scripts/models.sh
+ * onnx-tests) or where Debian's libonnx-testdata puts them.
  */
 #include <dirent.h>
 #include <math.h>
@@ -122,14 +123,20 @@ static bool make_constant(struct npu_graph *g, const struct test_case *c, unsign
 	return true;
 }
 
-/* Expected outputs that ONNX itself has corrected since: the size of the result was not rounded to a whole number. */
+/*
+ * Expected outputs that ONNX itself has corrected since: the size of the result was not rounded to
+ * a whole number.
+ */
 static bool known_bad(const char *name)
 {
 	return !strcmp(name, "test_resize_downsample_scales_linear_align_corners");
 }
 
-/* ONNX's own test runner allows a thousandth: constants such as pi are short in some of the models. */
-static bool close_enough(const struct test_case *c, const struct value *got, const struct value *want)
+/*
+ * ONNX's own test runner allows a thousandth: constants such as pi are short in some of the models.
+ */
+static bool close_enough(const struct test_case *c, const struct value *got,
+			 const struct value *want)
 {
 	int64_t i;
 	int k;
@@ -148,7 +155,8 @@ static bool close_enough(const struct test_case *c, const struct value *got, con
 	return true;
 }
 
-static struct npu_graph *prepare(const struct test_case *c, unsigned int constants_from, struct npu_diag *diag)
+static struct npu_graph *prepare(const struct test_case *c, unsigned int constants_from,
+				 struct npu_diag *diag)
 {
 	struct npu_graph *g = npu_onnx_import(c->model, c->size, NULL, diag);
 	unsigned int i;
@@ -210,7 +218,8 @@ static void fold_case(const struct test_case *c)
 	const char *why = "";
 	unsigned int i;
 
-	if (g && !g->num_nodes && g->num_outputs == c->num_out && !interp_run(g, NULL, NULL, out, &why)) {
+	if (g && !g->num_nodes && g->num_outputs == c->num_out &&
+	    !interp_run(g, NULL, NULL, out, &why)) {
 		if (check_outputs(c, out)) {
 			count.folded++;
 		} else {
@@ -256,7 +265,8 @@ static void test_case(const char *root, const char *name)
 	g = types_known(&c) ? prepare(&c, MAX_IO, &diag) : NULL;
 	if (!g && types_known(&c)) {
 		npu_diag_fini(&diag);
-		g = prepare(&c, 1, &diag);	/* shapes and the like are constants in any real model */
+		/* shapes and the like are constants in any real model */
+		g = prepare(&c, 1, &diag);
 	}
 	if (!types_known(&c))
 		count.foreign++;
@@ -291,7 +301,8 @@ int main(void)
 		n = scandir(root, &list, NULL, alphasort);
 	}
 	if (n < 0) {
-		tap_skip("ONNX node tests", "no test data; scripts/models.sh onnx-tests fetches them");
+		tap_skip("ONNX node tests",
+			 "no test data; scripts/models.sh onnx-tests fetches them");
 		return tap_done();
 	}
 	for (i = 0; i < n; i++) {
@@ -299,11 +310,14 @@ int main(void)
 		free(list[i]);
 	}
 	free(list);
-	tap_diag("%u cases: %u ran right, %u folded right, %u refused with a reason, %u types not compared, "
-		 "%u beyond the test interpreter", count.cases, count.ran, count.folded, count.refused, count.foreign,
-		 count.uncovered);
+	tap_diag(
+		"%u cases: %u ran right, %u folded right, %u refused with a reason, %u types not compared, "
+		"%u beyond the test interpreter",
+		count.cases, count.ran, count.folded, count.refused, count.foreign,
+		count.uncovered);
 	tap_ok(!count.wrong, "no case gives a wrong result (%u do)", count.wrong);
 	tap_ok(count.ran >= 450, "at least 450 cases run right after all passes (%u)", count.ran);
-	tap_ok(count.folded >= 330, "at least 330 cases fold to the right result (%u)", count.folded);
+	tap_ok(count.folded >= 330, "at least 330 cases fold to the right result (%u)",
+	       count.folded);
 	return tap_done();
 }

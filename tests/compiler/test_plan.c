@@ -43,8 +43,10 @@ static unsigned int random_items(struct npu_plan_item *it, unsigned int max)
 	for (unsigned int i = 0; i < n; i++) {
 		int first = (int)random_below(40);
 
-		it[i] = (struct npu_plan_item){ .size = 1 + random_below(5000), .first = first,
-						.last = first + (int)random_below(8), .weight = random_below(100000) };
+		it[i] = (struct npu_plan_item){ .size = 1 + random_below(5000),
+						.first = first,
+						.last = first + (int)random_below(8),
+						.weight = random_below(100000) };
 	}
 	return n;
 }
@@ -52,7 +54,8 @@ static unsigned int random_items(struct npu_plan_item *it, unsigned int max)
 static void test_pack(void)
 {
 	struct npu_plan_item it[60], again[60];
-	unsigned int rounds = tap_long() ? 20000 : 1000, sound = 0, bounded = 0, same = 0, tight = 0;
+	unsigned int rounds = tap_long() ? 20000 : 1000, sound = 0, bounded = 0, same = 0,
+		     tight = 0;
 	double over = 0;
 
 	for (unsigned int r = 0; r < rounds; r++) {
@@ -71,7 +74,8 @@ static void test_pack(void)
 	tap_ok(sound == rounds, "%u random plans: nothing alive at once overlaps", rounds);
 	tap_ok(bounded == rounds, "none is below the bound");
 	tap_ok(same == rounds, "the same items give the same plan");
-	tap_ok(over / rounds < 0.1, "on average %.1f %% above the bound; %u of %u at it", 100 * over / rounds, tight, rounds);
+	tap_ok(over / rounds < 0.1, "on average %.1f %% above the bound; %u of %u at it",
+	       100 * over / rounds, tight, rounds);
 }
 
 static void test_select(void)
@@ -87,12 +91,14 @@ static void test_select(void)
 		if (npu_plan_select(it, n, capacity, &used))
 			break;
 		ok = used <= capacity && plan_is_sound(it, n, used, true);
-		for (unsigned int i = 0; i < n; i++)	/* those in the fast memory are out of the other plan's way */
+		/* those in the fast memory are out of the other plan's way */
+		for (unsigned int i = 0; i < n; i++)
 			if (it[i].chosen)
 				it[i].first = it[i].last = 1000 + (int)i;
 		sound += ok && !npu_plan_pack(it, n, &total);
 	}
-	tap_ok(sound == rounds, "%u random choices for on-chip memory fit and do not overlap", rounds);
+	tap_ok(sound == rounds, "%u random choices for on-chip memory fit and do not overlap",
+	       rounds);
 }
 
 static void test_weights(void)
@@ -109,7 +115,8 @@ static void test_weights(void)
 	memcpy(room, y, sizeof(y));
 	err |= npu_weights_add(&w, room, sizeof(y), &d);
 	tap_ok(!err && a == c && b == d && a != b, "equal weights are stored once");
-	tap_ok(!(a % NPU_WEIGHT_ALIGN) && !(b % NPU_WEIGHT_ALIGN) && !memcmp(w.data + b, y, sizeof(y)),
+	tap_ok(!(a % NPU_WEIGHT_ALIGN) && !(b % NPU_WEIGHT_ALIGN) &&
+		       !memcmp(w.data + b, y, sizeof(y)),
 	       "aligned, and found where they were put");
 	npu_weights_fini(&w);
 }
@@ -128,7 +135,7 @@ static void test_half_fit(void)
 	tap_ok(!npu_half_fit_ok(&fit), "nor may one overflow");
 }
 
-/* ---- views -------------------------------------------------------------------------------------------------- */
+/* ---- views ----------------------------------------------------------------------------------- */
 
 static int64_t offset_of(const struct npu_lview *v, int64_t index, const int64_t *s)
 {
@@ -165,11 +172,13 @@ static void set_dims(struct npu_lview *v, int rank, const int64_t *dims)
 	v->dtype = NPU_F16;
 	v->rank = rank;
 	for (int i = 0; i < rank; i++)
-		v->dim[i] = dims[i] < 0 ? (struct npu_dim){ 0, -dims[i], 0 } : npu_dim_const(dims[i]);
+		v->dim[i] = dims[i] < 0 ? (struct npu_dim){ 0, -dims[i], 0 } :
+					  npu_dim_const(dims[i]);
 }
 
-static void check_reshape(const struct npu_lower *l, const char *what, const int64_t *from, int rank, const int *order,
-			  const int64_t *to, int new_rank, bool possible)
+static void check_reshape(const struct npu_lower *l, const char *what, const int64_t *from,
+			  int rank, const int *order, const int64_t *to, int new_rank,
+			  bool possible)
 {
 	static const int64_t scalars[3][2] = { { 2, 3 }, { 5, 1 }, { 8, 8 } };
 	struct npu_lview a, shape, b;
@@ -198,10 +207,13 @@ static void test_reshape(void)
 	check_reshape(&l, "of a dense tensor", D(2, 3, 4, 5), 4, NULL, D(6, 20), 2, true);
 	check_reshape(&l, "into more dimensions", D(6, 20), 2, NULL, D(2, 3, 2, 2, 5), 5, true);
 	check_reshape(&l, "with ones", D(1, 6, 1, 20), 4, NULL, D(6, 1, 20, 1), 4, true);
-	check_reshape(&l, "of channels-last, H and W merged", D(1, 3, 4, 5), 4, cl, D(1, 3, 20), 3, true);
-	check_reshape(&l, "of channels-last, channels split", D(1, 6, 4, 5), 4, cl, D(1, 2, 3, 4, 5), 5, true);
+	check_reshape(&l, "of channels-last, H and W merged", D(1, 3, 4, 5), 4, cl, D(1, 3, 20), 3,
+		      true);
+	check_reshape(&l, "of channels-last, channels split", D(1, 6, 4, 5), 4, cl,
+		      D(1, 2, 3, 4, 5), 5, true);
 	check_reshape(&l, "of channels-last, all merged", D(1, 3, 4, 5), 4, cl, D(1, 60), 2, false);
-	check_reshape(&l, "of channels-last with one position", D(1, 3, 1, 1), 4, cl, D(1, 3), 2, true);
+	check_reshape(&l, "of channels-last with one position", D(1, 3, 1, 1), 4, cl, D(1, 3), 2,
+		      true);
 	check_reshape(&l, "with a run-time width", D(1, 3, 4, -2), 4, cl, D(1, 3, -8), 3, true);
 	check_reshape(&l, "with a run-time width, dense", D(2, 3, -2), 3, NULL, D(6, -2), 2, true);
 	check_reshape(&l, "across a run-time width", D(3, -2, 4), 3, NULL, D(-6, 4), 2, true);
@@ -221,13 +233,15 @@ static void test_canonical(void)
 	npu_lview_dense(&l, &a, cl, true);
 	npu_lview_dense(&l, &b, cl, true);
 	npu_lview_canonical(&l, both, 2, -1);
-	tap_ok(a.rank == 1 && a.dim[0].base == 120 && b.stride[0].base == 2, "equal layouts become one dimension");
+	tap_ok(a.rank == 1 && a.dim[0].base == 120 && b.stride[0].base == 2,
+	       "equal layouts become one dimension");
 	set_dims(&a, 4, D(2, 3, 4, 5));
 	set_dims(&b, 4, D(1, 3, 1, 1));
 	npu_lview_dense(&l, &a, cl, true);
 	npu_lview_dense(&l, &b, NULL, true);
 	npu_lview_canonical(&l, both, 2, -1);
-	tap_ok(a.rank == 2 && a.dim[0].base == 40 && a.dim[1].base == 3 && b.dim[0].base == 1 && b.dim[1].base == 3,
+	tap_ok(a.rank == 2 && a.dim[0].base == 40 && a.dim[1].base == 3 && b.dim[0].base == 1 &&
+		       b.dim[1].base == 3,
 	       "a vector per channel leaves two");
 	set_dims(&a, 4, D(2, 3, 4, 5));
 	b = a;

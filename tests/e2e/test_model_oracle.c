@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Real models, instruction by instruction: the engine yields after each one, the oracle computes the same instruction from
- * the memory the engine had before it, and what both stored is compared. Then the whole job is run without stopping by
- * every instruction set and thread count, and must leave the same bytes in every region.
+ * Real models, instruction by instruction: the engine yields after each one, the oracle computes
+ * the same instruction from the memory the engine had before it, and what both stored is compared.
+ * Then the whole job is run without stopping by every instruction set and thread count, and must
+ * leave the same bytes in every region.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -92,21 +93,26 @@ static int decode(const struct machine *m, npu_u32 offset, npu_u32 *words, struc
 	struct npu_isa_error err;
 
 	memcpy(words, h, h->words * 4u);
-	return npu_insn_decode(words, h->words, insn, &err) || npu_insn_apply_terms(words, m->scalar, &err) ||
-	       npu_insn_check(insn, &err);
+	return npu_insn_decode(words, h->words, insn, &err) ||
+	       npu_insn_apply_terms(words, m->scalar, &err) || npu_insn_check(insn, &err);
 }
 
-/* Compare one output; where polynomials are involved within the tolerance of the formula's steps. */
-static int compare(const struct npu_insn *insn, unsigned int slot, unsigned char **got, unsigned char **want)
+/*
+ * Compare one output; where polynomials are involved within the tolerance of the formula's steps.
+ */
+static int compare(const struct npu_insn *insn, unsigned int slot, unsigned char **got,
+		   unsigned char **want)
 {
 	const struct npu_operand *op = &insn->operand[slot];
-	struct oracle_view g = { op, got[op->region] + op->offset }, w = { op, want[op->region] + op->offset };
+	struct oracle_view g = { op, got[op->region] + op->offset },
+			   w = { op, want[op->region] + op->offset };
 	npu_u32 index[NPU_MAX_RANK] = { 0 };
 	bool exact = oracle_is_exact(insn);
 	double largest = 1e-30, worst = 0, step = op->dtype == NPU_F16 ? 1.0 / 1024 : 0;
 
 	do {
-		double a = oracle_load_real(g, oracle_at(g, index)), b = oracle_load_real(w, oracle_at(w, index));
+		double a = oracle_load_real(g, oracle_at(g, index)),
+		       b = oracle_load_real(w, oracle_at(w, index));
 
 		largest = b > largest ? b : -b > largest ? -b : largest;
 		worst = a - b > worst ? a - b : b - a > worst ? b - a : worst;
@@ -117,7 +123,8 @@ static int compare(const struct npu_insn *insn, unsigned int slot, unsigned char
 		seen.worst = worst / largest;
 	if (exact ? worst == 0 : worst <= largest * (step + 2e-5))
 		return 1;
-	tap_diag("instruction %u, %s, tag %u: differs by %g of %g", seen.insns, insn->desc->mnemonic, insn->header->tag, worst, largest);
+	tap_diag("instruction %u, %s, tag %u: differs by %g of %g", seen.insns,
+		 insn->desc->mnemonic, insn->header->tag, worst, largest);
 	return 0;
 }
 
@@ -139,7 +146,8 @@ static int step_through(struct npu_engine *e, struct machine *m)
 		struct npu_insn insn;
 
 		for (npu_u32 i = 0; i < m->program->num_regions; i++) {
-			now[i] = m->program->regions[i].role == NPU_REGION_SRAM ? state.sram : m->mem[i];
+			now[i] = m->program->regions[i].role == NPU_REGION_SRAM ? state.sram :
+										  m->mem[i];
 			memcpy(before.region[i], now[i], m->size[i]);
 		}
 		ok = !decode(m, state.offset, words, &insn) && !oracle_execute(&insn, &before);
@@ -158,8 +166,8 @@ static int step_through(struct npu_engine *e, struct machine *m)
 }
 
 /* The same job in one go with another configuration: outputs must hold the same bytes. */
-static int run_whole(const struct npu_jobfile *job, const struct machine *stepped, npu_u32 scalar, enum npu_simd simd,
-		     unsigned int threads)
+static int run_whole(const struct npu_jobfile *job, const struct machine *stepped, npu_u32 scalar,
+		     enum npu_simd simd, unsigned int threads)
 {
 	struct npu_engine_config config = { .threads = threads, .simd = simd };
 	struct npu_engine_state state;
@@ -177,19 +185,23 @@ static int run_whole(const struct npu_jobfile *job, const struct machine *steppe
 		npu_engine_state_fini(&state);
 	}
 	for (npu_u32 i = 0; ok && i < m.program->num_regions; i++)
-		if (m.program->regions[i].role == NPU_REGION_OUTPUT || m.program->regions[i].role == NPU_REGION_SCRATCH)
+		if (m.program->regions[i].role == NPU_REGION_OUTPUT ||
+		    m.program->regions[i].role == NPU_REGION_SCRATCH)
 			ok = !memcmp(m.mem[i], stepped->mem[i], m.size[i]);
 	machine_free(&m);
 	npu_engine_destroy(e);
 	return ok;
 }
 
-static void check_model(const char *model, const char *shape, npu_u32 scalar, enum npu_precision precision)
+static void check_model(const char *model, const char *shape, npu_u32 scalar,
+			enum npu_precision precision)
 {
 	static const struct {
 		const char *name;
 		enum npu_simd simd;
-	} sets[] = { { "portable", NPU_SIMD_PORTABLE }, { "avx2", NPU_SIMD_AVX2 }, { "avx512", NPU_SIMD_AVX512 } };
+	} sets[] = { { "portable", NPU_SIMD_PORTABLE },
+		     { "avx2", NPU_SIMD_AVX2 },
+		     { "avx512", NPU_SIMD_AVX512 } };
 	const char *type = precision == NPU_PRECISION_F16 ? "f16" : "f32";
 	struct npu_engine_config config = { .threads = 2 };
 	struct npu_compile_options options;
@@ -204,7 +216,8 @@ static void check_model(const char *model, const char *shape, npu_u32 scalar, en
 	size_t size;
 	void *onnx;
 
-	snprintf(path, sizeof(path), "%s/%s.onnx", getenv("NPU_MODELS") ? getenv("NPU_MODELS") : "build/models", model);
+	snprintf(path, sizeof(path), "%s/%s.onnx",
+		 getenv("NPU_MODELS") ? getenv("NPU_MODELS") : "build/models", model);
 	onnx = test_read_file(path, &size);
 	if (!tap_ok(onnx != NULL, "%s: read", path))
 		return;
@@ -217,14 +230,15 @@ static void check_model(const char *model, const char *shape, npu_u32 scalar, en
 		goto out;
 	}
 	data = npu_compile_job(result, &size);
-	if (npu_jobfile_parse(data, size, 0, &job, &err) || npu_engine_create(&config, &e) || machine_init(&m, job, scalar)) {
+	if (npu_jobfile_parse(data, size, 0, &job, &err) || npu_engine_create(&config, &e) ||
+	    machine_init(&m, job, scalar)) {
 		tap_ok(0, "%s: %s", model, err.text);
 		goto out;
 	}
 	memset(&seen, 0, sizeof(seen));
 	agrees = step_through(e, &m);
-	tap_ok(agrees, "%s %s: %u instructions, %u bit-equal with the oracle, %u within %.2g", model, type, seen.insns,
-	       seen.exact, seen.close, seen.worst);
+	tap_ok(agrees, "%s %s: %u instructions, %u bit-equal with the oracle, %u within %.2g",
+	       model, type, seen.insns, seen.exact, seen.close, seen.worst);
 	for (unsigned int s = 0; s < sizeof(sets) / sizeof(sets[0]); s++) {
 		for (unsigned int threads = 1; threads <= 2; threads++) {
 			int same = run_whole(job, &m, scalar, sets[s].simd, threads);
@@ -232,7 +246,8 @@ static void check_model(const char *model, const char *shape, npu_u32 scalar, en
 			if (same < 0)
 				tap_skip(model, "not on this processor");
 			else
-				tap_ok(same, "%s %s: same bytes in one go, %s, %u threads", model, type, sets[s].name, threads);
+				tap_ok(same, "%s %s: same bytes in one go, %s, %u threads", model,
+				       type, sets[s].name, threads);
 		}
 	}
 out:

@@ -26,8 +26,8 @@ static size_t elem_size(unsigned int dtype)
 	return npu_dtype_bits(dtype) / 8;
 }
 
-struct test_tensor test_tensor_make(struct test_rng *rng, unsigned int dtype, unsigned int rank, const uint32_t *dim,
-				    enum test_layout layout)
+struct test_tensor test_tensor_make(struct test_rng *rng, unsigned int dtype, unsigned int rank,
+				    const uint32_t *dim, enum test_layout layout)
 {
 	struct test_tensor t = { .op = { .dtype = (npu_u8)dtype, .rank = (npu_u8)rank } };
 	unsigned int order[NPU_MAX_RANK], i, j, swap;
@@ -72,7 +72,8 @@ void test_tensor_free(struct test_tensor *t)
 
 static float random_float(struct test_rng *rng, float range, bool wild)
 {
-	static const float special[] = { 0.0f, -0.0f, INFINITY, -INFINITY, NAN, 0x1p-149f, -0x1p-130f, 1.0f, 65504.0f, 0x1p100f };
+	static const float special[] = { 0.0f,	    -0.0f,	INFINITY, -INFINITY, NAN,
+					 0x1p-149f, -0x1p-130f, 1.0f,	  65504.0f,  0x1p100f };
 
 	if (wild && !test_below(rng, 24))
 		return special[test_below(rng, sizeof(special) / sizeof(*special))];
@@ -128,7 +129,8 @@ void test_tensor_fill(struct test_rng *rng, struct test_tensor *t, float range, 
 		}
 		w = u;
 		if (t->op.dtype == NPU_I64)
-			w = wild ? (uint64_t)test_rand(rng) << 32 | test_rand(rng) : (uint64_t)((int64_t)test_below(rng, 200) - 100);
+			w = wild ? (uint64_t)test_rand(rng) << 32 | test_rand(rng) :
+				   (uint64_t)((int64_t)test_below(rng, 200) - 100);
 		memcpy(t->mem + i * size, &w, size);
 	}
 }
@@ -152,11 +154,13 @@ uint32_t test_f32(float f)
 }
 
 /* One region for each tensor; a tensor that occurs twice keeps its first. */
-static size_t encode(uint32_t *words, unsigned int opcode, struct test_tensor *const *slots, const uint32_t *params,
-		     struct npu_region *region, unsigned int *num_regions)
+static size_t encode(uint32_t *words, unsigned int opcode, struct test_tensor *const *slots,
+		     const uint32_t *params, struct npu_region *region, unsigned int *num_regions)
 {
 	const struct npu_op_desc *desc = npu_op_desc(opcode);
-	struct npu_insn_header h = { .opcode = (npu_u16)opcode, .num_operands = desc->num_slots, .num_params = desc->num_params };
+	struct npu_insn_header h = { .opcode = (npu_u16)opcode,
+				     .num_operands = desc->num_slots,
+				     .num_params = desc->num_params };
 	size_t pos = sizeof(h) / 4;
 	unsigned int i, j;
 
@@ -168,8 +172,10 @@ static size_t encode(uint32_t *words, unsigned int opcode, struct test_tensor *c
 				;
 			op = slots[i]->op;
 			op.region = (npu_u8)j;
-			region[i] = (struct npu_region){ .base = (uintptr_t)slots[i]->mem, .size = slots[i]->size,
-							 .access = NPU_ACCESS_READ | NPU_ACCESS_WRITE };
+			region[i] = (struct npu_region){ .base = (uintptr_t)slots[i]->mem,
+							 .size = slots[i]->size,
+							 .access = NPU_ACCESS_READ |
+								   NPU_ACCESS_WRITE };
 		}
 		memcpy(words + pos, &op, sizeof(op));
 		pos += sizeof(op) / 4;
@@ -185,11 +191,14 @@ static size_t encode(uint32_t *words, unsigned int opcode, struct test_tensor *c
 	return pos;
 }
 
-enum npu_run_result test_insn_run(struct npu_engine *engine, unsigned int opcode, struct test_tensor *const *slots,
-				  const uint32_t *params, struct npu_fault *fault, char *text)
+enum npu_run_result test_insn_run(struct npu_engine *engine, unsigned int opcode,
+				  struct test_tensor *const *slots, const uint32_t *params,
+				  struct npu_fault *fault, char *text)
 {
 	uint32_t stream[1024] = { 0 };
-	struct npu_stream_header header = { .magic = NPU_STREAM_MAGIC, .isa_major = NPU_ISA_MAJOR, .isa_minor = NPU_ISA_MINOR };
+	struct npu_stream_header header = { .magic = NPU_STREAM_MAGIC,
+					    .isa_major = NPU_ISA_MAJOR,
+					    .isa_minor = NPU_ISA_MINOR };
 	struct npu_insn_header end = { .opcode = NPU_OP_END, .words = sizeof(end) / 4 };
 	struct npu_region region[NPU_MAX_OPERANDS] = { { 0 } };
 	struct npu_engine_state state = { 0 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * CONV, CONV_TRANSPOSE and MATMUL give the same bits with every instruction set and with 1, 2 and 5 threads. Shapes are
- * larger than those that the oracle has time for, so that several tiles, strips, blocks and chunks take part, and odd
- * on purpose. Prints how often each kernel path ran.
+ * CONV, CONV_TRANSPOSE and MATMUL give the same bits with every instruction set and with 1, 2 and 5
+ * threads. Shapes are larger than those that the oracle has time for, so that several tiles,
+ * strips, blocks and chunks take part, and odd on purpose. Prints how often each kernel path ran.
  */
 #include "insn.h"
 #include "../tap.h"
@@ -22,7 +22,8 @@ static void engines_make(void)
 
 	for (i = 0; i < 3; i++) {
 		for (t = 0; t < 3; t++) {
-			struct npu_engine_config config = { .threads = threads[t], .simd = simd[i] };
+			struct npu_engine_config config = { .threads = threads[t],
+							    .simd = simd[i] };
 
 			if (npu_engine_create(&config, &engine[num_engines]))
 				continue;
@@ -45,7 +46,8 @@ static unsigned int float_type(void)
 }
 
 /* A weight in panels: as many bytes as a dense tensor of the padded size. */
-static struct test_tensor panel_make(unsigned int dtype, unsigned int rank, const uint32_t *dim, uint32_t groups)
+static struct test_tensor panel_make(unsigned int dtype, unsigned int rank, const uint32_t *dim,
+				     uint32_t groups)
 {
 	uint32_t flat[3] = { groups, 0, 16 }, i;
 	struct test_tensor t;
@@ -67,7 +69,8 @@ static struct test_tensor panel_make(unsigned int dtype, unsigned int rank, cons
 }
 
 /* Run on every engine; true when all agree with the first. */
-static bool same_everywhere(unsigned int opcode, struct test_tensor **slots, const uint32_t *params, const char *what)
+static bool same_everywhere(unsigned int opcode, struct test_tensor **slots, const uint32_t *params,
+			    const char *what)
 {
 	struct test_tensor *out = slots[0];
 	char *first = malloc(out->size), text[256];
@@ -83,8 +86,8 @@ static bool same_everywhere(unsigned int opcode, struct test_tensor **slots, con
 		} else if (i == 0) {
 			memcpy(first, out->mem, out->size);
 		} else if (memcmp(first, out->mem, out->size)) {
-			tap_diag("%s: %s with %u threads differs from %s", what, engine_name[i], engine_threads[i],
-				 engine_name[0]);
+			tap_diag("%s: %s with %u threads differs from %s", what, engine_name[i],
+				 engine_threads[i], engine_name[0]);
 			good = false;
 		}
 	}
@@ -94,8 +97,9 @@ static bool same_everywhere(unsigned int opcode, struct test_tensor **slots, con
 
 static void epilogue(uint32_t *p, unsigned int act)
 {
-	p[act] = PICK(NPU_ACT_NONE, NPU_ACT_RELU, NPU_ACT_RELU6, NPU_ACT_HARD_SWISH, NPU_ACT_HARD_SIGMOID, NPU_ACT_SIGMOID,
-		      NPU_ACT_SILU, NPU_ACT_GELU_ERF, NPU_ACT_CLIP, NPU_ACT_LEAKY_RELU);
+	p[act] = PICK(NPU_ACT_NONE, NPU_ACT_RELU, NPU_ACT_RELU6, NPU_ACT_HARD_SWISH,
+		      NPU_ACT_HARD_SIGMOID, NPU_ACT_SIGMOID, NPU_ACT_SILU, NPU_ACT_GELU_ERF,
+		      NPU_ACT_CLIP, NPU_ACT_LEAKY_RELU);
 	p[act + 1] = test_f32(0.1666f);
 	p[act + 2] = test_f32(0.5f);
 	p[act + 3] = test_f32(test_below(&rng, 3) ? 1.0f : 1.25f);
@@ -112,9 +116,15 @@ struct shape {
 static void shape_random(struct shape *s, bool depthwise)
 {
 	*s = (struct shape){
-		.h = 1 + test_below(&rng, 14), .w = PICK(1, 5, 17, 40, 80, 131), .c = PICK(1, 3, 8, 16, 24, 33, 96, 130),
-		.o = PICK(1, 2, 6, 8, 12, 16, 18, 24, 31, 48, 56, 72, 97), .k = PICK(1, 1, 2, 3, 5), .kw = 0,
-		.stride = PICK(1, 1, 2, 3), .dil = PICK(1, 1, 1, 2), .groups = 1,
+		.h = 1 + test_below(&rng, 14),
+		.w = PICK(1, 5, 17, 40, 80, 131),
+		.c = PICK(1, 3, 8, 16, 24, 33, 96, 130),
+		.o = PICK(1, 2, 6, 8, 12, 16, 18, 24, 31, 48, 56, 72, 97),
+		.k = PICK(1, 1, 2, 3, 5),
+		.kw = 0,
+		.stride = PICK(1, 1, 2, 3),
+		.dil = PICK(1, 1, 1, 2),
+		.groups = 1,
 	};
 	s->kw = test_below(&rng, 4) ? s->k : 1 + test_below(&rng, 4);
 	s->pad = test_below(&rng, s->k);
@@ -141,17 +151,24 @@ static bool conv_case(bool transposed, bool depthwise)
 		oh = (s.h - 1) * s.stride + (s.k - 1) * s.dil + 1 - (s.h > 1 ? s.pad : 0);
 		ow = (s.w - 1) * s.stride + (s.kw - 1) * s.dil + 1;
 	} else {
-		oh = s.h + 2 * s.pad > (s.k - 1) * s.dil ? (s.h + 2 * s.pad - (s.k - 1) * s.dil - 1) / s.stride + 1 : 1;
-		ow = s.w + 2 * s.pad > (s.kw - 1) * s.dil ? (s.w + 2 * s.pad - (s.kw - 1) * s.dil - 1) / s.stride + 1 : 1;
+		oh = s.h + 2 * s.pad > (s.k - 1) * s.dil ?
+			     (s.h + 2 * s.pad - (s.k - 1) * s.dil - 1) / s.stride + 1 :
+			     1;
+		ow = s.w + 2 * s.pad > (s.kw - 1) * s.dil ?
+			     (s.w + 2 * s.pad - (s.kw - 1) * s.dil - 1) / s.stride + 1 :
+			     1;
 	}
 	{
 		uint32_t din[] = { 1, s.h, s.w, s.c }, dout[] = { 1, oh, ow, s.o };
 		uint32_t dw[] = { s.o, s.k, s.kw, s.c / s.groups }, dres[] = { 1, oh, ow, s.o };
 
-		in = test_tensor_make(&rng, type, 4, din, PICK(TEST_DENSE, TEST_DENSE, TEST_GAPS, TEST_CHANNEL_FIRST));
-		out = test_tensor_make(&rng, float_type(), 4, dout, PICK(TEST_DENSE, TEST_DENSE, TEST_GAPS, TEST_CHANNEL_FIRST));
+		in = test_tensor_make(&rng, type, 4, din,
+				      PICK(TEST_DENSE, TEST_DENSE, TEST_GAPS, TEST_CHANNEL_FIRST));
+		out = test_tensor_make(&rng, float_type(), 4, dout,
+				       PICK(TEST_DENSE, TEST_DENSE, TEST_GAPS, TEST_CHANNEL_FIRST));
 		res = test_tensor_make(&rng, float_type(), 4, dres, TEST_DENSE);
-		weight = depthwise ? test_tensor_make(&rng, type, 4, dw, TEST_DENSE) : panel_make(type, 4, dw, s.groups);
+		weight = depthwise ? test_tensor_make(&rng, type, 4, dw, TEST_DENSE) :
+				     panel_make(type, 4, dw, s.groups);
 		bias = test_tensor_make(&rng, NPU_F32, 1, &s.o, TEST_DENSE);
 	}
 	test_tensor_fill(&rng, &in, 2.0f, test_below(&rng, 8) == 0);
@@ -172,8 +189,10 @@ static bool conv_case(bool transposed, bool depthwise)
 		slots[NPU_CONV_RESIDUAL] = &res;
 		params[NPU_CONV_P_JOIN] = NPU_JOIN_ADD;
 	}
-	snprintf(what, sizeof(what), "%s %ux%ux%u -> %u, kernel %ux%u stride %u dil %u pad %u groups %u", transposed ? "deconv" : "conv",
-		 s.h, s.w, s.c, s.o, s.k, s.kw, s.stride, s.dil, s.pad, s.groups);
+	snprintf(what, sizeof(what),
+		 "%s %ux%ux%u -> %u, kernel %ux%u stride %u dil %u pad %u groups %u",
+		 transposed ? "deconv" : "conv", s.h, s.w, s.c, s.o, s.k, s.kw, s.stride, s.dil,
+		 s.pad, s.groups);
 	good = same_everywhere(opcode, slots, params, what);
 	test_tensor_free(&in);
 	test_tensor_free(&out);
@@ -187,7 +206,8 @@ static bool matmul_case(void)
 {
 	struct test_tensor *slots[NPU_MATMUL_NUM_SLOTS] = { 0 }, out, a, b, bias;
 	uint32_t params[NPU_MATMUL_NUM_PARAMS] = { 0 };
-	uint32_t m = PICK(1, 2, 5, 15, 40, 113), k = PICK(1, 7, 64, 120, 260, 700), n = PICK(1, 9, 24, 40, 64, 97, 200);
+	uint32_t m = PICK(1, 2, 5, 15, 40, 113), k = PICK(1, 7, 64, 120, 260, 700),
+		 n = PICK(1, 9, 24, 40, 64, 97, 200);
 	uint32_t batch = PICK(1, 1, 1, 4);
 	unsigned int type = float_type();
 	bool panel = batch == 1 && test_below(&rng, 2) && type != NPU_BF16, good;
@@ -195,10 +215,13 @@ static bool matmul_case(void)
 	unsigned int skip = batch == 1, rank = 3 - skip;
 	char what[100];
 
-	a = test_tensor_make(&rng, type, rank, da + skip, PICK(TEST_DENSE, TEST_GAPS, TEST_SHUFFLED));
+	a = test_tensor_make(&rng, type, rank, da + skip,
+			     PICK(TEST_DENSE, TEST_GAPS, TEST_SHUFFLED));
 	b = panel ? panel_make(type, 2, db + 1, 1) :
-		    test_tensor_make(&rng, type, rank, db + skip, PICK(TEST_DENSE, TEST_GAPS, TEST_SHUFFLED));
-	out = test_tensor_make(&rng, float_type(), rank, dout + skip, PICK(TEST_DENSE, TEST_GAPS, TEST_SHUFFLED));
+		    test_tensor_make(&rng, type, rank, db + skip,
+				     PICK(TEST_DENSE, TEST_GAPS, TEST_SHUFFLED));
+	out = test_tensor_make(&rng, float_type(), rank, dout + skip,
+			       PICK(TEST_DENSE, TEST_GAPS, TEST_SHUFFLED));
 	bias = test_tensor_make(&rng, NPU_F32, 1, &n, TEST_DENSE);
 	test_tensor_fill(&rng, &a, 2.0f, test_below(&rng, 8) == 0);
 	if (!panel)
@@ -209,7 +232,8 @@ static bool matmul_case(void)
 	slots[NPU_MATMUL_B] = &b;
 	slots[NPU_MATMUL_BIAS] = test_below(&rng, 2) ? &bias : NULL;
 	epilogue(params, NPU_MATMUL_P_ACT);
-	snprintf(what, sizeof(what), "matmul %u x %ux%ux%u %s", batch, m, k, n, panel ? "panels" : "strided");
+	snprintf(what, sizeof(what), "matmul %u x %ux%ux%u %s", batch, m, k, n,
+		 panel ? "panels" : "strided");
 	good = same_everywhere(NPU_OP_MATMUL, slots, params, what);
 	test_tensor_free(&a);
 	test_tensor_free(&b);
@@ -225,10 +249,12 @@ static void paths_print(void)
 
 	for (i = 0; i < num_engines; i++) {
 		npu_engine_counters(engine[i], &c);
-		printf("# %s, %u threads: %llu instructions;", engine_name[i], engine_threads[i], (unsigned long long)c.insns);
+		printf("# %s, %u threads: %llu instructions;", engine_name[i], engine_threads[i],
+		       (unsigned long long)c.insns);
 		for (p = 0; npu_engine_path_name(p); p++)
 			if (c.path[p])
-				printf(" %s %llu", npu_engine_path_name(p), (unsigned long long)c.path[p]);
+				printf(" %s %llu", npu_engine_path_name(p),
+				       (unsigned long long)c.path[p]);
 		printf("\n");
 	}
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine's functions of one number against the host's libm in binary64: over bit patterns taken at a stride from all
- * of binary32 (every one of them, but for the slow ones, with NPU_TEST_LONG=1), and at special values. The
- * largest errors, in units in the last place, are printed and bounded; Documentation/hardware/numerics.md states
- * the same bounds.
+ * The engine's functions of one number against the host's libm in binary64: over bit patterns taken
+ * at a stride from all of binary32 (every one of them, but for the slow ones, with
+ * NPU_TEST_LONG=1), and at special values. The largest errors, in units in the last place, are
+ * printed and bounded; Documentation/hardware/numerics.md states the same bounds.
  */
 #include <math.h>
 #include "tap.h"
@@ -84,7 +84,10 @@ static const struct fn fns[] = {
 	{ "pow(x,-5)", f_pow_neg, r_pow_neg, 0.51 },
 };
 
-/* |got - want| in units in the last place of want as a binary32; huge when only one of them is NaN or infinite. */
+/*
+ * |got - want| in units in the last place of want as a binary32; huge when only one of them is NaN
+ * or infinite.
+ */
 static double ulp_error(float got, double want)
 {
 	float rounded = (float)want;
@@ -115,20 +118,25 @@ static void check(const struct fn *fn, unsigned int stride)
 			at = x;
 		}
 	}
-	tap_ok(worst <= fn->max_ulp, "%s: error %.3f ulp at %a, bound %g", fn->name, worst, at, fn->max_ulp);
+	tap_ok(worst <= fn->max_ulp, "%s: error %.3f ulp at %a, bound %g", fn->name, worst, at,
+	       fn->max_ulp);
 }
 
 static void check_specials(const struct fn *fn)
 {
-	static const float x[] = { 0.0f, -0.0f, INFINITY, -INFINITY, NAN, 0x1p-149f, -0x1p-149f, 1.0f, -1.0f, 88.8f, -103.9f,
-				   -104.1f, 128.0f, -149.5f, 0x1p20f, 0x1.fffffep127f, 0x1p-126f, 0.625f, 0.9375f };
+	static const float x[] = { 0.0f,      -0.0f,	 INFINITY,   -INFINITY,
+				   NAN,	      0x1p-149f, -0x1p-149f, 1.0f,
+				   -1.0f,     88.8f,	 -103.9f,    -104.1f,
+				   128.0f,    -149.5f,	 0x1p20f,    0x1.fffffep127f,
+				   0x1p-126f, 0.625f,	 0.9375f };
 	size_t i;
 
 	for (i = 0; i < sizeof(x) / sizeof(*x); i++) {
 		double err = ulp_error(fn->f(x[i]), fn->ref(x[i]));
 
 		if (err > fn->max_ulp) {
-			tap_ok(0, "%s(%a) = %a, libm says %a", fn->name, x[i], fn->f(x[i]), fn->ref(x[i]));
+			tap_ok(0, "%s(%a) = %a, libm says %a", fn->name, x[i], fn->f(x[i]),
+			       fn->ref(x[i]));
 			return;
 		}
 	}
@@ -138,8 +146,9 @@ static void check_specials(const struct fn *fn)
 /* C says what pow gives at every pair of these. */
 static void check_pow_pairs(void)
 {
-	static const float v[] = { 0.0f, -0.0f, 1.0f, -1.0f, 2.0f, -2.0f, 3.0f, -3.0f, 0.5f, -0.5f, INFINITY, -INFINITY, NAN,
-				   1e30f, -1e30f, 1e-30f, 7.0f, -7.5f, 0x1p-149f, 0x1p24f, -0x1p25f };
+	static const float v[] = { 0.0f,   -0.0f,  1.0f,  -1.0f,    2.0f,      -2.0f,	3.0f,
+				   -3.0f,  0.5f,   -0.5f, INFINITY, -INFINITY, NAN,	1e30f,
+				   -1e30f, 1e-30f, 7.0f,  -7.5f,    0x1p-149f, 0x1p24f, -0x1p25f };
 	size_t i, j, n = sizeof(v) / sizeof(*v);
 	int bad = 0;
 
@@ -148,7 +157,8 @@ static void check_pow_pairs(void)
 			float got = npu_pow_f32(v[i], v[j]), want = (float)pow(v[i], v[j]);
 
 			/* of b = 3 and the like, products rounded twice */
-			if (ulp_error(got, want) > 1 || (got == 0 && !signbit(got) != !signbit(want))) {
+			if (ulp_error(got, want) > 1 ||
+			    (got == 0 && !signbit(got) != !signbit(want))) {
 				tap_diag("pow(%g, %g) = %g, libm says %g", v[i], v[j], got, want);
 				bad++;
 			}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The bits of a result do not depend on the host's instruction set or on threads: random instructions (shapes, types,
- * layouts, parameters, wild values) are carried out by the portable engine on one thread and by every other
- * combination that the host has, and all of the outputs' memory is compared, gaps included.
+ * The bits of a result do not depend on the host's instruction set or on threads: random
+ * instructions (shapes, types, layouts, parameters, wild values) are carried out by the portable
+ * engine on one thread and by every other combination that the host has, and all of the outputs'
+ * memory is compared, gaps included.
  */
 #include "tap.h"
 #include "insn.h"
@@ -48,11 +49,15 @@ static float real(struct test_case *c, float lo, float hi)
 	return lo + (hi - lo) * (float)pick(c, 1000) / 1000;
 }
 
-/* Add an operand with random contents; 8-bit types and i32 are quantized half of the time when @may_scale. */
-static void operand(struct test_case *c, unsigned int slot, unsigned int dtype, unsigned int rank, const uint32_t *dim,
-		    bool may_scale)
+/*
+ * Add an operand with random contents; 8-bit types and i32 are quantized half of the time when
+ * @may_scale.
+ */
+static void operand(struct test_case *c, unsigned int slot, unsigned int dtype, unsigned int rank,
+		    const uint32_t *dim, bool may_scale)
 {
-	struct test_tensor t = test_tensor_make(&c->rng, dtype, rank, dim, (enum test_layout)pick(c, TEST_NUM_LAYOUTS));
+	struct test_tensor t = test_tensor_make(&c->rng, dtype, rank, dim,
+						(enum test_layout)pick(c, TEST_NUM_LAYOUTS));
 
 	test_tensor_fill(&c->rng, &t, pick(c, 2) ? 4.0f : 300.0f, pick(c, 3) == 0);
 	if (may_scale && (dtype == NPU_I8 || dtype == NPU_U8 || dtype == NPU_I32)) {
@@ -65,7 +70,8 @@ static void operand(struct test_case *c, unsigned int slot, unsigned int dtype, 
 
 static const uint8_t data_types[] = { NPU_F32, NPU_F16, NPU_BF16, NPU_F16, NPU_I8, NPU_U8 };
 static const uint8_t int_types[] = { NPU_I8, NPU_U8, NPU_I32, NPU_I64, NPU_BOOL };
-static const uint8_t all_types[] = { NPU_F32, NPU_F16, NPU_BF16, NPU_I8, NPU_U8, NPU_I32, NPU_I64, NPU_BOOL };
+static const uint8_t all_types[] = { NPU_F32, NPU_F16, NPU_BF16, NPU_I8,
+				     NPU_U8,  NPU_I32, NPU_I64,	 NPU_BOOL };
 
 static unsigned int data_type(struct test_case *c)
 {
@@ -83,7 +89,8 @@ static unsigned int any_type(struct test_case *c)
 }
 
 /* A shape of up to @max elements or so. */
-static unsigned int shape(struct test_case *c, uint32_t *dim, unsigned int min_rank, unsigned int max_rank, uint32_t max)
+static unsigned int shape(struct test_case *c, uint32_t *dim, unsigned int min_rank,
+			  unsigned int max_rank, uint32_t max)
 {
 	unsigned int rank = between(c, min_rank, max_rank), i, at = rank ? pick(c, rank) : 0;
 	uint32_t n = 1;
@@ -108,7 +115,8 @@ static void broadcast(struct test_case *c, uint32_t *to, const uint32_t *from, u
 		to[i] = kind == 0 ? 1 : kind == 1 || (kind == 2 && i == rank - 1) || pick(c, 2) ? from[i] : 1;
 }
 
-static void make_tail(struct test_case *c, uint32_t *p, unsigned int slope_slot, bool prelu, const uint32_t *dim, unsigned int rank)
+static void make_tail(struct test_case *c, uint32_t *p, unsigned int slope_slot, bool prelu,
+		      const uint32_t *dim, unsigned int rank)
 {
 	p[0] = pick(c, 2) ? pick(c, NPU_NUM_ACTS) : NPU_ACT_NONE;
 	if (p[0] == NPU_ACT_PRELU && (!prelu || !rank))
@@ -123,8 +131,9 @@ static void make_tail(struct test_case *c, uint32_t *p, unsigned int slope_slot,
 
 static bool unary_of_ints(unsigned int f)
 {
-	return f == NPU_UNARY_ABS || f == NPU_UNARY_NEG || f == NPU_UNARY_SIGN || f == NPU_UNARY_NOT ||
-	       f == NPU_UNARY_SQUARE || f == NPU_UNARY_COPY || f == NPU_UNARY_BITNOT;
+	return f == NPU_UNARY_ABS || f == NPU_UNARY_NEG || f == NPU_UNARY_SIGN ||
+	       f == NPU_UNARY_NOT || f == NPU_UNARY_SQUARE || f == NPU_UNARY_COPY ||
+	       f == NPU_UNARY_BITNOT;
 }
 
 static void make_ewise1(struct test_case *c)
@@ -137,7 +146,8 @@ static void make_ewise1(struct test_case *c)
 	operand(c, NPU_EWISE1_OUT, ints && pick(c, 2) ? int_type(c) : pick(c, 2) ? type : any_type(c), rank, dim, !ints);
 	if (!ints && pick(c, 4) == 0) {
 		c->in_place = true;
-		c->slot[0].op.scale = c->slot[0].op.dtype == NPU_I8 || c->slot[0].op.dtype == NPU_U8 ? 0.1f : 0;
+		c->slot[0].op.scale =
+			c->slot[0].op.dtype == NPU_I8 || c->slot[0].op.dtype == NPU_U8 ? 0.1f : 0;
 		if (!npu_dtype_is_float(c->slot[0].op.dtype) && c->slot[0].op.scale == 0)
 			c->in_place = false;
 	}
@@ -372,8 +382,8 @@ static void make_topk(struct test_case *c)
 }
 
 /* Indices within [lo, hi] everywhere in the operand's memory. */
-static void indices(struct test_case *c, unsigned int slot, unsigned int dtype, unsigned int rank, const uint32_t *dim,
-		    int64_t lo, int64_t hi)
+static void indices(struct test_case *c, unsigned int slot, unsigned int dtype, unsigned int rank,
+		    const uint32_t *dim, int64_t lo, int64_t hi)
 {
 	struct test_tensor *t = &c->slot[slot];
 	size_t i, size = dtype == NPU_I64 ? 8 : 4;
@@ -388,18 +398,21 @@ static void indices(struct test_case *c, unsigned int slot, unsigned int dtype, 
 
 static void make_gather(struct test_case *c)
 {
-	uint32_t in[3] = { between(c, 1, 3), between(c, 1, 40), between(c, 1, pick(c, 2) ? 9 : 1500) };
+	uint32_t in[3] = { between(c, 1, 3), between(c, 1, 40),
+			   between(c, 1, pick(c, 2) ? 9 : 1500) };
 	uint32_t out[3] = { in[0], between(c, 1, 40), in[2] };
 	unsigned int type = any_type(c);
 
 	operand(c, NPU_GATHER_OUT, pick(c, 2) ? type : any_type(c), 3, out, pick(c, 2));
 	operand(c, NPU_GATHER_IN, type, 3, in, pick(c, 2));
-	indices(c, NPU_GATHER_INDEX, pick(c, 2) ? NPU_I32 : NPU_I64, 1, &out[1], -(int64_t)in[1], in[1] - 1);
+	indices(c, NPU_GATHER_INDEX, pick(c, 2) ? NPU_I32 : NPU_I64, 1, &out[1], -(int64_t)in[1],
+		in[1] - 1);
 }
 
 static void make_scatter(struct test_case *c)
 {
-	uint32_t data[3] = { between(c, 1, 3), between(c, 1, 40), between(c, 1, pick(c, 2) ? 9 : 2500) };
+	uint32_t data[3] = { between(c, 1, 3), between(c, 1, 40),
+			     between(c, 1, pick(c, 2) ? 9 : 2500) };
 	uint32_t in[3] = { data[0], between(c, 1, 60), data[2] };
 	unsigned int type = any_type(c);
 
@@ -407,12 +420,14 @@ static void make_scatter(struct test_case *c)
 	operand(c, NPU_SCATTER_IN, type, 3, in, false);
 	c->slot[NPU_SCATTER_IN].op.scale = c->slot[NPU_SCATTER_INOUT].op.scale;
 	c->slot[NPU_SCATTER_IN].op.zero_point = c->slot[NPU_SCATTER_INOUT].op.zero_point;
-	indices(c, NPU_SCATTER_INDEX, pick(c, 2) ? NPU_I32 : NPU_I64, 1, &in[1], -(int64_t)data[1], data[1] - 1);
+	indices(c, NPU_SCATTER_INDEX, pick(c, 2) ? NPU_I32 : NPU_I64, 1, &in[1], -(int64_t)data[1],
+		data[1] - 1);
 	c->param[NPU_SCATTER_P_JOIN] = pick(c, NPU_NUM_SCATTERS);
 	c->param[NPU_SCATTER_P_SKIP] = pick(c, 2);
 }
 
-static void elements(struct test_case *c, unsigned int data, unsigned int other, unsigned int index, unsigned int axis_param)
+static void elements(struct test_case *c, unsigned int data, unsigned int other, unsigned int index,
+		     unsigned int axis_param)
 {
 	uint32_t dim[6], part[6];
 	unsigned int rank = shape(c, dim, 1, 6, 2000), axis = pick(c, rank), type = any_type(c), i;
@@ -421,24 +436,28 @@ static void elements(struct test_case *c, unsigned int data, unsigned int other,
 		part[i] = i == axis ? between(c, 1, 12) : between(c, 1, dim[i]);
 	operand(c, data, type, rank, dim, false);
 	operand(c, other, type, rank, part, false);
-	indices(c, index, pick(c, 2) ? NPU_I32 : NPU_I64, rank, part, -(int64_t)dim[axis], dim[axis] - 1);
+	indices(c, index, pick(c, 2) ? NPU_I32 : NPU_I64, rank, part, -(int64_t)dim[axis],
+		dim[axis] - 1);
 	c->param[axis_param] = axis;
 }
 
 static void make_gather_elements(struct test_case *c)
 {
-	elements(c, NPU_GATHER_ELEMENTS_IN, NPU_GATHER_ELEMENTS_OUT, NPU_GATHER_ELEMENTS_INDEX, NPU_GATHER_ELEMENTS_P_AXIS);
+	elements(c, NPU_GATHER_ELEMENTS_IN, NPU_GATHER_ELEMENTS_OUT, NPU_GATHER_ELEMENTS_INDEX,
+		 NPU_GATHER_ELEMENTS_P_AXIS);
 }
 
 static void make_scatter_elements(struct test_case *c)
 {
-	elements(c, NPU_SCATTER_ELEMENTS_INOUT, NPU_SCATTER_ELEMENTS_IN, NPU_SCATTER_ELEMENTS_INDEX, NPU_SCATTER_ELEMENTS_P_AXIS);
+	elements(c, NPU_SCATTER_ELEMENTS_INOUT, NPU_SCATTER_ELEMENTS_IN, NPU_SCATTER_ELEMENTS_INDEX,
+		 NPU_SCATTER_ELEMENTS_P_AXIS);
 	c->param[NPU_SCATTER_ELEMENTS_P_JOIN] = pick(c, NPU_NUM_SCATTERS);
 }
 
 static void make_rope(struct test_case *c)
 {
-	uint32_t dim[3] = { between(c, 1, 20), between(c, 1, 5), between(c, 2, 80) }, half, table[2];
+	uint32_t dim[3] = { between(c, 1, 20), between(c, 1, 5), between(c, 2, 80) }, half,
+		 table[2];
 
 	half = between(c, 1, dim[2] / 2);
 	operand(c, NPU_ROPE_OUT, NPU_F32 + pick(c, 3), 3, dim, false);
@@ -481,7 +500,9 @@ static void make_dyn_quant(struct test_case *c)
 
 static void make_color(struct test_case *c)
 {
-	uint32_t out[4] = { between(c, 1, 2), 2 * between(c, 1, 9), 2 * between(c, 1, pick(c, 3) ? 20 : 300), 3 }, in[4], eighteen = 18;
+	uint32_t out[4] = { between(c, 1, 2), 2 * between(c, 1, 9),
+			    2 * between(c, 1, pick(c, 3) ? 20 : 300), 3 },
+		 in[4], eighteen = 18;
 	uint32_t format = pick(c, NPU_NUM_COLORS);
 
 	memcpy(in, out, sizeof(in));
@@ -514,7 +535,9 @@ static void make_crop_resize(struct test_case *c)
 	c->param[NPU_CROP_RESIZE_P_FILL] = test_f32(real(c, -1, 1));
 }
 
-/* What the key or value cache is stored as; an 8-bit one has a scale for all, or one for each row. */
+/*
+ * What the key or value cache is stored as; an 8-bit one has a scale for all, or one for each row.
+ */
 static void cache(struct test_case *c, unsigned int slot, unsigned int scale, const uint32_t dim[4])
 {
 	unsigned int type = data_type(c);
@@ -528,9 +551,13 @@ static void cache(struct test_case *c, unsigned int slot, unsigned int scale, co
 
 static void make_attention(struct test_case *c)
 {
-	uint32_t batch = between(c, 1, 3), kv_heads = between(c, 1, 3), heads = kv_heads * between(c, 1, 5), t = between(c, 1, 9);
-	uint32_t q[3] = { batch * t, heads, between(c, 1, 40) }, block = between(c, 1, 64), table[2] = { batch, between(c, 1, 20) };
-	uint32_t k[4] = { batch, pick(c, 2) ? between(c, 1, 60) : between(c, 400, 1300), kv_heads, q[2] }, len = k[1], mask[4], i;
+	uint32_t batch = between(c, 1, 3), kv_heads = between(c, 1, 3),
+		 heads = kv_heads * between(c, 1, 5), t = between(c, 1, 9);
+	uint32_t q[3] = { batch * t, heads, between(c, 1, 40) }, block = between(c, 1, 64),
+		 table[2] = { batch, between(c, 1, 20) };
+	uint32_t k[4] = { batch, pick(c, 2) ? between(c, 1, 60) : between(c, 400, 1300), kv_heads,
+			  q[2] },
+		 len = k[1], mask[4], i;
 	bool tables = pick(c, 2), starts = pick(c, 2);
 
 	if (tables) {
@@ -575,7 +602,8 @@ static void make_attention(struct test_case *c)
 }
 
 /* Run the case on one engine from a copy of its tensors; the outputs' bytes are left in @copy. */
-static bool run_on(struct engine_kind *e, unsigned int opcode, const struct test_case *c, struct test_tensor *copy, char *text)
+static bool run_on(struct engine_kind *e, unsigned int opcode, const struct test_case *c,
+		   struct test_tensor *copy, char *text)
 {
 	const struct npu_op_desc *desc = npu_op_desc(opcode);
 	struct test_tensor *slots[MAX_SLOTS] = { NULL };
@@ -603,7 +631,10 @@ static void free_copies(const struct test_case *c, struct test_tensor *copy)
 			test_tensor_free(&copy[i]);
 }
 
-/* One random instruction on all engines. Returns how many differ from the first, or -1 when it does not run at all. */
+/*
+ * One random instruction on all engines. Returns how many differ from the first, or -1 when it does
+ * not run at all.
+ */
 static int check_case(unsigned int opcode, struct test_case *c)
 {
 	struct test_tensor want[MAX_SLOTS], got[MAX_SLOTS];
@@ -626,8 +657,10 @@ static int check_case(unsigned int opcode, struct test_case *c)
 			differs |= c->used[i] && memcmp(want[i].mem, got[i].mem, c->slot[i].size);
 		free_copies(c, got);
 		if (differs && !bad++)
-			tap_diag("%s differs on %s (out %s rank %u, params %u %u %u)", desc->mnemonic, engines[e].name,
-				 npu_dtype_name(c->slot[0].op.dtype), c->slot[0].op.rank, c->param[0], c->param[1], c->param[2]);
+			tap_diag("%s differs on %s (out %s rank %u, params %u %u %u)",
+				 desc->mnemonic, engines[e].name,
+				 npu_dtype_name(c->slot[0].op.dtype), c->slot[0].op.rank,
+				 c->param[0], c->param[1], c->param[2]);
 	}
 	free_copies(c, want);
 	return bad;
@@ -650,8 +683,8 @@ static void check_op(unsigned int opcode, void (*make)(struct test_case *c), uns
 			if (c.used[s])
 				test_tensor_free(&c.slot[s]);
 	}
-	tap_ok(!bad && !refused, "%s: %u random instructions, %u differ, %u refused", npu_op_desc(opcode)->mnemonic, count, bad,
-	       refused);
+	tap_ok(!bad && !refused, "%s: %u random instructions, %u differ, %u refused",
+	       npu_op_desc(opcode)->mnemonic, count, bad, refused);
 }
 
 /* Every function and activation over bit patterns spread over all of f32. */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The run loop: budget, stop, resume, faults, scalars and terms, address space, SRAM, threads, fork. */
+/*
+ * The run loop: budget, stop, resume, faults, scalars and terms, address space, SRAM, threads,
+ * fork.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -39,20 +42,28 @@ static void stream_begin(struct stream *s)
 {
 	memset(s, 0, sizeof(*s));
 	s->used = sizeof(struct npu_stream_header) / 4;
-	*header(s) = (struct npu_stream_header){ .magic = NPU_STREAM_MAGIC, .isa_major = NPU_ISA_MAJOR,
-						 .isa_minor = NPU_ISA_MINOR, .num_regions = NUM_REGIONS };
+	*header(s) = (struct npu_stream_header){ .magic = NPU_STREAM_MAGIC,
+						 .isa_major = NPU_ISA_MAJOR,
+						 .isa_minor = NPU_ISA_MINOR,
+						 .num_regions = NUM_REGIONS };
 }
 
-static struct npu_insn_header *insn_add(struct stream *s, unsigned int opcode, struct npu_operand **op, npu_u32 **param,
+static struct npu_insn_header *insn_add(struct stream *s, unsigned int opcode,
+					struct npu_operand **op, npu_u32 **param,
 					unsigned int num_terms)
 {
 	const struct npu_op_desc *desc = npu_op_desc(opcode);
 	struct npu_insn_header *h = (void *)(s->words + s->used);
-	npu_u32 words = (npu_u32)(sizeof(*h) + desc->num_slots * sizeof(**op)) / 4 + desc->num_params + 2 * num_terms;
+	npu_u32 words = (npu_u32)(sizeof(*h) + desc->num_slots * sizeof(**op)) / 4 +
+			desc->num_params + 2 * num_terms;
 
 	words += words % 2;
-	*h = (struct npu_insn_header){ .opcode = (npu_u16)opcode, .words = (npu_u16)words, .num_operands = desc->num_slots,
-				       .num_params = desc->num_params, .num_terms = (npu_u8)num_terms, .tag = 100 + header(s)->num_insns };
+	*h = (struct npu_insn_header){ .opcode = (npu_u16)opcode,
+				       .words = (npu_u16)words,
+				       .num_operands = desc->num_slots,
+				       .num_params = desc->num_params,
+				       .num_terms = (npu_u8)num_terms,
+				       .tag = 100 + header(s)->num_insns };
 	if (op)
 		*op = (void *)(h + 1);
 	if (param)
@@ -68,14 +79,16 @@ static void stream_end(struct stream *s)
 	header(s)->size = s->used * 4;
 }
 
-static void matrix(struct npu_operand *op, unsigned int region, npu_u64 offset, npu_u32 rows, npu_u32 cols)
+static void matrix(struct npu_operand *op, unsigned int region, npu_u64 offset, npu_u32 rows,
+		   npu_u32 cols)
 {
 	*op = (struct npu_operand){ .region = (npu_u8)region, .dtype = NPU_F32, .rank = 2, .offset = offset,
 				    .dim = { rows, cols }, .stride = { (npu_s64)cols * 4, 4 } };
 }
 
 /* out[step] = a x b, rows of it */
-static struct npu_operand *matmul_add(struct stream *s, unsigned int step, npu_u32 rows, npu_u32 **param, unsigned int terms)
+static struct npu_operand *matmul_add(struct stream *s, unsigned int step, npu_u32 rows,
+				      npu_u32 **param, unsigned int terms)
 {
 	struct npu_operand *op;
 	npu_u32 *p;
@@ -106,14 +119,19 @@ static void regions_set(void)
 {
 	const npu_u32 rw = NPU_ACCESS_READ | NPU_ACCESS_WRITE;
 
-	regions[REGION_A] = (struct npu_region){ (npu_u64)(uintptr_t)a, sizeof(a), NPU_ACCESS_READ, 0 };
-	regions[REGION_B] = (struct npu_region){ (npu_u64)(uintptr_t)b, sizeof(b), NPU_ACCESS_READ, 0 };
+	regions[REGION_A] = (struct npu_region){ (npu_u64)(uintptr_t)a, sizeof(a), NPU_ACCESS_READ,
+						 0 };
+	regions[REGION_B] = (struct npu_region){ (npu_u64)(uintptr_t)b, sizeof(b), NPU_ACCESS_READ,
+						 0 };
 	regions[REGION_OUT] = (struct npu_region){ (npu_u64)(uintptr_t)out, sizeof(out), rw, 0 };
 	regions[REGION_SRAM] = (struct npu_region){ 0, 1 << 20, rw | NPU_ACCESS_SRAM, 0 };
-	regions[REGION_INT] = (struct npu_region){ (npu_u64)(uintptr_t)&number, sizeof(number), NPU_ACCESS_READ, 0 };
+	regions[REGION_INT] = (struct npu_region){ (npu_u64)(uintptr_t)&number, sizeof(number),
+						   NPU_ACCESS_READ, 0 };
 }
 
-/* Plain C kernels are so slow that even the small products here are shared out among the threads. */
+/*
+ * Plain C kernels are so slow that even the small products here are shared out among the threads.
+ */
 static struct npu_engine *engine_make(unsigned int threads, enum npu_simd simd)
 {
 	struct npu_engine_config config = { .threads = threads, .simd = simd };
@@ -167,9 +185,12 @@ static void test_whole(struct npu_engine *e, const char *what)
 
 	memset(out, 0xff, sizeof(out));
 	standard_stream(&s);
-	tap_ok(state_open(e, &st, &s) == 0 && npu_engine_run(e, &st, UINT64_MAX, NULL, &progress) == NPU_RUN_DONE &&
-	       outputs_right() && progress >= STEPS, "%s: done, right, progress %llu", what, (unsigned long long)progress);
-	tap_ok(npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_DONE, "%s: done stays done", what);
+	tap_ok(state_open(e, &st, &s) == 0 &&
+		       npu_engine_run(e, &st, UINT64_MAX, NULL, &progress) == NPU_RUN_DONE &&
+		       outputs_right() && progress >= STEPS,
+	       "%s: done, right, progress %llu", what, (unsigned long long)progress);
+	tap_ok(npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_DONE,
+	       "%s: done stays done", what);
 	npu_engine_state_fini(&st);
 }
 
@@ -184,12 +205,14 @@ static void test_steps(struct npu_engine *e)
 	memset(out, 0xff, sizeof(out));
 	standard_stream(&s);
 	state_open(e, &st, &s);
-	tap_ok(npu_engine_run(e, &st, 0, &stop, NULL) == NPU_RUN_STOPPED && st.resumable && st.insn == 0,
+	tap_ok(npu_engine_run(e, &st, 0, &stop, NULL) == NPU_RUN_STOPPED && st.resumable &&
+		       st.insn == 0,
 	       "a stop that is set runs nothing");
 	stop = false;
 	while ((r = npu_engine_run(e, &st, 0, &stop, NULL)) == NPU_RUN_YIELD) {
 		yields++;
-		tap_ok(st.insn == (npu_u32)yields, "budget 0: one instruction at a time (%d)", yields);
+		tap_ok(st.insn == (npu_u32)yields, "budget 0: one instruction at a time (%d)",
+		       yields);
 	}
 	tap_ok(r == NPU_RUN_DONE && yields == STEPS && outputs_right(), "same bits step by step");
 	npu_engine_state_fini(&st);
@@ -242,25 +265,30 @@ static void test_stop_inside(struct npu_engine *e)
 	r = npu_engine_run(e, &st, UINT64_MAX, &stop, NULL);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	pthread_join(thread, NULL);
-	late = (double)(end.tv_sec - stopper.at.tv_sec) * 1e3 + (double)(end.tv_nsec - stopper.at.tv_nsec) * 1e-6;
+	late = (double)(end.tv_sec - stopper.at.tv_sec) * 1e3 +
+	       (double)(end.tv_nsec - stopper.at.tv_nsec) * 1e-6;
 	stops = r == NPU_RUN_STOPPED;
 	tap_diag("stopped %.2f ms after the flag was set", late);
-	tap_ok(r == NPU_RUN_DONE || (st.resumable && st.insn == 0 && late < 3000), "a long instruction can be stopped");
+	tap_ok(r == NPU_RUN_DONE || (st.resumable && st.insn == 0 && late < 3000),
+	       "a long instruction can be stopped");
 	stop = false;
 	r = npu_engine_run(e, &st, UINT64_MAX, &stop, NULL);
 	memcpy(first, x + 2 * BIG * BIG, BIG * BIG * 4);
 	npu_engine_state_fini(&st);
 	memset(x + 2 * BIG * BIG, 0, BIG * BIG * 4);
 	state_open(e, &st, &s);
-	tap_ok(r == NPU_RUN_DONE && npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_DONE &&
-	       !memcmp(first, x + 2 * BIG * BIG, BIG * BIG * 4), "repeated after %d stop(s): the same bits", stops);
+	tap_ok(r == NPU_RUN_DONE &&
+		       npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_DONE &&
+		       !memcmp(first, x + 2 * BIG * BIG, BIG * BIG * 4),
+	       "repeated after %d stop(s): the same bits", stops);
 	npu_engine_state_fini(&st);
 	regions_set();
 	free(first);
 	free(x);
 }
 
-static void fault_case(struct npu_engine *e, struct stream *s, unsigned int code, npu_u32 insn, npu_u32 operand, const char *what)
+static void fault_case(struct npu_engine *e, struct stream *s, unsigned int code, npu_u32 insn,
+		       npu_u32 operand, const char *what)
 {
 	struct npu_engine_state st;
 	enum npu_run_result r;
@@ -270,10 +298,12 @@ static void fault_case(struct npu_engine *e, struct stream *s, unsigned int code
 		return;
 	}
 	r = npu_engine_run(e, &st, UINT64_MAX, NULL, NULL);
-	tap_ok(r == NPU_RUN_FAULT && st.fault.code == code && st.fault.insn == insn && st.fault.operand == operand &&
-	       st.fault_text[0], "%s: fault %u, instruction %u, operand %d: %s", what, st.fault.code, st.fault.insn,
+	tap_ok(r == NPU_RUN_FAULT && st.fault.code == code && st.fault.insn == insn &&
+		       st.fault.operand == operand && st.fault_text[0],
+	       "%s: fault %u, instruction %u, operand %d: %s", what, st.fault.code, st.fault.insn,
 	       (int)st.fault.operand, st.fault_text);
-	tap_ok(npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_FAULT, "%s: a fault stays", what);
+	tap_ok(npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_FAULT, "%s: a fault stays",
+	       what);
 	npu_engine_state_fini(&st);
 }
 
@@ -338,10 +368,12 @@ static void test_header(struct npu_engine *e)
 
 	standard_stream(&s);
 	header(&s)->magic++;
-	tap_ok(state_open(e, &st, &s) == -EINVAL && st.fault.code == NPU_FAULT_STREAM, "magic: %s", st.fault_text);
+	tap_ok(state_open(e, &st, &s) == -EINVAL && st.fault.code == NPU_FAULT_STREAM, "magic: %s",
+	       st.fault_text);
 	standard_stream(&s);
 	header(&s)->isa_minor = NPU_ISA_MINOR + 1;
-	tap_ok(state_open(e, &st, &s) == -EINVAL && st.fault.code == NPU_FAULT_STREAM, "minor version: %s", st.fault_text);
+	tap_ok(state_open(e, &st, &s) == -EINVAL && st.fault.code == NPU_FAULT_STREAM,
+	       "minor version: %s", st.fault_text);
 	standard_stream(&s);
 	header(&s)->size += 8;
 	tap_ok(state_open(e, &st, &s) == -EINVAL, "size: %s", st.fault_text);
@@ -352,8 +384,9 @@ static void test_header(struct npu_engine *e)
 	header(&s)->num_scalars = 1;
 	header(&s)->scalar[0].min = 5;
 	header(&s)->scalar[0].max = 9;
-	tap_ok(state_open(e, &st, &s) == -EINVAL && st.fault.code == NPU_FAULT_SCALAR && st.fault.field == 0, "scalar: %s",
-	       st.fault_text);
+	tap_ok(state_open(e, &st, &s) == -EINVAL && st.fault.code == NPU_FAULT_SCALAR &&
+		       st.fault.field == 0,
+	       "scalar: %s", st.fault_text);
 	npu_engine_state_fini(&st);
 }
 
@@ -378,7 +411,8 @@ static void test_scalars(struct npu_engine *e)
 	op = matmul_add(&s, 0, M, &p, 2);
 	op[NPU_MATMUL_OUT].dim[0] = op[NPU_MATMUL_A].dim[0] = 0;
 	term = (struct npu_term *)(p + npu_op_desc(NPU_OP_MATMUL)->num_params);
-	term[0] = (struct npu_term){ (npu_u16)(op[NPU_MATMUL_OUT].dim - (s.words + base)), 0, 0, 1 };
+	term[0] = (struct npu_term){ (npu_u16)(op[NPU_MATMUL_OUT].dim - (s.words + base)), 0, 0,
+				     1 };
 	term[1] = (struct npu_term){ (npu_u16)(op[NPU_MATMUL_A].dim - (s.words + base)), 0, 0, 1 };
 	stream_end(&s);
 	for (rows = 1; rows < M; rows += 31) {
@@ -388,20 +422,28 @@ static void test_scalars(struct npu_engine *e)
 		st.scalar[0] = 0;
 		npu_engine_state_fini(&st);
 		memset(&st, 0, sizeof(st));
-		st = (struct npu_engine_state){ .stream = s.words, .stream_size = s.used * 4, .num_regions = NUM_REGIONS,
-						.regions = regions, .scalar = { M } };
+		st = (struct npu_engine_state){ .stream = s.words,
+						.stream_size = s.used * 4,
+						.num_regions = NUM_REGIONS,
+						.regions = regions,
+						.scalar = { M } };
 		tap_ok(npu_engine_state_init(e, &st) == 0 &&
-		       npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_DONE &&
-		       !memcmp(out, want, rows * N * 4) && ((unsigned char *)out)[rows * N * 4] == 0xff,
+			       npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_DONE &&
+			       !memcmp(out, want, rows * N * 4) &&
+			       ((unsigned char *)out)[rows * N * 4] == 0xff,
 		       "%u rows by a scalar from memory %s", rows, st.fault_text);
 		npu_engine_state_fini(&st);
 	}
 	number = M;
-	st = (struct npu_engine_state){ .stream = s.words, .stream_size = s.used * 4, .num_regions = NUM_REGIONS,
-					.regions = regions, .scalar = { M } };
+	st = (struct npu_engine_state){ .stream = s.words,
+					.stream_size = s.used * 4,
+					.num_regions = NUM_REGIONS,
+					.regions = regions,
+					.scalar = { M } };
 	npu_engine_state_init(e, &st);
-	tap_ok(npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_FAULT && st.fault.code == NPU_FAULT_INDEX &&
-	       st.fault.value == M, "scalar from memory out of range: %s", st.fault_text);
+	tap_ok(npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_FAULT &&
+		       st.fault.code == NPU_FAULT_INDEX && st.fault.value == M,
+	       "scalar from memory out of range: %s", st.fault_text);
 	npu_engine_state_fini(&st);
 }
 
@@ -435,17 +477,23 @@ static void test_space(struct npu_engine *e)
 	struct stream s;
 
 	standard_stream(&s);
-	st = (struct npu_engine_state){ .stream = s.words, .stream_size = s.used * 4, .num_regions = NUM_REGIONS,
-					.regions = regions, .space = { space_resolve, space_release, &sp } };
+	st = (struct npu_engine_state){ .stream = s.words,
+					.stream_size = s.used * 4,
+					.num_regions = NUM_REGIONS,
+					.regions = regions,
+					.space = { space_resolve, space_release, &sp } };
 	npu_engine_state_init(e, &st);
-	tap_ok(npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_DONE && sp.calls == 3 * STEPS && !sp.held,
+	tap_ok(npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_DONE &&
+		       sp.calls == 3 * STEPS && !sp.held,
 	       "every operand resolved and released");
 	npu_engine_state_fini(&st);
 	sp.refuse_write = true;
 	memset(out, 0xff, sizeof(out));
 	npu_engine_state_init(e, &st);
-	tap_ok(npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_FAULT && st.fault.code == NPU_FAULT_MMU &&
-	       st.fault.address == regions[REGION_OUT].base + 4096 && !sp.held && ((unsigned char *)out)[0] == 0xff,
+	tap_ok(npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_FAULT &&
+		       st.fault.code == NPU_FAULT_MMU &&
+		       st.fault.address == regions[REGION_OUT].base + 4096 && !sp.held &&
+		       ((unsigned char *)out)[0] == 0xff,
 	       "address that is not mapped: %s", st.fault_text);
 	npu_engine_state_fini(&st);
 }
@@ -484,7 +532,10 @@ static void backwards(void *ctx, unsigned int n, void (*fn)(void *arg, unsigned 
 static void test_foreign_pool(void)
 {
 	int calls = 0;
-	struct npu_engine_config config = { .threads = 3, .simd = NPU_SIMD_PORTABLE, .parallel_for = backwards, .parallel_ctx = &calls };
+	struct npu_engine_config config = { .threads = 3,
+					    .simd = NPU_SIMD_PORTABLE,
+					    .parallel_for = backwards,
+					    .parallel_ctx = &calls };
 	struct npu_engine *e;
 
 	tap_ok(npu_engine_create(&config, &e) == 0, "engine with the caller's threads");
@@ -511,16 +562,20 @@ static void test_fork(struct npu_engine *e)
 		struct npu_engine *own;
 		bool ok;
 
-		ok = r == NPU_RUN_FAULT && st.fault.code == NPU_FAULT_INTERNAL && state_open(e, &mine, &s) == -ECHILD;
+		ok = r == NPU_RUN_FAULT && st.fault.code == NPU_FAULT_INTERNAL &&
+		     state_open(e, &mine, &s) == -ECHILD;
 		npu_engine_state_fini(&st);
 		npu_engine_destroy(e);
 		ok = ok && !npu_engine_create(&config, &own) && !state_open(own, &mine, &s) &&
-		     npu_engine_run(own, &mine, UINT64_MAX, NULL, NULL) == NPU_RUN_DONE && outputs_right();
+		     npu_engine_run(own, &mine, UINT64_MAX, NULL, NULL) == NPU_RUN_DONE &&
+		     outputs_right();
 		_exit(ok ? 0 : 1);
 	}
 	waitpid(pid, &status, 0);
-	tap_ok(WIFEXITED(status) && !WEXITSTATUS(status), "a fork's child is told, and may make an engine of its own");
-	tap_ok(npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_DONE, "the parent goes on");
+	tap_ok(WIFEXITED(status) && !WEXITSTATUS(status),
+	       "a fork's child is told, and may make an engine of its own");
+	tap_ok(npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_DONE,
+	       "the parent goes on");
 	npu_engine_state_fini(&st);
 }
 
@@ -541,7 +596,8 @@ static void test_rounding(struct npu_engine *e)
 	right = npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_DONE;
 	right = right && (_mm_getcsr() & ~0x3fu) == (mine & ~0x3fu);
 	_mm_setcsr(before);
-	tap_ok(right && outputs_right(), "the caller's rounding mode does not matter and comes back");
+	tap_ok(right && outputs_right(),
+	       "the caller's rounding mode does not matter and comes back");
 	npu_engine_state_fini(&st);
 }
 #endif
@@ -570,7 +626,8 @@ static void *runner_run(void *arg)
 		st.stream_size = s.used * 4;
 		st.num_regions = NUM_REGIONS;
 		st.regions = mine;
-		if (npu_engine_state_init(r->e, &st) || npu_engine_run(r->e, &st, UINT64_MAX, NULL, NULL) != NPU_RUN_DONE ||
+		if (npu_engine_state_init(r->e, &st) ||
+		    npu_engine_run(r->e, &st, UINT64_MAX, NULL, NULL) != NPU_RUN_DONE ||
 		    memcmp(result, want, sizeof(want)))
 			r->bad++;
 		npu_engine_state_fini(&st);
@@ -632,8 +689,9 @@ int main(void)
 	test_rounding(two);
 #endif
 	npu_engine_counters(two, &counters);
-	tap_ok(counters.insns > 0 && counters.macs >= (npu_u64)M * N * K, "counters: %llu instructions, %llu MACs",
-	       (unsigned long long)counters.insns, (unsigned long long)counters.macs);
+	tap_ok(counters.insns > 0 && counters.macs >= (npu_u64)M * N * K,
+	       "counters: %llu instructions, %llu MACs", (unsigned long long)counters.insns,
+	       (unsigned long long)counters.macs);
 	npu_engine_destroy(one);
 	npu_engine_destroy(two);
 	npu_engine_destroy(plain);

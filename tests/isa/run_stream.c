@@ -62,7 +62,10 @@ const char *run_stream_text(const struct run_stream *r)
 	return r->text;
 }
 
-/* Small numbers in every type, so that indices are often good; the same for each run, so that failures repeat. */
+/*
+ * Small numbers in every type, so that indices are often good; the same for each run, so that
+ * failures repeat.
+ */
 static void fill_memory(struct run_stream *r)
 {
 	unsigned int i;
@@ -73,8 +76,12 @@ static void fill_memory(struct run_stream *r)
 			((npu_u8 *)r->memory[i])[at] = at % 8 ? 0 : at / 8 % 3 + i % 2;
 }
 
-/* Work up to the first instruction that is not right; what an engine would do before it faults there. */
-static bool is_too_long(const npu_u8 *stream, const struct npu_stream_header *h, const npu_u32 *scalar)
+/*
+ * Work up to the first instruction that is not right; what an engine would do before it faults
+ * there.
+ */
+static bool is_too_long(const npu_u8 *stream, const struct npu_stream_header *h,
+			const npu_u32 *scalar)
 {
 	npu_u32 words[NPU_MAX_INSN_WORDS] __attribute__((aligned(8)));
 	size_t at = sizeof(*h), left;
@@ -87,8 +94,8 @@ static bool is_too_long(const npu_u8 *stream, const struct npu_stream_header *h,
 		if (left > sizeof(words))
 			left = sizeof(words);
 		memcpy(words, stream + at, left);
-		if (npu_insn_decode(words, left / 4, &insn, NULL) || npu_insn_apply_terms(words, scalar, NULL) ||
-		    npu_insn_check(&insn, NULL))
+		if (npu_insn_decode(words, left / 4, &insn, NULL) ||
+		    npu_insn_apply_terms(words, scalar, NULL) || npu_insn_check(&insn, NULL))
 			break;
 		macs += npu_insn_macs(&insn);
 		bytes += npu_insn_bytes(&insn);
@@ -101,11 +108,12 @@ static bool is_too_long(const npu_u8 *stream, const struct npu_stream_header *h,
 	return load && terms;
 }
 
-static enum run_verdict judge(struct run_stream *r, const struct npu_engine_state *state, enum npu_run_result result, bool accepted)
+static enum run_verdict judge(struct run_stream *r, const struct npu_engine_state *state,
+			      enum npu_run_result result, bool accepted)
 {
 	if (result == NPU_RUN_FAULT)
-		snprintf(r->text, sizeof(r->text), "engine: instruction %u, code %u: %s", state->fault.insn, state->fault.code,
-			 state->fault_text);
+		snprintf(r->text, sizeof(r->text), "engine: instruction %u, code %u: %s",
+			 state->fault.insn, state->fault.code, state->fault_text);
 	if (!accepted)
 		return RUN_REFUSED;
 	if (result == NPU_RUN_DONE)
@@ -113,14 +121,19 @@ static enum run_verdict judge(struct run_stream *r, const struct npu_engine_stat
 	if (result == NPU_RUN_FAULT && state->fault.code == NPU_FAULT_INDEX)
 		return RUN_INDEX_FAULT;
 	/* Some forms of an opcode may be missing; the text says so. */
-	if (result == NPU_RUN_FAULT && (state->fault.code == NPU_FAULT_OPCODE || strstr(state->fault_text, "this engine")))
+	if (result == NPU_RUN_FAULT &&
+	    (state->fault.code == NPU_FAULT_OPCODE || strstr(state->fault_text, "this engine")))
 		return RUN_UNSUPPORTED;
 	return RUN_DISAGREE;
 }
 
-static enum run_verdict run_engine(struct run_stream *r, const npu_u8 *stream, size_t size, npu_u32 pick, bool accepted)
+static enum run_verdict run_engine(struct run_stream *r, const npu_u8 *stream, size_t size,
+				   npu_u32 pick, bool accepted)
 {
-	struct npu_engine_state state = { .stream = stream, .stream_size = size, .regions = r->regions, .num_regions = NUM_REGIONS };
+	struct npu_engine_state state = { .stream = stream,
+					  .stream_size = size,
+					  .regions = r->regions,
+					  .num_regions = NUM_REGIONS };
 	struct npu_stream_header h = { 0 };
 	enum run_verdict verdict;
 	atomic_bool stop = false;
@@ -134,7 +147,8 @@ static enum run_verdict run_engine(struct run_stream *r, const npu_u8 *stream, s
 	if (npu_engine_state_init(r->engine, &state))
 		return accepted ? RUN_DISAGREE : RUN_REFUSED;
 	fill_memory(r);
-	verdict = judge(r, &state, npu_engine_run(r->engine, &state, UINT64_MAX, &stop, NULL), accepted);
+	verdict = judge(r, &state, npu_engine_run(r->engine, &state, UINT64_MAX, &stop, NULL),
+			accepted);
 	npu_engine_state_fini(&state);
 	return verdict;
 }
@@ -150,7 +164,8 @@ enum run_verdict run_stream(struct run_stream *r, const void *stream, size_t siz
 		exit(2);
 	memcpy(copy, stream, size);
 	accepted = !npu_stream_verify(copy, size, r->regions, NUM_REGIONS, SRAM_BYTES, &err);
-	snprintf(r->text, sizeof(r->text), "verifier: instruction %u, code %u: %s", err.fault.insn, err.fault.code, err.text);
+	snprintf(r->text, sizeof(r->text), "verifier: instruction %u, code %u: %s", err.fault.insn,
+		 err.fault.code, err.text);
 	verdict = run_engine(r, copy, size, pick, accepted);
 	free(copy);
 	return verdict;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a stream that may be anything, first through the verifier and then on an engine whose regions are heap blocks of
- * their exact size, so that AddressSanitizer sees every byte too far. For tests and the fuzzer.
+ * Runs a stream that may be anything, first through the verifier and then on an engine whose
+ * regions are heap blocks of their exact size, so that AddressSanitizer sees every byte too far.
+ * For tests and the fuzzer.
  */
 #ifndef TEST_ISA_RUN_STREAM_H
 #define TEST_ISA_RUN_STREAM_H

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instructions from text, for the tests: encoded straight from the descriptors and by other code than libnpu's builder.
+ * Instructions from text, for the tests: encoded straight from the descriptors and by other code
+ * than libnpu's builder.
  *
- *	"out=f16[1,8,8,32] in=i8[1,10,10,16]*0.5:3/(1600,160,16,1)@2+64 weight=f16[32,3,3,16]/panel16 stride_h=2 ~in.d1=8*s0"
+ *	"out=f16[1,8,8,32] in=i8[1,10,10,16]*0.5:3/(1600,160,16,1)@2+64
+ *	weight=f16[32,3,3,16]/panel16 stride_h=2 ~in.d1=8*s0"
  *
- * A slot: type[dims], then in any order *scale:zero point, /layout or /(strides), @region or @region+offset; "-" is absent. Strides are
- * dense, the region is the slot's number and the offset 0 unless given. A parameter: a number. ~slot.dN, ~slot.sN, ~slot.off or
- * ~parameter: a term. What is not named is 0, or the lowest permitted, or 1 for post_mul. Later words replace earlier ones.
+ * A slot: type[dims], then in any order *scale:zero point, /layout or /(strides), @region or
+ * @region+offset; "-" is absent. Strides are dense, the region is the slot's number and the offset
+ * 0 unless given. A parameter: a number. ~slot.dN, ~slot.sN, ~slot.off or ~parameter: a term. What
+ * is not named is 0, or the lowest permitted, or 1 for post_mul. Later words replace earlier ones.
  */
 #ifndef TEST_ISA_SAMPLE_H
 #define TEST_ISA_SAMPLE_H
@@ -18,7 +21,10 @@ struct sample {
 	unsigned int num_words;
 };
 
-/* Returns 0; exits the program with a message when the text is wrong, as that is a mistake in a test. */
+/*
+ * Returns 0; exits the program with a message when the text is wrong, as that is a mistake in a
+ * test.
+ */
 int sample_parse(struct sample *s, unsigned int opcode, const char *text, const char *more);
 
 /* Good instructions, at least one of each opcode. */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Every opcode: good instructions pass, and bad ones are refused with the fault code, the operand and the words that they deserve. */
+/*
+ * Every opcode: good instructions pass, and bad ones are refused with the fault code, the operand
+ * and the words that they deserve.
+ */
 #include <string.h>
 #include "sample.h"
 #include "tap.h"
@@ -23,7 +26,8 @@ static int run(struct sample *s, struct npu_isa_error *err)
 }
 
 struct bad {
-	unsigned int base;		/* index of the good instruction of this opcode, counted per opcode */
+	/* index of the good instruction of this opcode, counted per opcode */
+	unsigned int base;
 	unsigned int opcode;
 	const char *change;
 	enum npu_fault_code code;
@@ -49,8 +53,10 @@ static const struct bad bads[] = {
 	B(COPY, 0, "out=i8[1,4,4,3]*inf:1", OPERAND, "out", "finite number >= 0"),
 	B(COPY, 0, "out=f16[1,4,4,3]/panel16", OPERAND, "out", "expected strided"),
 	B(COPY, 0, "out=u4[1,4,4,3]", OPERAND, "out", "can not have"),
-	B(COPY, 0, "out=f16[2147483647,2147483647,4,3]/(0,0,0,0)", OPERAND, "out", "of output out is 0"),
-	B(COPY, 0, "in=f32[1,2147483647,4,3]/(0,9223372036854775800,4,4)", LIMIT, "in", "spans more than"),
+	B(COPY, 0, "out=f16[2147483647,2147483647,4,3]/(0,0,0,0)", OPERAND, "out",
+	  "of output out is 0"),
+	B(COPY, 0, "in=f32[1,2147483647,4,3]/(0,9223372036854775800,4,4)", LIMIT, "in",
+	  "spans more than"),
 	B(COPY, 0, "out=f32[8,1073741824] in=f32[8,1]", LIMIT, "", "bytes read and written"),
 	B(FILL, 0, "out=-", OPERAND, "out", "out is absent"),
 	B(MARKER, 0, "~value=1*s0", ENCODING, "", "is not a length"),
@@ -64,16 +70,21 @@ static const struct bad bads[] = {
 	B(LOAD_SCALAR, 0, "index=16", PARAM, "", "index is 16"),
 	B(LOAD_SCALAR, 0, "in=i32[3]", SHAPE, "in", "in dim 0 is 3"),
 
-	B(CONV, 0, "weight=f16[32,3,3,12]/panel16", SHAPE, "weight", "weight dim 3 is 12, expected channels / groups = 16"),
-	B(CONV, 0, "weight=f16[31,3,3,16]/panel16", SHAPE, "weight", "expected output channels = 32"),
+	B(CONV, 0, "weight=f16[32,3,3,12]/panel16", SHAPE, "weight",
+	  "weight dim 3 is 12, expected channels / groups = 16"),
+	B(CONV, 0, "weight=f16[31,3,3,16]/panel16", SHAPE, "weight",
+	  "expected output channels = 32"),
 	B(CONV, 0, "groups=3", SHAPE, "in", "multiple of groups = 3"),
-	B(CONV, 0, "groups=16 out=f16[1,8,8,33] weight=f16[33,3,3,1]", SHAPE, "out", "multiple of groups = 16"),
+	B(CONV, 0, "groups=16 out=f16[1,8,8,33] weight=f16[33,3,3,1]", SHAPE, "out",
+	  "multiple of groups = 16"),
 	B(CONV, 0, "groups=0", PARAM, "", "parameter groups is 0"),
 	B(CONV, 0, "stride_h=0", PARAM, "", "parameter stride_h is 0"),
 	B(CONV, 0, "out=f16[2,8,8,32]", SHAPE, "out", "the batch of in = 1"),
 	B(CONV, 0, "weight=i8[32,3,3,16]", OPERAND, "weight", "beside a float operand"),
-	B(CONV, 0, "weight=f16[32,3,3,16]/panel16k4", OPERAND, "weight", "expected strided or panel16 "),
-	B(CONV, 0, "weight=f16[32,3,3,16]/grouped16", OPERAND, "weight", "layout of weight is grouped16"),
+	B(CONV, 0, "weight=f16[32,3,3,16]/panel16k4", OPERAND, "weight",
+	  "expected strided or panel16 "),
+	B(CONV, 0, "weight=f16[32,3,3,16]/grouped16", OPERAND, "weight",
+	  "layout of weight is grouped16"),
 	B(CONV, 0, "out=i8[1,8,8,32]*1:0", OPERAND, "out", "f32, f16 or bf16 for float operands"),
 	B(CONV, 0, "bias=f32[31]", SHAPE, "bias", "bias dim 0 is 31"),
 	B(CONV, 0, "bias=i32[32]", OPERAND, "bias", "f32 for a float accumulator"),
@@ -86,22 +97,26 @@ static const struct bad bads[] = {
 	B(CONV, 0, "post_mul=inf", PARAM, "", "expected a finite number"),
 	B(CONV, 0, "join=1", OPERAND, "residual", "required by parameter join"),
 	B(CONV, 0, "residual=f16[1,8,8,32]", OPERAND, "residual", "without parameter join"),
-	B(CONV, 0, "join=1 residual=f16[1,8,4,32]", SHAPE, "residual", "residual dim 2 is 4, expected 1 or that of out = 8"),
+	B(CONV, 0, "join=1 residual=f16[1,8,4,32]", SHAPE, "residual",
+	  "residual dim 2 is 4, expected 1 or that of out = 8"),
 	B(CONV, 0, "table=u8[256]", OPERAND, "out", "i8 or u8 with a table"),
 	B(CONV, 0, "w_zero=i8[32]", OPERAND, "w_zero", "with float operands"),
 	B(CONV, 0, "in=f16[1,8,2147483647,16]/(0,0,0,0)", SHAPE, "in", "reaches position"),
-	B(CONV, 0, "weight=f16[32,8,1073741823,16]/(0,0,0,0) dil_w=4", SHAPE, "out", "reaches position"),
+	B(CONV, 0, "weight=f16[32,8,1073741823,16]/(0,0,0,0) dil_w=4", SHAPE, "out",
+	  "reaches position"),
 	B(CONV, 0, "out=f16[1,65536,65536,32] stride_h=1", LIMIT, "", "multiply-accumulates"),
 	B(CONV, 1, "scale=-", OPERAND, "out", "integer accumulator without scale"),
 	B(CONV, 1, "out=i8[2,4,4,12]", OPERAND, "out", "has no scale"),
 	B(CONV, 1, "w_zero=u8[12]", OPERAND, "w_zero", "that of the data"),
 	B(CONV, 1, "w_zero=i8[11]", SHAPE, "w_zero", "w_zero dim 0 is 11"),
-	B(CONV, 1, "weight=i8[12,3,3,3]*0.1:5/panel16k4", OPERAND, "weight", "expected 0 beside operand w_zero"),
+	B(CONV, 1, "weight=i8[12,3,3,3]*0.1:5/panel16k4", OPERAND, "weight",
+	  "expected 0 beside operand w_zero"),
 	B(CONV, 1, "bias=f32[12]", OPERAND, "bias", "i32 for an integer accumulator"),
 	B(CONV, 1, "table=u8[256]", OPERAND, "table", "that of out"),
 	B(CONV, 1, "table=i8[255]", SHAPE, "table", "every code = 256"),
 	B(CONV, 1, "scale=f32[2]", SHAPE, "scale", "scale dim 0 is 2"),
-	B(CONV, 1, "in=u8[2,9,9,8192]*1:0 weight=i8[12,3,3,4096]*1:0/panel16k4", LIMIT, "weight", "do not fit the i32 accumulator"),
+	B(CONV, 1, "in=u8[2,9,9,8192]*1:0 weight=i8[12,3,3,4096]*1:0/panel16k4", LIMIT, "weight",
+	  "do not fit the i32 accumulator"),
 	B(CONV, 2, "out=f32[1,8,8,4]", OPERAND, "out", "integer accumulator without scale"),
 	B(CONV, 2, "act=1", PARAM, "", "an epilogue beside bias"),
 	B(CONV, 2, "post_add=1", PARAM, "", "an epilogue beside bias"),
@@ -119,7 +134,8 @@ static const struct bad bads[] = {
 	B(MATMUL, 2, "group=0", PARAM, "", "group is 0"),
 	B(MATMUL, 2, "group=8", SHAPE, "group_scale", "groups = 5"),
 	B(MATMUL, 2, "group_scale=-", OPERAND, "group_scale", "required by parameter group"),
-	B(MATMUL, 2, "group_scale=u8[2,24]", OPERAND, "group_scale", "f16 or f32 without parameter super"),
+	B(MATMUL, 2, "group_scale=u8[2,24]", OPERAND, "group_scale",
+	  "f16 or f32 without parameter super"),
 	B(MATMUL, 2, "a_scale=-", OPERAND, "a", "a has no scale"),
 	B(MATMUL, 2, "a_scale=f32[7]", SHAPE, "a_scale", "a_scale dim 0 is 7"),
 	B(MATMUL, 2, "a=f16[8,40]", OPERAND, "a", "beside a grouped weight"),
@@ -150,7 +166,8 @@ static const struct bad bads[] = {
 	B(ARG_REDUCE, 0, "axis=2", PARAM, "", "less than the rank of in = 2"),
 	B(ARG_REDUCE, 0, "out=i64[2,2]", SHAPE, "out", "a reduced dim = 1"),
 	B(ARG_REDUCE, 0, "out=f32[2,1]", OPERAND, "out", "can not have"),
-	B(TOPK, 0, "values=f32[2,301] indices=i64[2,301]", SHAPE, "values", "at most that of in = 300"),
+	B(TOPK, 0, "values=f32[2,301] indices=i64[2,301]", SHAPE, "values",
+	  "at most that of in = 300"),
 	B(TOPK, 0, "indices=i64[2,4]", SHAPE, "indices", "that of values = 5"),
 	B(TOPK, 0, "values=f16[2,5]", OPERAND, "values", "that of in = f32"),
 	B(CUMSUM, 0, "out=f32[2,6]", SHAPE, "out", "that of in = 5"),
@@ -164,7 +181,8 @@ static const struct bad bads[] = {
 
 	B(POOL, 0, "in=f16[1,8,8,9]", SHAPE, "out", "channels of in = 9"),
 	B(POOL, 0, "kernel_h=0", PARAM, "", "kernel_h is 0"),
-	B(POOL, 0, "kernel_h=2147483647 kernel_w=2147483647 dil_h=1 dil_w=1", SHAPE, "out", "reaches position"),
+	B(POOL, 0, "kernel_h=2147483647 kernel_w=2147483647 dil_h=1 dil_w=1", SHAPE, "out",
+	  "reaches position"),
 	B(POOL, 0, "kernel_h=1000000 kernel_w=1000000", LIMIT, "", "multiply-accumulates"),
 	B(POOL, 0, "kind=2", PARAM, "", "kind is 2"),
 	B(RESIZE, 0, "scale_h=0", PARAM, "", "scale_h is 0, expected > 0"),
@@ -190,12 +208,14 @@ static const struct bad bads[] = {
 	B(GATHER, 1, "group_scale=f16[100,2]", SHAPE, "group_scale", "groups = 3"),
 	B(GATHER, 1, "in=u5[1,100,70]/(4400,44,1)", OPERAND, "in", "codes are packed"),
 	B(GATHER, 1, "out=i32[1,7,70]", OPERAND, "out", "for quantized rows"),
-	B(GATHER_ELEMENTS, 0, "index=i64[4,9] out=f32[4,9]", SHAPE, "index", "at most that of in = 3"),
+	B(GATHER_ELEMENTS, 0, "index=i64[4,9] out=f32[4,9]", SHAPE, "index",
+	  "at most that of in = 3"),
 	B(GATHER_ELEMENTS, 0, "out=f32[2,8]", SHAPE, "out", "that of index = 9"),
 	B(SCATTER, 0, "in=f16[2,3,7]", SHAPE, "in", "inner of inout = 8"),
 	B(SCATTER, 0, "in=f32[2,3,8]", OPERAND, "in", "that of inout = f16"),
 	B(SCATTER, 0, "join=5", PARAM, "", "join is 5"),
-	B(SCATTER_ELEMENTS, 0, "in=f32[2,5] index=i64[2,5]", SHAPE, "index", "at most that of inout = 4"),
+	B(SCATTER_ELEMENTS, 0, "in=f32[2,5] index=i64[2,5]", SHAPE, "index",
+	  "at most that of inout = 4"),
 	B(SCATTER_ELEMENTS, 0, "axis=2", PARAM, "", "less than the rank"),
 
 	B(ATTENTION, 0, "q=f16[6,7,64] out=f16[6,7,32]", SHAPE, "q", "multiple of kv_heads = 2"),
@@ -216,7 +236,8 @@ static const struct bad bads[] = {
 	B(ATTENTION, 1, "positions=i32[5]", SHAPE, "positions", "rows of q = 6"),
 	B(ATTENTION, 1, "sinks=f32[7]", SHAPE, "sinks", "heads = 8"),
 	B(ATTENTION, 1, "block_table=i32[3,9]", SHAPE, "block_table", "batch = 2"),
-	B(ATTENTION, 1, "block_table=i32[2,1000000000]", LIMIT, "block_table", "positions of the cache"),
+	B(ATTENTION, 1, "block_table=i32[2,1000000000]", LIMIT, "block_table",
+	  "positions of the cache"),
 	B(ROPE, 0, "dims=65", PARAM, "", "an even number"),
 	B(ROPE, 0, "dims=66", PARAM, "", "up to the last dim of in = 64"),
 	B(ROPE, 0, "base=0", PARAM, "", "expected > 0 without a table"),
@@ -263,12 +284,14 @@ static const struct bad goods[] = {
 	B(IOTA, 0, "out=f32[10] start=1e30", NONE, "", ""),
 	B(PAD, 0, "out=f32[7,9] before0=3", NONE, "", ""),
 	/* two channel slices of one image */
-	B(CONV, 0, "out=f16[1,8,8,32]/(6144,768,96,2)@1+32 in=f16[1,8,8,16]/(6144,768,96,2)@1", NONE, "", ""),
+	B(CONV, 0, "out=f16[1,8,8,32]/(6144,768,96,2)@1+32 in=f16[1,8,8,16]/(6144,768,96,2)@1",
+	  NONE, "", ""),
 	/* output positions that see nothing but padding */
 	B(CONV, 0, "out=f16[1,8,100,32] pad_left=40", NONE, "", ""),
 };
 static const struct bad near_miss = /* one channel more and they meet */
-	B(CONV, 0, "out=f16[1,8,8,32]/(6144,768,96,2)@1+30 in=f16[1,8,8,16]/(6144,768,96,2)@1", OVERLAP, "out", "overlaps input in");
+	B(CONV, 0, "out=f16[1,8,8,32]/(6144,768,96,2)@1+30 in=f16[1,8,8,16]/(6144,768,96,2)@1",
+	  OVERLAP, "out", "overlaps input in");
 
 static const char *base_text(const struct bad *b)
 {
@@ -293,8 +316,10 @@ static void test_bad(const struct bad *b)
 	ret = run(&s, &err);
 	if (ret && err.fault.operand < d->num_slots)
 		operand = d->slots[err.fault.operand].name;
-	if (!tap_ok(ret && err.fault.code == b->code && !strcmp(operand, b->operand) && strstr(err.text, b->text) &&
-		    err.fault.opcode == b->opcode && err.fault.tag == 42 && !strncmp(err.text, d->mnemonic, strlen(d->mnemonic)),
+	if (!tap_ok(ret && err.fault.code == b->code && !strcmp(operand, b->operand) &&
+			    strstr(err.text, b->text) && err.fault.opcode == b->opcode &&
+			    err.fault.tag == 42 &&
+			    !strncmp(err.text, d->mnemonic, strlen(d->mnemonic)),
 		    "%s with %s: %s", d->mnemonic, b->change, b->text))
 		tap_diag("got %d, code %u, operand '%s', text: %s", ret, ret ? err.fault.code : 0, operand, ret ? err.text : "");
 }
@@ -307,7 +332,8 @@ static void test_good(unsigned int opcode, const char *text, const char *change)
 
 	sample_parse(&s, opcode, text, change);
 	ret = run(&s, &err);
-	if (!tap_ok(!ret, "%s passes: %.60s %s", npu_op_desc(opcode)->mnemonic, text, change ? change : ""))
+	if (!tap_ok(!ret, "%s passes: %.60s %s", npu_op_desc(opcode)->mnemonic, text,
+		    change ? change : ""))
 		tap_diag("%s", err.text);
 }
 
@@ -319,7 +345,8 @@ static npu_u64 extent(unsigned int opcode, const char *text, unsigned int slot)
 	npu_u64 bytes = 0;
 
 	sample_parse(&s, opcode, text, NULL);
-	if (npu_insn_decode(s.words, s.num_words, &insn, &err) || npu_insn_operand_extent(&insn, slot, &bytes))
+	if (npu_insn_decode(s.words, s.num_words, &insn, &err) ||
+	    npu_insn_operand_extent(&insn, slot, &bytes))
 		return ~0ull;
 	return bytes;
 }
@@ -327,56 +354,75 @@ static npu_u64 extent(unsigned int opcode, const char *text, unsigned int slot)
 /* Sizes worked out by hand from the layouts' text. */
 static void test_sizes(void)
 {
-	const char *conv = "out=f16[1,8,8,36] in=f16[1,8,8,10] weight=f16[36,3,3,5]/panel16 groups=2 pad_top=1 pad_left=1";
-	const char *k4 = "out=i32[1,8,8,36] in=i8[1,8,8,10] weight=i8[36,3,3,5]/panel16k4 groups=2 pad_top=1 pad_left=1";
+	const char *conv =
+		"out=f16[1,8,8,36] in=f16[1,8,8,10] weight=f16[36,3,3,5]/panel16 groups=2 pad_top=1 pad_left=1";
+	const char *k4 =
+		"out=i32[1,8,8,36] in=i8[1,8,8,10] weight=i8[36,3,3,5]/panel16k4 groups=2 pad_top=1 pad_left=1";
 	const char *kn = "out=f16[3,8,24] a=f16[3,8,40] b=f16[3,40,24]/panel16";
-	const char *q = "out=f16[8,24] a=i8[8,40]*1:0 b=u5[40,24]/grouped16 group=32 group_scale=f16[2,24]";
+	const char *q =
+		"out=f16[8,24] a=i8[8,40]*1:0 b=u5[40,24]/grouped16 group=32 group_scale=f16[2,24]";
 	struct npu_isa_error err;
 	struct npu_insn insn;
 	struct sample s;
 
 	/* 2 groups, each 18 outputs = 2 panels, K = 45, 16 lanes of 2 bytes */
-	tap_ok(extent(NPU_OP_CONV, conv, NPU_CONV_WEIGHT) == 2 * 2 * 45 * 32, "bytes of a panel16 weight in groups");
-	tap_ok(extent(NPU_OP_CONV, k4, NPU_CONV_WEIGHT) == 2 * 2 * 48 * 16, "bytes of a panel16k4 weight: K is filled up to 48");
-	tap_ok(extent(NPU_OP_MATMUL, kn, NPU_MATMUL_B) == 3 * 2 * 40 * 32, "bytes of a batch of panel16 matrices");
-	tap_ok(extent(NPU_OP_MATMUL, q, NPU_MATMUL_B) == 2 * 40 * 10, "bytes of a grouped16 weight of u5");
-	tap_ok(extent(NPU_OP_GATHER, "out=f16[1,7,70] in=u5[1,100,70]/(4400,44,0) index=i32[7]", NPU_GATHER_IN) == 99 * 44 + 44,
+	tap_ok(extent(NPU_OP_CONV, conv, NPU_CONV_WEIGHT) == 2 * 2 * 45 * 32,
+	       "bytes of a panel16 weight in groups");
+	tap_ok(extent(NPU_OP_CONV, k4, NPU_CONV_WEIGHT) == 2 * 2 * 48 * 16,
+	       "bytes of a panel16k4 weight: K is filled up to 48");
+	tap_ok(extent(NPU_OP_MATMUL, kn, NPU_MATMUL_B) == 3 * 2 * 40 * 32,
+	       "bytes of a batch of panel16 matrices");
+	tap_ok(extent(NPU_OP_MATMUL, q, NPU_MATMUL_B) == 2 * 40 * 10,
+	       "bytes of a grouped16 weight of u5");
+	tap_ok(extent(NPU_OP_GATHER, "out=f16[1,7,70] in=u5[1,100,70]/(4400,44,0) index=i32[7]",
+		      NPU_GATHER_IN) == 99 * 44 + 44,
 	       "bytes of packed rows");
-	tap_ok(extent(NPU_OP_COPY, "out=f16[1,4,4,3]/(2,6,24,2) in=f16[1,1,1,1]", NPU_COPY_OUT) == 2 + 18 + 72 + 4,
+	tap_ok(extent(NPU_OP_COPY, "out=f16[1,4,4,3]/(2,6,24,2) in=f16[1,1,1,1]", NPU_COPY_OUT) ==
+		       2 + 18 + 72 + 4,
 	       "bytes of a strided tensor");
 	sample_parse(&s, NPU_OP_CONV, conv, NULL);
 	npu_insn_decode(s.words, s.num_words, &insn, &err);
 	tap_ok(npu_insn_macs(&insn) == 8 * 8 * 36 * 45, "multiply-accumulates of a convolution");
-	tap_ok(npu_insn_bytes(&insn) == 2 * (8 * 8 * 36 + 8 * 8 * 10 + 36 * 45), "bytes of a convolution");
+	tap_ok(npu_insn_bytes(&insn) == 2 * (8 * 8 * 36 + 8 * 8 * 10 + 36 * 45),
+	       "bytes of a convolution");
 }
 
 /* On-chip memory is a space of its own, with a size of its own. */
 static void test_sram(void)
 {
-	struct npu_region r[2] = { { 0, 4096, NPU_ACCESS_WRITE | NPU_ACCESS_SRAM, 0 }, { 0, 4096, NPU_ACCESS_READ, 0 } };
+	struct npu_region r[2] = { { 0, 4096, NPU_ACCESS_WRITE | NPU_ACCESS_SRAM, 0 },
+				   { 0, 4096, NPU_ACCESS_READ, 0 } };
 	struct npu_isa_error err;
 	struct npu_insn insn;
 	struct sample s;
 
 	sample_parse(&s, NPU_OP_COPY, "out=f32[64] in=f32[64]", NULL);
 	npu_insn_decode(s.words, s.num_words, &insn, &err);
-	tap_ok(!npu_insn_check_regions(&insn, r, 2, 256, &err), "the same numbers in on-chip memory do not overlap");
-	tap_ok(npu_insn_check_regions(&insn, r, 2, 255, &err) && err.fault.code == NPU_FAULT_SRAM, "beyond on-chip memory");
+	tap_ok(!npu_insn_check_regions(&insn, r, 2, 256, &err),
+	       "the same numbers in on-chip memory do not overlap");
+	tap_ok(npu_insn_check_regions(&insn, r, 2, 255, &err) && err.fault.code == NPU_FAULT_SRAM,
+	       "beyond on-chip memory");
 	r[0].base = 4;
-	tap_ok(npu_insn_check_regions(&insn, r, 2, 256, &err) && err.fault.code == NPU_FAULT_SRAM, "the base counts");
+	tap_ok(npu_insn_check_regions(&insn, r, 2, 256, &err) && err.fault.code == NPU_FAULT_SRAM,
+	       "the base counts");
 	r[0].base = 0;
 	r[0].access = NPU_ACCESS_READ;
-	tap_ok(npu_insn_check_regions(&insn, r, 2, 256, &err) && err.fault.code == NPU_FAULT_ACCESS && err.fault.operand == 0 &&
-	       err.fault.access == NPU_ACCESS_WRITE, "no write access: %s", err.text);
+	tap_ok(npu_insn_check_regions(&insn, r, 2, 256, &err) &&
+		       err.fault.code == NPU_FAULT_ACCESS && err.fault.operand == 0 &&
+		       err.fault.access == NPU_ACCESS_WRITE,
+	       "no write access: %s", err.text);
 	r[0] = (struct npu_region) { 1000, 4096, NPU_ACCESS_WRITE, 0 };
 	r[1].base = 1252;
-	tap_ok(npu_insn_check_regions(&insn, r, 2, 0, &err) && err.fault.code == NPU_FAULT_OVERLAP, "two regions bound to the same memory");
+	tap_ok(npu_insn_check_regions(&insn, r, 2, 0, &err) && err.fault.code == NPU_FAULT_OVERLAP,
+	       "two regions bound to the same memory");
 	r[1].base = 1256;
 	tap_ok(!npu_insn_check_regions(&insn, r, 2, 0, &err), "two regions bound side by side");
 	r[1].base = 1258;
-	tap_ok(npu_insn_check_regions(&insn, r, 2, 0, &err) && err.fault.code == NPU_FAULT_REGION, "a base that is not aligned");
+	tap_ok(npu_insn_check_regions(&insn, r, 2, 0, &err) && err.fault.code == NPU_FAULT_REGION,
+	       "a base that is not aligned");
 	r[1].base = ~0ull - 99;
-	tap_ok(npu_insn_check_regions(&insn, r, 2, 0, &err) && err.fault.code == NPU_FAULT_REGION, "a region that wraps around");
+	tap_ok(npu_insn_check_regions(&insn, r, 2, 0, &err) && err.fault.code == NPU_FAULT_REGION,
+	       "a region that wraps around");
 }
 
 /* Every opcode of the table is among the good instructions. */
@@ -392,7 +438,8 @@ static void test_coverage(void)
 		if (i == sample_num_good)
 			tap_ok(0, "%s has no good instruction here", npu_op_desc(op)->mnemonic);
 	}
-	tap_ok(!npu_op_desc(0x04) && !npu_op_desc(NPU_NUM_OPCODES) && !npu_op_desc(~0u), "unknown opcodes have no descriptor");
+	tap_ok(!npu_op_desc(0x04) && !npu_op_desc(NPU_NUM_OPCODES) && !npu_op_desc(~0u),
+	       "unknown opcodes have no descriptor");
 }
 
 int main(void)

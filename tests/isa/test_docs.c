@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The committed instruction reference is what the generator prints today. Runs in the top directory, as all tests do. */
+/*
+ * The committed instruction reference is what the generator prints today. Runs in the top
+ * directory, as all tests do.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "gen_isa.h"
@@ -34,8 +37,8 @@ static void show_difference(const char *page, const char *now)
 		line++;
 		start = i + 1;
 	}
-	tap_diag("line %u: '%.*s', expected '%.*s'", line, (int)strcspn(page + start, "\n"), page + start,
-		 (int)strcspn(now + start, "\n"), now + start);
+	tap_diag("line %u: '%.*s', expected '%.*s'", line, (int)strcspn(page + start, "\n"),
+		 page + start, (int)strcspn(now + start, "\n"), now + start);
 }
 
 int main(void)
@@ -49,12 +52,15 @@ int main(void)
 		return 1;
 	npu_gen_isa(f);
 	fclose(f);
-	if (!tap_ok(page && !strcmp(page, now), "instructions.md is up to date (else: make docs)") && page)
+	if (!tap_ok(page && !strcmp(page, now),
+		    "instructions.md is up to date (else: make docs)") &&
+	    page)
 		show_difference(page, now);
 	for (op = 0; op < NPU_NUM_OPCODES; op++) {
 		if (!npu_op_desc(op))
 			continue;
-		snprintf(heading, sizeof(heading), "\n## %s (0x%02x)\n", npu_op_desc(op)->mnemonic, op);
+		snprintf(heading, sizeof(heading), "\n## %s (0x%02x)\n", npu_op_desc(op)->mnemonic,
+			 op);
 		missing += !strstr(now, heading);
 	}
 	tap_ok(!missing && strstr(now, "\n## conv (0x10)\n"), "every opcode has its section");

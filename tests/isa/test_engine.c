@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Verifier and engine agree: what the verifier accepts meets no static fault in the engine, whatever else is in the stream's bytes, and
- * no stream makes the engine touch a byte outside of its regions (AddressSanitizer's build of this test sees that).
+ * Verifier and engine agree: what the verifier accepts meets no static fault in the engine,
+ * whatever else is in the stream's bytes, and no stream makes the engine touch a byte outside of
+ * its regions (AddressSanitizer's build of this test sees that).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -93,8 +94,10 @@ static void test_good(struct run_stream *r)
 			continue;
 		v = run_stream(r, buf, size, i);
 		unsupported += v == RUN_UNSUPPORTED;
-		if (!tap_ok(v == RUN_DONE || v == RUN_INDEX_FAULT || v == RUN_UNSUPPORTED || v == RUN_REFUSED, "%s %.70s",
-			    npu_op_desc(sample_good[i].opcode)->mnemonic, sample_good[i].text))
+		if (!tap_ok(v == RUN_DONE || v == RUN_INDEX_FAULT || v == RUN_UNSUPPORTED ||
+				    v == RUN_REFUSED,
+			    "%s %.70s", npu_op_desc(sample_good[i].opcode)->mnemonic,
+			    sample_good[i].text))
 			tap_diag("verdict %d: %s", v, run_stream_text(r));
 		if (v != RUN_DONE)
 			tap_diag("verdict %d: %s", v, run_stream_text(r));
@@ -119,10 +122,13 @@ static void test_mutants(struct run_stream *r)
 		if (v == RUN_DISAGREE && shown++ < 5)
 			tap_diag("%s: %s", npu_op_desc(good->opcode)->mnemonic, run_stream_text(r));
 	}
-	tap_diag("of %u mutants %u refused, %u ran, %u met a bad index, %u lack an opcode, %u too long", sample_num_good * n,
-		 verdicts[RUN_REFUSED], verdicts[RUN_DONE], verdicts[RUN_INDEX_FAULT], verdicts[RUN_UNSUPPORTED], verdicts[RUN_TOO_LONG]);
+	tap_diag(
+		"of %u mutants %u refused, %u ran, %u met a bad index, %u lack an opcode, %u too long",
+		sample_num_good * n, verdicts[RUN_REFUSED], verdicts[RUN_DONE],
+		verdicts[RUN_INDEX_FAULT], verdicts[RUN_UNSUPPORTED], verdicts[RUN_TOO_LONG]);
 	tap_ok(!verdicts[RUN_DISAGREE], "what is verified meets no static fault");
-	tap_ok(verdicts[RUN_DONE] > sample_num_good && verdicts[RUN_REFUSED] > sample_num_good, "many mutants run, and many are refused");
+	tap_ok(verdicts[RUN_DONE] > sample_num_good && verdicts[RUN_REFUSED] > sample_num_good,
+	       "many mutants run, and many are refused");
 }
 
 int main(void)

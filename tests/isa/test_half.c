@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Half precision and bfloat16 against rounding in double precision, which is exact there, and against the compiler's own
- * _Float16 arithmetic where it has any.
+ * Half precision and bfloat16 against rounding in double precision, which is exact there, and
+ * against the compiler's own _Float16 arithmetic where it has any.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -45,8 +45,8 @@ static float compiler_widen(npu_u16 u)
 #endif
 
 /*
- * Nearest multiple of the value's last place, ties to even, in double precision: a format of so many significant bits, the
- * leading one among them, whose normal numbers begin at 2^lowest.
+ * Nearest multiple of the value's last place, ties to even, in double precision: a format of so
+ * many significant bits, the leading one among them, whose normal numbers begin at 2^lowest.
  */
 static npu_u16 reference_narrow(float f, int digits, int lowest)
 {
@@ -127,7 +127,8 @@ static void test_boundaries(void)
 	npu_s32 d;
 
 	for (i = 0; i < 0x7c00; i++) {
-		npu_u32 a = npu_half_widen_bits(i), b = i == 0x7bff ? 0x47800000 : npu_half_widen_bits(i + 1);
+		npu_u32 a = npu_half_widen_bits(i),
+			b = i == 0x7bff ? 0x47800000 : npu_half_widen_bits(i + 1);
 		npu_u32 mid = bits_of((float_of(a) + float_of(b)) / 2);
 
 		for (d = -2; d <= 2; d++, count += 4) {
@@ -151,12 +152,17 @@ static void test_random(void)
 	}
 	tap_ok(!wrong, "%u random values", n);
 	for (i = 0; i < 0xffffff; i += 0xfff)
-		wrong += check_one(0x7f000000 + i) + check_one(0xff000000 + i) + check_one(i) + check_one(0x80000000 + i);
+		wrong += check_one(0x7f000000 + i) + check_one(0xff000000 + i) + check_one(i) +
+			 check_one(0x80000000 + i);
 	tap_ok(!wrong, "infinities, NaNs, zeros and f32 subnormals");
-	tap_ok(npu_half_narrow(65504) == 0x7bff && npu_half_narrow(65519.996f) == 0x7bff && npu_half_narrow(65520) == 0x7c00 &&
-	       npu_half_narrow(-1e30f) == 0xfc00 && npu_half_narrow(5.9604645e-8f) == 1 && npu_half_narrow(2.9802322e-8f) == 0 &&
-	       npu_half_narrow(2.9802326e-8f) == 1 && npu_half_widen(0x3555) == 0.333251953125f && npu_bfloat_narrow(1.00390625f) == 0x3f80 &&
-	       npu_bfloat_widen(0x4049) == 3.140625f, "values written out");
+	tap_ok(npu_half_narrow(65504) == 0x7bff && npu_half_narrow(65519.996f) == 0x7bff &&
+		       npu_half_narrow(65520) == 0x7c00 && npu_half_narrow(-1e30f) == 0xfc00 &&
+		       npu_half_narrow(5.9604645e-8f) == 1 && npu_half_narrow(2.9802322e-8f) == 0 &&
+		       npu_half_narrow(2.9802326e-8f) == 1 &&
+		       npu_half_widen(0x3555) == 0.333251953125f &&
+		       npu_bfloat_narrow(1.00390625f) == 0x3f80 &&
+		       npu_bfloat_widen(0x4049) == 3.140625f,
+	       "values written out");
 }
 
 int main(void)

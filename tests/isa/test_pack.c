@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Weight packing. The reference walks the packed bytes from front to back as the layout's definition reads (group, panel, k, lane) and
- * looks each element up in the plain weight by an index of its own.
+ * Weight packing. The reference walks the packed bytes from front to back as the layout's
+ * definition reads (group, panel, k, lane) and looks each element up in the plain weight by an
+ * index of its own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,8 @@ struct shape {
 	unsigned int batch, g, o, kh, kw, c;	/* o: outputs of all groups */
 };
 
-static size_t plain_index(const struct shape *s, unsigned int b, unsigned int o, unsigned int h, unsigned int w, unsigned int c)
+static size_t plain_index(const struct shape *s, unsigned int b, unsigned int o, unsigned int h,
+			  unsigned int w, unsigned int c)
 {
 	unsigned int og = s->o / s->g;
 
@@ -57,9 +59,10 @@ static void make_shape(const struct shape *s, struct npu_pack_shape *p)
 }
 
 static const struct shape shapes[] = {
-	{ OIHW, 1, 1, 24, 3, 3, 5 }, { OIHW, 1, 2, 36, 3, 2, 3 }, { OIHW, 1, 7, 7, 3, 3, 1 }, { OHWI, 1, 1, 16, 1, 1, 32 },
-	{ OHWI, 1, 3, 51, 2, 5, 4 }, { IOHW, 1, 1, 20, 2, 2, 6 }, { IOHW, 1, 2, 34, 3, 2, 5 }, { KN, 1, 1, 33, 1, 1, 40 },
-	{ KN, 3, 1, 17, 1, 1, 7 }, { NK, 2, 1, 1, 1, 1, 9 }, { NK, 1, 1, 48, 1, 1, 66 },
+	{ OIHW, 1, 1, 24, 3, 3, 5 },  { OIHW, 1, 2, 36, 3, 2, 3 }, { OIHW, 1, 7, 7, 3, 3, 1 },
+	{ OHWI, 1, 1, 16, 1, 1, 32 }, { OHWI, 1, 3, 51, 2, 5, 4 }, { IOHW, 1, 1, 20, 2, 2, 6 },
+	{ IOHW, 1, 2, 34, 3, 2, 5 },  { KN, 1, 1, 33, 1, 1, 40 },  { KN, 3, 1, 17, 1, 1, 7 },
+	{ NK, 2, 1, 1, 1, 1, 9 },     { NK, 1, 1, 48, 1, 1, 66 },
 };
 
 static npu_u64 rng_state = 0x2545f4914f6cdd1dull;
@@ -73,7 +76,8 @@ static npu_u8 rng(void)
 }
 
 /* Element (panel-relative) k of a lane, read from the packed bytes. */
-static npu_u32 packed_at(enum npu_layout layout, enum npu_dtype type, const npu_u8 *panel, unsigned int k, unsigned int lane)
+static npu_u32 packed_at(enum npu_layout layout, enum npu_dtype type, const npu_u8 *panel,
+			 unsigned int k, unsigned int lane)
 {
 	unsigned int bits = npu_dtype_bits(type);
 	unsigned __int128 row = 0;
@@ -98,11 +102,14 @@ static npu_u32 convert(npu_u32 bits, enum npu_dtype from, enum npu_dtype to)
 	return to == NPU_F16 ? npu_half_narrow(f) : to == NPU_BF16 ? npu_bfloat_narrow(f) : npu_half_f32_bits(f);
 }
 
-static unsigned int compare(const struct shape *s, enum npu_layout layout, enum npu_dtype from, const npu_u8 *plain, enum npu_dtype to,
-			    const npu_u8 *packed, size_t size)
+static unsigned int compare(const struct shape *s, enum npu_layout layout, enum npu_dtype from,
+			    const npu_u8 *plain, enum npu_dtype to, const npu_u8 *packed,
+			    size_t size)
 {
-	unsigned int og = s->o / s->g, panels = (og + 15) / 16, kn = s->kh * s->kw * s->c, wrong = 0, b, g, p, k, lane;
-	unsigned int kfull = layout == NPU_LAYOUT_PANEL16K4 ? (kn + 3) / 4 * 4 : kn, from_bytes = npu_dtype_bits(from) / 8;
+	unsigned int og = s->o / s->g, panels = (og + 15) / 16, kn = s->kh * s->kw * s->c,
+		     wrong = 0, b, g, p, k, lane;
+	unsigned int kfull = layout == NPU_LAYOUT_PANEL16K4 ? (kn + 3) / 4 * 4 : kn,
+		     from_bytes = npu_dtype_bits(from) / 8;
 	size_t panel_bytes = (size_t)kfull * 2 * npu_dtype_bits(to);
 	const npu_u8 *panel = packed;
 
@@ -111,22 +118,30 @@ static unsigned int compare(const struct shape *s, enum npu_layout layout, enum 
 			for (p = 0; p < panels; p++, panel += panel_bytes)
 				for (k = 0; k < kfull; k++)
 					for (lane = 0; lane < 16; lane++) {
-						unsigned int o = g * og + p * 16 + lane, c = k % s->c, w = k / s->c % s->kw;
+						unsigned int o = g * og + p * 16 + lane,
+							     c = k % s->c, w = k / s->c % s->kw;
 						npu_u32 want = 0;
 
 						if (p * 16 + lane < og && k < kn) {
-							memcpy(&want, plain + plain_index(s, b, o, k / s->c / s->kw, w, c) * from_bytes,
+							memcpy(&want,
+							       plain + plain_index(s, b, o,
+										   k / s->c / s->kw,
+										   w, c) *
+									       from_bytes,
 							       from_bytes);
 							want = convert(want, from, to);
 						}
-						wrong += want != packed_at(layout, to, panel, k, lane);
+						wrong += want !=
+							 packed_at(layout, to, panel, k, lane);
 					}
 	return wrong + (panel != packed + size);
 }
 
-static void test_one(const struct shape *s, enum npu_layout layout, enum npu_dtype from, enum npu_dtype to)
+static void test_one(const struct shape *s, enum npu_layout layout, enum npu_dtype from,
+		     enum npu_dtype to)
 {
-	size_t count = (size_t)s->batch * s->o * s->kh * s->kw * s->c, bytes = count * (npu_dtype_bits(from) / 8), size, i;
+	size_t count = (size_t)s->batch * s->o * s->kh * s->kw * s->c,
+	       bytes = count * (npu_dtype_bits(from) / 8), size, i;
 	npu_u8 *plain = malloc(bytes), *back = malloc(bytes), *packed;
 	struct npu_pack_shape shape;
 	bool exact;
@@ -153,13 +168,18 @@ static void test_one(const struct shape *s, enum npu_layout layout, enum npu_dty
 	packed = malloc(size);
 	memset(packed, 0xaa, size);
 	tap_ok(!npu_pack_weights(layout, &shape, from, plain, bytes, to, packed, size) &&
-	       !compare(s, layout, from, plain, to, packed, size), "%s %ux%ux%ux%ux%u in %u groups: %s to %s %s", order_name[s->order],
-	       s->batch, s->o, s->kh, s->kw, s->c, s->g, npu_dtype_name(from), npu_dtype_name(to), npu_layout_name(layout));
+		       !compare(s, layout, from, plain, to, packed, size),
+	       "%s %ux%ux%ux%ux%u in %u groups: %s to %s %s", order_name[s->order], s->batch, s->o,
+	       s->kh, s->kw, s->c, s->g, npu_dtype_name(from), npu_dtype_name(to),
+	       npu_layout_name(layout));
 	/* bfloat16's range fits f16 only in part, and f32's bits only f32 and bf16 here. */
-	exact = from == to || !npu_dtype_is_float(to) || (from == NPU_F32 && to == NPU_BF16) || to == NPU_F32;
+	exact = from == to || !npu_dtype_is_float(to) || (from == NPU_F32 && to == NPU_BF16) ||
+		to == NPU_F32;
 	memset(back, 0x55, bytes);
 	if (exact)
-		tap_ok(!npu_unpack_weights(layout, &shape, to, packed, size, from, back, bytes) && !memcmp(plain, back, bytes), "and back");
+		tap_ok(!npu_unpack_weights(layout, &shape, to, packed, size, from, back, bytes) &&
+			       !memcmp(plain, back, bytes),
+		       "and back");
 	free(plain);
 	free(back);
 	free(packed);
@@ -171,11 +191,16 @@ static void test_sizes(void)
 	size_t n;
 
 	npu_pack_oihw(&s, 1, 24, 16, 3, 3);
-	tap_ok(!npu_pack_size(NPU_LAYOUT_PANEL16, NPU_F16, &s, &n) && n == 2 * 144 * 32, "size of panel16");
-	tap_ok(npu_pack_size(NPU_LAYOUT_PANEL16, NPU_I8, &s, &n) == -22 && npu_pack_size(NPU_LAYOUT_PANEL16K4, NPU_F16, &s, &n) == -22 &&
-	       npu_pack_size(NPU_LAYOUT_STRIDED, NPU_F16, &s, &n) == -22 && npu_pack_size(9, NPU_F16, &s, &n) == -22, "type and layout");
+	tap_ok(!npu_pack_size(NPU_LAYOUT_PANEL16, NPU_F16, &s, &n) && n == 2 * 144 * 32,
+	       "size of panel16");
+	tap_ok(npu_pack_size(NPU_LAYOUT_PANEL16, NPU_I8, &s, &n) == -22 &&
+		       npu_pack_size(NPU_LAYOUT_PANEL16K4, NPU_F16, &s, &n) == -22 &&
+		       npu_pack_size(NPU_LAYOUT_STRIDED, NPU_F16, &s, &n) == -22 &&
+		       npu_pack_size(9, NPU_F16, &s, &n) == -22,
+	       "type and layout");
 	npu_pack_oihw(&s, 5, 24, 16, 3, 3);
-	tap_ok(npu_pack_size(NPU_LAYOUT_PANEL16, NPU_F16, &s, &n) == -22, "groups that do not divide the outputs");
+	tap_ok(npu_pack_size(NPU_LAYOUT_PANEL16, NPU_F16, &s, &n) == -22,
+	       "groups that do not divide the outputs");
 	npu_pack_oihw(&s, 0, 24, 16, 3, 3);
 	tap_ok(npu_pack_size(NPU_LAYOUT_PANEL16, NPU_F16, &s, &n) == -22, "no groups");
 	npu_pack_oihw(&s, 1, 0xfffffff0, 0xffffffff, 0xffff, 0xffff);
@@ -191,21 +216,30 @@ static void test_refusals(void)
 	struct npu_pack_shape s;
 
 	npu_pack_kn(&s, 1, 40, 24);
-	tap_ok(!npu_pack_weights(NPU_LAYOUT_PANEL16, &s, NPU_F32, plain, sizeof(plain), NPU_F32, packed, sizeof(packed)), "fits");
-	tap_ok(npu_pack_weights(NPU_LAYOUT_PANEL16, &s, NPU_F32, plain, sizeof(plain) - 1, NPU_F32, packed, sizeof(packed)) == -22,
+	tap_ok(!npu_pack_weights(NPU_LAYOUT_PANEL16, &s, NPU_F32, plain, sizeof(plain), NPU_F32,
+				 packed, sizeof(packed)),
+	       "fits");
+	tap_ok(npu_pack_weights(NPU_LAYOUT_PANEL16, &s, NPU_F32, plain, sizeof(plain) - 1, NPU_F32,
+				packed, sizeof(packed)) == -22,
 	       "a source that is a byte too short");
-	tap_ok(npu_pack_weights(NPU_LAYOUT_PANEL16, &s, NPU_F32, plain, sizeof(plain), NPU_F32, packed, sizeof(packed) - 1) == -22 &&
-	       npu_pack_weights(NPU_LAYOUT_PANEL16, &s, NPU_F32, plain, sizeof(plain), NPU_F16, packed, sizeof(packed)) == -22,
+	tap_ok(npu_pack_weights(NPU_LAYOUT_PANEL16, &s, NPU_F32, plain, sizeof(plain), NPU_F32,
+				packed, sizeof(packed) - 1) == -22 &&
+		       npu_pack_weights(NPU_LAYOUT_PANEL16, &s, NPU_F32, plain, sizeof(plain),
+					NPU_F16, packed, sizeof(packed)) == -22,
 	       "a destination of another size");
-	tap_ok(npu_pack_weights(NPU_LAYOUT_PANEL16, &s, NPU_I8, plain, sizeof(plain), NPU_F16, packed, sizeof(packed) / 2) == -22,
+	tap_ok(npu_pack_weights(NPU_LAYOUT_PANEL16, &s, NPU_I8, plain, sizeof(plain), NPU_F16,
+				packed, sizeof(packed) / 2) == -22,
 	       "integers into a float panel");
-	tap_ok(npu_pack_weights(NPU_LAYOUT_PANEL16K4, &s, NPU_U8, plain, sizeof(plain), NPU_I8, packed, 2 * 40 * 16) == -22,
+	tap_ok(npu_pack_weights(NPU_LAYOUT_PANEL16K4, &s, NPU_U8, plain, sizeof(plain), NPU_I8,
+				packed, 2 * 40 * 16) == -22,
 	       "u8 into an i8 panel");
 	s.stride[5] = -24;
-	tap_ok(npu_pack_weights(NPU_LAYOUT_PANEL16, &s, NPU_F32, plain, sizeof(plain), NPU_F32, packed, sizeof(packed)) == -22,
+	tap_ok(npu_pack_weights(NPU_LAYOUT_PANEL16, &s, NPU_F32, plain, sizeof(plain), NPU_F32,
+				packed, sizeof(packed)) == -22,
 	       "a negative stride");
 	s.stride[5] = INT64_MAX;
-	tap_ok(npu_pack_weights(NPU_LAYOUT_PANEL16, &s, NPU_F32, plain, sizeof(plain), NPU_F32, packed, sizeof(packed)) == -22,
+	tap_ok(npu_pack_weights(NPU_LAYOUT_PANEL16, &s, NPU_F32, plain, sizeof(plain), NPU_F32,
+				packed, sizeof(packed)) == -22,
 	       "a stride that overflows");
 }
 
@@ -215,12 +249,18 @@ int main(void)
 		enum npu_layout layout;
 		enum npu_dtype from, to;
 	} kinds[] = {
-		{ NPU_LAYOUT_PANEL16, NPU_F32, NPU_F32 }, { NPU_LAYOUT_PANEL16, NPU_F32, NPU_F16 },
-		{ NPU_LAYOUT_PANEL16, NPU_F16, NPU_F16 }, { NPU_LAYOUT_PANEL16, NPU_BF16, NPU_F16 },
-		{ NPU_LAYOUT_PANEL16, NPU_BF16, NPU_F32 }, { NPU_LAYOUT_PANEL16, NPU_F32, NPU_BF16 },
-		{ NPU_LAYOUT_PANEL16K4, NPU_I8, NPU_I8 }, { NPU_LAYOUT_PANEL16K4, NPU_U8, NPU_U8 },
-		{ NPU_LAYOUT_GROUPED16, NPU_U8, NPU_U4 }, { NPU_LAYOUT_GROUPED16, NPU_U8, NPU_U5 },
-		{ NPU_LAYOUT_GROUPED16, NPU_U8, NPU_U6 }, { NPU_LAYOUT_GROUPED16, NPU_I8, NPU_I8 },
+		{ NPU_LAYOUT_PANEL16, NPU_F32, NPU_F32 },
+		{ NPU_LAYOUT_PANEL16, NPU_F32, NPU_F16 },
+		{ NPU_LAYOUT_PANEL16, NPU_F16, NPU_F16 },
+		{ NPU_LAYOUT_PANEL16, NPU_BF16, NPU_F16 },
+		{ NPU_LAYOUT_PANEL16, NPU_BF16, NPU_F32 },
+		{ NPU_LAYOUT_PANEL16, NPU_F32, NPU_BF16 },
+		{ NPU_LAYOUT_PANEL16K4, NPU_I8, NPU_I8 },
+		{ NPU_LAYOUT_PANEL16K4, NPU_U8, NPU_U8 },
+		{ NPU_LAYOUT_GROUPED16, NPU_U8, NPU_U4 },
+		{ NPU_LAYOUT_GROUPED16, NPU_U8, NPU_U5 },
+		{ NPU_LAYOUT_GROUPED16, NPU_U8, NPU_U6 },
+		{ NPU_LAYOUT_GROUPED16, NPU_I8, NPU_I8 },
 	};
 	unsigned int i, j;
 

@@ -230,8 +230,9 @@ static void test_fairness(struct env *e)
 }
 
 /* Run @rh in @high and @rn in another queue, both for @ns; how long each has had the device. */
-static void share_device(struct env *e, struct npu_queue *high, struct npu_run *rh, struct npu_run *rn,
-			 uint64_t ns, struct npu_fence_times *th, struct npu_fence_times *tn)
+static void share_device(struct env *e, struct npu_queue *high, struct npu_run *rh,
+			 struct npu_run *rn, uint64_t ns, struct npu_fence_times *th,
+			 struct npu_fence_times *tn)
 {
 	struct npu_fence *fh, *fn;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Job files that are damaged, hostile, or of other versions: a clean error that names what is wrong, or a right run. Files
- * whose check sums are made good again reach the checks behind them.
+ * Job files that are damaged, hostile, or of other versions: a clean error that names what is
+ * wrong, or a right run. Files whose check sums are made good again reach the checks behind them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -104,7 +104,8 @@ static void test_truncated(struct env *e)
 		errors[ret == -EBADMSG]++;
 		clean += ret == -EBADMSG && *err.text;
 	}
-	tap_ok(clean == e->size, "%zu of %zu truncations are refused as damaged, with a reason", clean, e->size);
+	tap_ok(clean == e->size, "%zu of %zu truncations are refused as damaged, with a reason",
+	       clean, e->size);
 }
 
 static npu_u32 seed = 1;
@@ -117,8 +118,22 @@ static npu_u32 rnd(npu_u32 n)
 	return seed % n;
 }
 
-static const npu_u64 nasty[] = { 0, 1, 3, 7, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff,
-				 0x7fffffffffffffff, 0x8000000000000000, 0xffffffffffffffff, 0x400000000000 };
+static const npu_u64 nasty[] = { 0,
+				 1,
+				 3,
+				 7,
+				 0x7f,
+				 0x80,
+				 0xff,
+				 0x7fff,
+				 0xffff,
+				 0x7fffffff,
+				 0x80000000,
+				 0xffffffff,
+				 0x7fffffffffffffff,
+				 0x8000000000000000,
+				 0xffffffffffffffff,
+				 0x400000000000 };
 
 static void mutate(unsigned char *file, size_t size)
 {
@@ -163,7 +178,8 @@ static void test_mutated(struct env *e)
 		ran += !ret;
 		silent += ret && !*err.text;
 	}
-	tap_ok(!silent && refused + ran == n, "%u mutations: %u refused, each with a reason, %u run", n, refused, ran);
+	tap_ok(!silent && refused + ran == n,
+	       "%u mutations: %u refused, each with a reason, %u run", n, refused, ran);
 	tap_ok(!faults, "%u faults of streams that the verifier had passed", faults);
 	tap_ok(refused > n / 4 && ran > n / 100, "both are frequent");
 	free(copy);
@@ -195,40 +211,120 @@ typedef void (*change)(unsigned char *file, size_t size);
 #define RECORD(f, t, i, type) ((type *)((f) + section(f, t)->offset) + (i))
 
 static void c_magic(unsigned char *f, size_t n) { f[1] = 'X'; }
-static void c_major(unsigned char *f, size_t n) { HEADER(f)->major = 2; HEADER(f)->runtime_minor = 9; }
-static void c_runtime(unsigned char *f, size_t n) { HEADER(f)->runtime_major = 3; HEADER(f)->runtime_minor = 7; }
+static void c_major(unsigned char *f, size_t n)
+{
+	HEADER(f)->major = 2;
+	HEADER(f)->runtime_minor = 9;
+}
+static void c_runtime(unsigned char *f, size_t n)
+{
+	HEADER(f)->runtime_major = 3;
+	HEADER(f)->runtime_minor = 7;
+}
 static void c_isa(unsigned char *f, size_t n) { HEADER(f)->isa_minor = 40; }
 static void c_feature(unsigned char *f, size_t n) { HEADER(f)->features = 0x10; }
 static void c_sram(unsigned char *f, size_t n) { HEADER(f)->sram_size = 16; }
 static void c_opcodes(unsigned char *f, size_t n) { memset(HEADER(f)->opcodes, 0, 32); }
-static void c_required(unsigned char *f, size_t n) { section(f, NPU_JF_REPORT)->flags = 1; section(f, NPU_JF_REPORT)->type = 77; }
+static void c_required(unsigned char *f, size_t n)
+{
+	section(f, NPU_JF_REPORT)->flags = 1;
+	section(f, NPU_JF_REPORT)->type = 77;
+}
 static void c_twice(unsigned char *f, size_t n) { section(f, NPU_JF_REPORT)->type = NPU_JF_RECORD; }
-static void c_missing(unsigned char *f, size_t n) { struct npu_jf_section *s = section(f, NPU_JF_STREAMS); s->type = 78; s->flags = 0; }
+static void c_missing(unsigned char *f, size_t n)
+{
+	struct npu_jf_section *s = section(f, NPU_JF_STREAMS);
+	s->type = 78;
+	s->flags = 0;
+}
 static void c_overlap(unsigned char *f, size_t n) { section(f, NPU_JF_REGIONS)->offset -= 64; }
 static void c_beyond(unsigned char *f, size_t n) { section(f, NPU_JF_WEIGHTS)->size += 4096; }
 static void c_align(unsigned char *f, size_t n) { section(f, NPU_JF_TENSORS)->align = 3; }
 static void c_records(unsigned char *f, size_t n) { section(f, NPU_JF_TENSORS)->count++; }
-static void c_string(unsigned char *f, size_t n) { RECORD(f, NPU_JF_TENSORS, 0, struct npu_jf_tensor)->name = 99999; }
-static void c_dtype(unsigned char *f, size_t n) { RECORD(f, NPU_JF_TENSORS, 0, struct npu_jf_tensor)->dtype = NPU_U4; }
-static void c_rank(unsigned char *f, size_t n) { RECORD(f, NPU_JF_TENSORS, 1, struct npu_jf_tensor)->rank = 9; }
-static void c_region(unsigned char *f, size_t n) { RECORD(f, NPU_JF_TENSORS, 1, struct npu_jf_tensor)->region = 5; }
-static void c_dim(unsigned char *f, size_t n) { RECORD(f, NPU_JF_TENSORS, 1, struct npu_jf_tensor)->dim[1].base = 5; }
-static void c_dim0(unsigned char *f, size_t n) { RECORD(f, NPU_JF_TENSORS, 1, struct npu_jf_tensor)->dim[1].base = 0; }
-static void c_factor(unsigned char *f, size_t n) { RECORD(f, NPU_JF_TENSORS, 0, struct npu_jf_tensor)->dim[0].factor[0] = -1; }
-static void c_symbol(unsigned char *f, size_t n) { RECORD(f, NPU_JF_TENSORS, 0, struct npu_jf_tensor)->dim[0].sym[0] = 3; }
-static void c_bounds(unsigned char *f, size_t n) { RECORD(f, NPU_JF_SYMBOLS, 0, struct npu_jf_symbol)->max = 17; }
-static void c_min(unsigned char *f, size_t n) { RECORD(f, NPU_JF_SYMBOLS, 0, struct npu_jf_symbol)->min = 0; }
-static void c_role(unsigned char *f, size_t n) { RECORD(f, NPU_JF_REGIONS, 3, struct npu_jf_region)->role = 9; }
-static void c_access(unsigned char *f, size_t n) { RECORD(f, NPU_JF_REGIONS, 0, struct npu_jf_region)->access = 3; }
-static void c_weights(unsigned char *f, size_t n) { RECORD(f, NPU_JF_REGIONS, 0, struct npu_jf_region)->offset = 16; }
-static void c_small(unsigned char *f, size_t n) { RECORD(f, NPU_JF_REGIONS, 2, struct npu_jf_region)->size.base = 100; }
-static void c_output(unsigned char *f, size_t n) { RECORD(f, NPU_JF_REGIONS, 4, struct npu_jf_region)->access = 1; }
-static void c_step(unsigned char *f, size_t n) { RECORD(f, NPU_JF_SCHEDULE, 0, struct npu_jf_step)->kind = 2; }
-static void c_stream(unsigned char *f, size_t n) { RECORD(f, NPU_JF_SCHEDULE, 0, struct npu_jf_step)->size += 64; }
-static void c_range(unsigned char *f, size_t n) { RECORD(f, NPU_JF_PROGRAMS, 0, struct npu_jf_program)->num_regions = 6; }
-static void c_tags(unsigned char *f, size_t n) { RECORD(f, NPU_JF_DEBUGMAP, 1, struct npu_jf_debug)->tag = 10; }
-static void c_key(unsigned char *f, size_t n) { RECORD(f, NPU_JF_RECORD, 0, struct npu_jf_record)->key = 0; }
-static void c_insn(unsigned char *f, size_t n) { f[section(f, NPU_JF_STREAMS)->offset + sizeof(struct npu_stream_header)] = 0xee; }
+static void c_string(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_TENSORS, 0, struct npu_jf_tensor)->name = 99999;
+}
+static void c_dtype(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_TENSORS, 0, struct npu_jf_tensor)->dtype = NPU_U4;
+}
+static void c_rank(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_TENSORS, 1, struct npu_jf_tensor)->rank = 9;
+}
+static void c_region(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_TENSORS, 1, struct npu_jf_tensor)->region = 5;
+}
+static void c_dim(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_TENSORS, 1, struct npu_jf_tensor)->dim[1].base = 5;
+}
+static void c_dim0(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_TENSORS, 1, struct npu_jf_tensor)->dim[1].base = 0;
+}
+static void c_factor(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_TENSORS, 0, struct npu_jf_tensor)->dim[0].factor[0] = -1;
+}
+static void c_symbol(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_TENSORS, 0, struct npu_jf_tensor)->dim[0].sym[0] = 3;
+}
+static void c_bounds(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_SYMBOLS, 0, struct npu_jf_symbol)->max = 17;
+}
+static void c_min(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_SYMBOLS, 0, struct npu_jf_symbol)->min = 0;
+}
+static void c_role(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_REGIONS, 3, struct npu_jf_region)->role = 9;
+}
+static void c_access(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_REGIONS, 0, struct npu_jf_region)->access = 3;
+}
+static void c_weights(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_REGIONS, 0, struct npu_jf_region)->offset = 16;
+}
+static void c_small(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_REGIONS, 2, struct npu_jf_region)->size.base = 100;
+}
+static void c_output(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_REGIONS, 4, struct npu_jf_region)->access = 1;
+}
+static void c_step(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_SCHEDULE, 0, struct npu_jf_step)->kind = 2;
+}
+static void c_stream(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_SCHEDULE, 0, struct npu_jf_step)->size += 64;
+}
+static void c_range(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_PROGRAMS, 0, struct npu_jf_program)->num_regions = 6;
+}
+static void c_tags(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_DEBUGMAP, 1, struct npu_jf_debug)->tag = 10;
+}
+static void c_key(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_RECORD, 0, struct npu_jf_record)->key = 0;
+}
+static void c_insn(unsigned char *f, size_t n)
+{
+	f[section(f, NPU_JF_STREAMS)->offset + sizeof(struct npu_stream_header)] = 0xee;
+}
 
 static const struct { const char *what; change fn; int ret; const char *text; } changes[] = {
 	{ "another magic", c_magic, -EBADMSG, "magic" },
@@ -280,13 +376,17 @@ static void test_changes(struct env *e)
 		changes[i].fn(copy, e->size);
 		repair(copy, e->size);
 		ret = try_file(e, copy, e->size);
-		tap_ok(ret == changes[i].ret && err.code == ret && strstr(err.text, changes[i].text), "%s: %s",
-		       changes[i].what, err.text);
+		tap_ok(ret == changes[i].ret && err.code == ret &&
+			       strstr(err.text, changes[i].text),
+		       "%s: %s", changes[i].what, err.text);
 	}
 	free(copy);
 }
 
-/* What a newer minor version may do: more fields at the end of records and header, sections that can be skipped. */
+/*
+ * What a newer minor version may do: more fields at the end of records and header, sections that
+ * can be skipped.
+ */
 static void test_newer_minor(struct env *e)
 {
 	struct npu_jf_header *h;
@@ -315,7 +415,8 @@ static void test_newer_minor(struct env *e)
 		at = (at + s[i].align - 1) / s[i].align * s[i].align;
 		s[i].offset = at;
 		for (k = 0; k < s[i].count; k++)
-			memcpy(big + at + k * (s[i].record_size + grow), from + k * s[i].record_size, s[i].record_size);
+			memcpy(big + at + k * (s[i].record_size + grow),
+			       from + k * s[i].record_size, s[i].record_size);
 		if (!s[i].count && from)
 			memcpy(big + at, from, s[i].size);
 		s[i].record_size += grow;
@@ -325,7 +426,9 @@ static void test_newer_minor(struct env *e)
 	}
 	h->file_size = at;
 	repair(big, at);
-	tap_ok(!try_file(e, big, at), "format 1.3 with longer records and an unknown optional section loads: %s", err.text);
+	tap_ok(!try_file(e, big, at),
+	       "format 1.3 with longer records and an unknown optional section loads: %s",
+	       err.text);
 	tap_ok(at < room, "(%zu bytes)", at);
 	free(big);
 }
@@ -335,15 +438,21 @@ static void test_digest(struct env *e)
 	struct npu_job *job;
 	unsigned char *copy = malloc(e->size);
 
-	tap_ok(!npu_job_load_memory(e->dev, e->good, e->size, "f", NPU_JOB_CHECK_DIGEST, &job, &err), "the digest is right");
+	tap_ok(!npu_job_load_memory(e->dev, e->good, e->size, "f", NPU_JOB_CHECK_DIGEST, &job,
+				    &err),
+	       "the digest is right");
 	npu_job_unload(job);
 	memcpy(copy, e->good, e->size);
 	copy[section(copy, NPU_JF_WEIGHTS)->offset]++;
-	tap_ok(try_file(e, copy, e->size) == -EBADMSG && strstr(err.text, "WEIGHTS"), "changed weights: %s", err.text);
-	tap_ok(!npu_job_load_memory(e->dev, copy, e->size, "f", NPU_JOB_SKIP_WEIGHTS_CRC, &job, &err), "loads unread");
+	tap_ok(try_file(e, copy, e->size) == -EBADMSG && strstr(err.text, "WEIGHTS"),
+	       "changed weights: %s", err.text);
+	tap_ok(!npu_job_load_memory(e->dev, copy, e->size, "f", NPU_JOB_SKIP_WEIGHTS_CRC, &job,
+				    &err),
+	       "loads unread");
 	npu_job_unload(job);
 	repair(copy, e->size);
-	tap_ok(npu_job_load_memory(e->dev, copy, e->size, "f", NPU_JOB_CHECK_DIGEST, &job, &err) == -EBADMSG,
+	tap_ok(npu_job_load_memory(e->dev, copy, e->size, "f", NPU_JOB_CHECK_DIGEST, &job, &err) ==
+		       -EBADMSG,
 	       "with sums made good: %s", err.text);
 	free(copy);
 }
@@ -353,7 +462,8 @@ static void test_repeat(const struct fixture *f, struct env *e)
 	size_t size;
 	void *again = fixture_encode(f, &size);
 
-	tap_ok(size == e->size && !memcmp(again, e->good, size), "the same description gives the same bytes");
+	tap_ok(size == e->size && !memcmp(again, e->good, size),
+	       "the same description gives the same bytes");
 	free(again);
 }
 
@@ -365,20 +475,26 @@ static void test_save(const struct fixture *f, struct env *e)
 
 	close(fd);
 	tap_ok(!npu_jobfile_save(&f->job, path, &err), "save over an old file");
-	tap_ok(!npu_job_load(e->dev, path, NPU_JOB_CHECK_DIGEST, &job, &err) && !run_it(e, job), "load from a path and run");
+	tap_ok(!npu_job_load(e->dev, path, NPU_JOB_CHECK_DIGEST, &job, &err) && !run_it(e, job),
+	       "load from a path and run");
 	npu_job_unload(job);
 	unlink(path);
 	snprintf(text, sizeof(text), "%s/none/x.npu", path);
-	tap_ok(npu_jobfile_save(&f->job, text, &err) == -ENOENT && strstr(err.text, text), "no directory: %s", err.text);
+	tap_ok(npu_jobfile_save(&f->job, text, &err) == -ENOENT && strstr(err.text, text),
+	       "no directory: %s", err.text);
 }
 
 static void test_sums(void)
 {
-	static const struct { const char *text, *sha; npu_u64 xxh; } known[] = {
-		{ "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", 0xef46db3751d8e999 },
-		{ "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", 0x44bc2cf5ad770999 },
+	static const struct { const char *text, *sha; npu_u64 xxh;
+	} known[] = {
+		{ "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+		  0xef46db3751d8e999 },
+		{ "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+		  0x44bc2cf5ad770999 },
 		{ "Call me Ishmael. Some years ago--never mind how long precisely-",
-		  "6a4df45be73aa91893507857618e993b8ce04447a141ef734d2ca8aae51046e1", 0x02a2e85470d6fd96 },
+		  "6a4df45be73aa91893507857618e993b8ce04447a141ef734d2ca8aae51046e1",
+		  0x02a2e85470d6fd96 },
 	};
 	struct npu_sha256 sha;
 	struct npu_xxh64 xxh;
@@ -410,7 +526,8 @@ int main(void)
 	f.job.weights_size = 272;
 	f.regions[0].size = NPU_JOBFILE_CONST(272);
 	e.good = fixture_encode(&f, &e.size);
-	if (npu_device_open("sim:threads=1", NULL, &e.dev, &err) || npu_queue_create(e.dev, NULL, &e.queue, &err)) {
+	if (npu_device_open("sim:threads=1", NULL, &e.dev, &err) ||
+	    npu_queue_create(e.dev, NULL, &e.queue, &err)) {
 		tap_ok(0, "open: %s", err.text);
 		return tap_done();
 	}

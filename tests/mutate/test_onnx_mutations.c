@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every truncation and 10,000 changes of an ONNX file: a clean error that says something, or a job that loads and
- * runs to its end. Meant for the AddressSanitizer build; without it crashes and hangs still show.
+ * Every truncation and 10,000 changes of an ONNX file: a clean error that says something, or a job
+ * that loads and runs to its end. Meant for the AddressSanitizer build; without it crashes and
+ * hangs still show.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +24,10 @@ static uint32_t rng_below(uint32_t n)
 	return (uint32_t)((rng_state >> 33) % n);
 }
 
-/* A small net with a bit of everything: conv, depthwise, activation patterns, residual, pool, resize, gemm, softmax. */
+/*
+ * A small net with a bit of everything: conv, depthwise, activation patterns, residual, pool,
+ * resize, gemm, softmax.
+ */
 static unsigned char *make_model(size_t *size)
 {
 	struct ob b;
@@ -46,8 +50,9 @@ static unsigned char *make_model(size_t *size)
 	ob_node(&b, "conv3: c3 = Conv(m2, w3)");
 	ob_node(&b, "add: a3 = Add(c3, r1)");
 	ob_node(&b, "pool: p3 = MaxPool(a3) kernel_shape=[2,2] strides=[1,1]");
-	ob_node(&b, "resize: z3 = Resize(p3, , scales) mode='nearest' coordinate_transformation_mode='asymmetric' "
-		    "nearest_mode='floor'");
+	ob_node(&b,
+		"resize: z3 = Resize(p3, , scales) mode='nearest' coordinate_transformation_mode='asymmetric' "
+		"nearest_mode='floor'");
 	ob_node(&b, "concat: k3 = Concat(z3, z3) axis=2");
 	ob_node(&b, "gap: g3 = GlobalAveragePool(k3)");
 	ob_node(&b, "reshape: f3 = Reshape(g3, shape)");
@@ -74,7 +79,8 @@ static int run_job(struct npu_device *dev, struct npu_queue *queue, const void *
 	}
 	npu_job_info(job, &info);
 	npu_job_program(job, 0, &program);
-	if (info.scratch + info.input + info.output > 64u << 20 || program.macs > 100000000 || program.bytes > 1000000000) {
+	if (info.scratch + info.input + info.output > 64u << 20 || program.macs > 100000000 ||
+	    program.bytes > 1000000000) {
 		seen.large++;
 		npu_job_unload(job);
 		return 0;
@@ -95,7 +101,8 @@ static int run_job(struct npu_device *dev, struct npu_queue *queue, const void *
 	return ret;
 }
 
-static void try_model(struct npu_device *dev, struct npu_queue *queue, const unsigned char *model, size_t size)
+static void try_model(struct npu_device *dev, struct npu_queue *queue, const unsigned char *model,
+		      size_t size)
 {
 	/* An exact copy, so that a read past the end is seen. */
 	unsigned char *copy = malloc(size ? size : 1);
@@ -158,7 +165,8 @@ int main(void)
 	struct npu_error err;
 	size_t size;
 
-	if (npu_device_open("sim:threads=1", NULL, &dev, &err) || npu_queue_create(dev, NULL, &queue, &err)) {
+	if (npu_device_open("sim:threads=1", NULL, &dev, &err) ||
+	    npu_queue_create(dev, NULL, &queue, &err)) {
 		tap_ok(0, "open the device: %s", err.text);
 		return tap_done();
 	}
@@ -168,7 +176,9 @@ int main(void)
 	tap_ok(seen.ran == 1, "the model itself compiles and runs (%zu bytes)", size);
 	for (size_t n = 0; n < size; n++)
 		try_model(dev, queue, model, n);
-	tap_ok(!seen.failed_run && !seen.silent, "%zu truncations: %u refused with a message, %u ran", size, seen.refused, seen.ran - 1);
+	tap_ok(!seen.failed_run && !seen.silent,
+	       "%zu truncations: %u refused with a message, %u ran", size, seen.refused,
+	       seen.ran - 1);
 	memset(&seen, 0, sizeof(seen));
 	for (unsigned int i = 0; i < mutations; i++) {
 		memcpy(work, model, size);
@@ -176,9 +186,11 @@ int main(void)
 			change(work, size);
 		try_model(dev, queue, work, size);
 	}
-	tap_ok(!seen.failed_run && !seen.silent, "%u changed models: %u refused with a message, %u ran, %u too large to try",
+	tap_ok(!seen.failed_run && !seen.silent,
+	       "%u changed models: %u refused with a message, %u ran, %u too large to try",
 	       mutations, seen.refused, seen.ran, seen.large);
-	tap_ok(seen.refused > mutations / 20 && seen.ran > mutations / 20, "both ends are reached often");
+	tap_ok(seen.refused > mutations / 20 && seen.ran > mutations / 20,
+	       "both ends are reached often");
 	npu_queue_destroy(queue);
 	npu_device_close(dev);
 	free(model);

@@ -10,7 +10,10 @@
 
 static const char keys[] = "a\nb\n\xc3\xa4\n\xe6\x96\x87\n";
 
-/* One letter a step: '_' blank, 'a', 'b', 'u' (2 bytes), 'k' (3 bytes), ' '. The best class gets 0.9. */
+/*
+ * One letter a step: '_' blank, 'a', 'b', 'u' (2 bytes), 'k' (3 bytes), ' '. The best class gets
+ * 0.9.
+ */
 static void fill(float *prob, const char *steps)
 {
 	static const char letters[] = "_abuk ";
@@ -34,13 +37,15 @@ static void check(const struct ocr_dict *dict, const char *steps, const char *ex
 	fill(prob, steps);
 	err = ocr_ctc_decode(dict, prob, strlen(steps), CLASSES, &text, &confidence, NULL);
 	tap_ok(!err && !strcmp(text, expect) && fabsf(confidence - (*expect ? 0.9f : 0)) < 1e-6f,
-	       "\"%s\" reads \"%s\" (got \"%s\", %.3f)", steps, expect, text ? text : "", (double)confidence);
+	       "\"%s\" reads \"%s\" (got \"%s\", %.3f)", steps, expect, text ? text : "",
+	       (double)confidence);
 	free(text);
 }
 
 /*
- * Oracle: go through all paths of blank/space over a gap and add up those that have exactly one run of spaces. The
- * decoder must put a space exactly when that sum is more than 0.06 of the all-blank path.
+ * Oracle: go through all paths of blank/space over a gap and add up those that have exactly one run
+ * of spaces. The decoder must put a space exactly when that sum is more than 0.06 of the all-blank
+ * path.
  */
 static double gap_odds(const float *space, const float *blank, int n)
 {
@@ -92,7 +97,8 @@ static void test_gaps(const struct ocr_dict *dict)
 		with += odds > 0.06;
 		free(text);
 	}
-	tap_ok(!wrong, "%d gaps: a space where all paths together say so (%d times), %d wrong", cases, with, wrong);
+	tap_ok(!wrong, "%d gaps: a space where all paths together say so (%d times), %d wrong",
+	       cases, with, wrong);
 	tap_ok(with > cases / 10 && with < cases * 9 / 10, "both outcomes were met");
 }
 
@@ -101,13 +107,16 @@ static void test_dict(void)
 	struct npu_reason why = { "" };
 	struct ocr_dict dict;
 
-	tap_ok(!ocr_dict_parse(&dict, "x\r\ny\r\nz", 7, "d", &why) && dict.count == 5 && !strcmp(dict.entry[0], "") &&
-	       !strcmp(dict.entry[1], "x") && !strcmp(dict.entry[3], "z") && !strcmp(dict.entry[4], " "),
+	tap_ok(!ocr_dict_parse(&dict, "x\r\ny\r\nz", 7, "d", &why) && dict.count == 5 &&
+		       !strcmp(dict.entry[0], "") && !strcmp(dict.entry[1], "x") &&
+		       !strcmp(dict.entry[3], "z") && !strcmp(dict.entry[4], " "),
 	       "a dictionary with CRLF and no newline at the end");
 	ocr_dict_free(&dict);
-	tap_ok(ocr_dict_parse(&dict, "", 0, "empty.txt", &why) == -EBADMSG && strstr(why.text, "empty.txt"),
+	tap_ok(ocr_dict_parse(&dict, "", 0, "empty.txt", &why) == -EBADMSG &&
+		       strstr(why.text, "empty.txt"),
 	       "an empty dictionary is refused: %s", why.text);
-	tap_ok(ocr_dict_load(&dict, "/nonexistent/keys", &why) == -ENOENT && strstr(why.text, "/nonexistent/keys"),
+	tap_ok(ocr_dict_load(&dict, "/nonexistent/keys", &why) == -ENOENT &&
+		       strstr(why.text, "/nonexistent/keys"),
 	       "a missing one is named: %s", why.text);
 }
 
@@ -118,7 +127,8 @@ int main(void)
 	float prob[CLASSES] = { 0 }, confidence;
 	char *text;
 
-	tap_ok(!ocr_dict_parse(&dict, keys, sizeof(keys) - 1, "keys", NULL) && dict.count == CLASSES,
+	tap_ok(!ocr_dict_parse(&dict, keys, sizeof(keys) - 1, "keys", NULL) &&
+		       dict.count == CLASSES,
 	       "the dictionary has a blank before and a space behind");
 	check(&dict, "_aa_ab__b_", "aabb");
 	check(&dict, "aaaa", "a");
@@ -130,7 +140,8 @@ int main(void)
 	check(&dict, "aba", "aba");
 	/* Spaces at the ends are trimmed; their steps count in the confidence. */
 	check(&dict, " a ", "a");
-	tap_ok(!ocr_ctc_decode(&dict, prob, 0, CLASSES, &text, &confidence, NULL) && !*text && confidence == 0,
+	tap_ok(!ocr_ctc_decode(&dict, prob, 0, CLASSES, &text, &confidence, NULL) && !*text &&
+		       confidence == 0,
 	       "no steps give no text");
 	free(text);
 	tap_ok(ocr_ctc_decode(&dict, prob, 1, CLASSES - 1, &text, &confidence, &why) == -EINVAL,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The files are written here with libpng's and libjpeg's own encoders, of every kind that they know. */
+/*
+ * The files are written here with libpng's and libjpeg's own encoders, of every kind that they
+ * know.
+ */
 #include "tap.h"
 
 #include <errno.h>
@@ -81,7 +84,8 @@ static struct buffer png_make(const struct png_kind *k)
 	png_set_write_fn(png, &b, buffer_put, buffer_flush);
 	png_set_IHDR(png, info, PIC_W, PIC_H, k->depth, k->type, k->interlace, 0, 0);
 	for (i = 0; i < 256; i++)
-		palette[i] = (png_color){ (png_byte)(i * 5), (png_byte)(255 - i), (png_byte)(i * 3 + 7) };
+		palette[i] = (png_color){ (png_byte)(i * 5), (png_byte)(255 - i),
+					  (png_byte)(i * 3 + 7) };
 	for (i = 0; i < 16; i++)
 		trans[i] = (png_byte)(i * 16);
 	if (k->type == PNG_COLOR_TYPE_PALETTE) {
@@ -89,8 +93,10 @@ static struct buffer png_make(const struct png_kind *k)
 		if (k->trns)
 			png_set_tRNS(png, info, trans, k->depth < 4 ? 1 << k->depth : 16, NULL);
 	} else if (k->trns) {
-		key = (png_color_16){ 0, (png_uint_16)sample(2, 1, 0, k->depth), (png_uint_16)sample(2, 1, 1, k->depth),
-				      (png_uint_16)sample(2, 1, 2, k->depth), (png_uint_16)sample(2, 1, 0, k->depth) };
+		key = (png_color_16){ 0, (png_uint_16)sample(2, 1, 0, k->depth),
+				      (png_uint_16)sample(2, 1, 1, k->depth),
+				      (png_uint_16)sample(2, 1, 2, k->depth),
+				      (png_uint_16)sample(2, 1, 0, k->depth) };
 		png_set_tRNS(png, info, NULL, 0, &key);
 	}
 	png_write_info(png, info);
@@ -104,7 +110,10 @@ static struct buffer png_make(const struct png_kind *k)
 	return b;
 }
 
-/* Channel @c of what pixel x, y looks like on white, in 0..255; the formulas are the PNG specification's. */
+/*
+ * Channel @c of what pixel x, y looks like on white, in 0..255; the formulas are the PNG
+ * specification's.
+ */
 static double expected(const struct png_kind *k, int x, int y, int c)
 {
 	double max = (1u << k->depth) - 1, v, a = 1;
@@ -129,17 +138,22 @@ static double expected(const struct png_kind *k, int x, int y, int c)
 static void test_png_kinds(void)
 {
 	static const struct png_kind kinds[] = {
-		{ PNG_COLOR_TYPE_GRAY, 1, 0, 0, "grey 1 bit" }, { PNG_COLOR_TYPE_GRAY, 2, 0, 0, "grey 2 bits" },
-		{ PNG_COLOR_TYPE_GRAY, 4, 1, 0, "grey 4 bits interlaced" }, { PNG_COLOR_TYPE_GRAY, 8, 0, 0, "grey" },
+		{ PNG_COLOR_TYPE_GRAY, 1, 0, 0, "grey 1 bit" },
+		{ PNG_COLOR_TYPE_GRAY, 2, 0, 0, "grey 2 bits" },
+		{ PNG_COLOR_TYPE_GRAY, 4, 1, 0, "grey 4 bits interlaced" },
+		{ PNG_COLOR_TYPE_GRAY, 8, 0, 0, "grey" },
 		{ PNG_COLOR_TYPE_GRAY, 8, 0, 1, "grey with a transparent value" },
 		{ PNG_COLOR_TYPE_GRAY, 16, 0, 0, "grey 16 bits" },
 		{ PNG_COLOR_TYPE_GRAY_ALPHA, 8, 0, 0, "grey and alpha" },
 		{ PNG_COLOR_TYPE_GRAY_ALPHA, 16, 1, 0, "grey and alpha 16 bits interlaced" },
-		{ PNG_COLOR_TYPE_RGB, 8, 0, 0, "RGB" }, { PNG_COLOR_TYPE_RGB, 8, 1, 0, "RGB interlaced" },
+		{ PNG_COLOR_TYPE_RGB, 8, 0, 0, "RGB" },
+		{ PNG_COLOR_TYPE_RGB, 8, 1, 0, "RGB interlaced" },
 		{ PNG_COLOR_TYPE_RGB, 8, 0, 1, "RGB with a transparent colour" },
 		{ PNG_COLOR_TYPE_RGB, 16, 0, 0, "RGB 16 bits" },
-		{ PNG_COLOR_TYPE_RGBA, 8, 0, 0, "RGBA" }, { PNG_COLOR_TYPE_RGBA, 16, 0, 0, "RGBA 16 bits" },
-		{ PNG_COLOR_TYPE_PALETTE, 1, 0, 0, "palette 1 bit" }, { PNG_COLOR_TYPE_PALETTE, 4, 0, 1, "palette 4 bits, alpha" },
+		{ PNG_COLOR_TYPE_RGBA, 8, 0, 0, "RGBA" },
+		{ PNG_COLOR_TYPE_RGBA, 16, 0, 0, "RGBA 16 bits" },
+		{ PNG_COLOR_TYPE_PALETTE, 1, 0, 0, "palette 1 bit" },
+		{ PNG_COLOR_TYPE_PALETTE, 4, 0, 1, "palette 4 bits, alpha" },
 		{ PNG_COLOR_TYPE_PALETTE, 8, 1, 1, "palette 8 bits, alpha, interlaced" },
 	};
 	size_t i;
@@ -151,8 +165,9 @@ static void test_png_kinds(void)
 		struct npu_image img;
 		double worst = 0;
 
-		if (tap_ok(!npu_image_decode(b.data, b.len, "t.png", &img, &why) && img.width == PIC_W &&
-			   img.height == PIC_H, "PNG %s %s", kinds[i].name, why.text)) {
+		if (tap_ok(!npu_image_decode(b.data, b.len, "t.png", &img, &why) &&
+				   img.width == PIC_W && img.height == PIC_H,
+			   "PNG %s %s", kinds[i].name, why.text)) {
 			for (y = 0; y < PIC_H; y++)
 				for (x = 0; x < PIC_W; x++)
 					for (c = 0; c < 3; c++) {
@@ -162,7 +177,8 @@ static void test_png_kinds(void)
 						worst = d > worst ? d : -d > worst ? -d : worst;
 					}
 			/* 16 bits are cut to 8 before alpha is applied. */
-			tap_ok(worst <= (kinds[i].depth == 16 ? 1.5 : 0.51), "its pixels, worst %.2f", worst);
+			tap_ok(worst <= (kinds[i].depth == 16 ? 1.5 : 0.51),
+			       "its pixels, worst %.2f", worst);
 		}
 		npu_image_free(&img);
 		free(b.data);
@@ -187,10 +203,15 @@ static void jpeg_exif(j_compress_ptr c, int orientation, int big)
 #define JPEG_W	48
 #define JPEG_H	32
 
-/* Smooth colours, one for each quarter: top left red, top right green, bottom left blue, bottom right grey. */
+/*
+ * Smooth colours, one for each quarter: top left red, top right green, bottom left blue, bottom
+ * right grey.
+ */
 static void quarter_colour(int x, int y, uint8_t rgb[3])
 {
-	static const uint8_t colours[4][3] = { { 200, 40, 30 }, { 30, 180, 50 }, { 40, 50, 210 }, { 128, 128, 128 } };
+	static const uint8_t colours[4][3] = {
+		{ 200, 40, 30 }, { 30, 180, 50 }, { 40, 50, 210 }, { 128, 128, 128 }
+	};
 
 	memcpy(rgb, colours[(y >= JPEG_H / 2) * 2 + (x >= JPEG_W / 2)], 3);
 }
@@ -223,8 +244,10 @@ static struct buffer jpeg_make(const struct jpeg_kind *k)
 		for (x = 0; x < JPEG_W; x++) {
 			quarter_colour(x, y, rgb);
 			if (k->components == 1)
-				row[x] = (uint8_t)((rgb[0] * 299 + rgb[1] * 587 + rgb[2] * 114) / 1000);
-			for (i = 0; k->components > 1 && i < 3; i++)	/* CMYK as Adobe has it: inverted */
+				row[x] = (uint8_t)((rgb[0] * 299 + rgb[1] * 587 + rgb[2] * 114) /
+						   1000);
+			/* CMYK as Adobe has it: inverted */
+			for (i = 0; k->components > 1 && i < 3; i++)
 				row[x * k->components + i] = rgb[i];
 			if (k->components == 4)
 				row[x * 4 + 3] = 255;
@@ -237,7 +260,10 @@ static struct buffer jpeg_make(const struct jpeg_kind *k)
 	return b;
 }
 
-/* Where pixel (x, y) of the upright picture lies in the stored one; EXIF 2.3, section 4.6.4 (table 4). */
+/*
+ * Where pixel (x, y) of the upright picture lies in the stored one; EXIF 2.3, section 4.6.4 (table
+ * 4).
+ */
 static void stored_at(int orientation, int x, int y, int *sx, int *sy)
 {
 	int w = JPEG_W - 1, h = JPEG_H - 1;
@@ -251,11 +277,13 @@ static void stored_at(int orientation, int x, int y, int *sx, int *sy)
 static void test_jpeg_kinds(void)
 {
 	static const struct jpeg_kind kinds[] = {
-		{ JCS_RGB, 3, 0, 0, 0, "RGB" }, { JCS_RGB, 3, 1, 0, 0, "progressive" }, { JCS_GRAYSCALE, 1, 0, 0, 0, "grey" },
-		{ JCS_CMYK, 4, 0, 0, 0, "CMYK" },
-		{ JCS_RGB, 3, 0, 1, 0, "EXIF 1" }, { JCS_RGB, 3, 0, 2, 1, "EXIF 2" }, { JCS_RGB, 3, 0, 3, 0, "EXIF 3" },
-		{ JCS_RGB, 3, 0, 4, 1, "EXIF 4" }, { JCS_RGB, 3, 0, 5, 0, "EXIF 5" }, { JCS_RGB, 3, 0, 6, 1, "EXIF 6" },
-		{ JCS_RGB, 3, 0, 7, 0, "EXIF 7" }, { JCS_RGB, 3, 0, 8, 1, "EXIF 8" }, { JCS_RGB, 3, 0, 9, 0, "EXIF 9 (none)" },
+		{ JCS_RGB, 3, 0, 0, 0, "RGB" },		  { JCS_RGB, 3, 1, 0, 0, "progressive" },
+		{ JCS_GRAYSCALE, 1, 0, 0, 0, "grey" },	  { JCS_CMYK, 4, 0, 0, 0, "CMYK" },
+		{ JCS_RGB, 3, 0, 1, 0, "EXIF 1" },	  { JCS_RGB, 3, 0, 2, 1, "EXIF 2" },
+		{ JCS_RGB, 3, 0, 3, 0, "EXIF 3" },	  { JCS_RGB, 3, 0, 4, 1, "EXIF 4" },
+		{ JCS_RGB, 3, 0, 5, 0, "EXIF 5" },	  { JCS_RGB, 3, 0, 6, 1, "EXIF 6" },
+		{ JCS_RGB, 3, 0, 7, 0, "EXIF 7" },	  { JCS_RGB, 3, 0, 8, 1, "EXIF 8" },
+		{ JCS_RGB, 3, 0, 9, 0, "EXIF 9 (none)" },
 	};
 	size_t i;
 	int x, y, c, sx, sy;
@@ -275,14 +303,17 @@ static void test_jpeg_kinds(void)
 				stored_at(o > 8 ? 1 : o, x, y, &sx, &sy);
 				quarter_colour(sx, sy, rgb);
 				if (kinds[i].components == 1)
-					memset(rgb, (rgb[0] * 299 + rgb[1] * 587 + rgb[2] * 114) / 1000, 3);
+					memset(rgb,
+					       (rgb[0] * 299 + rgb[1] * 587 + rgb[2] * 114) / 1000,
+					       3);
 				for (c = 0; c < 3; c++) {
 					int d = abs(img.rgb[(y * img.width + x) * 3 + c] - rgb[c]);
 
 					worst = d > worst ? d : worst;
 				}
 			}
-		tap_ok(ok && worst <= 12, "JPEG %s: colours within %d %s", kinds[i].name, worst, why.text);
+		tap_ok(ok && worst <= 12, "JPEG %s: colours within %d %s", kinds[i].name, worst,
+		       why.text);
 		npu_image_free(&img);
 		free(b.data);
 	}
@@ -297,7 +328,8 @@ static void mangle(const char *name, const struct buffer *b, const char *expect)
 	size_t i;
 
 	for (i = 0; i < b->len; i++) {
-		uint8_t *exact = malloc(i ? i : 1);	/* so that reading past it shows under ASan */
+		/* so that reading past it shows under ASan */
+		uint8_t *exact = malloc(i ? i : 1);
 
 		memcpy(exact, b->data, i);
 		accepted += !npu_image_decode(exact, i, name, &img, &why);
@@ -305,7 +337,8 @@ static void mangle(const char *name, const struct buffer *b, const char *expect)
 		npu_image_free(&img);
 		free(exact);
 	}
-	tap_ok(!accepted, "%s: all %zu truncations are refused (%d were not)", name, b->len, accepted);
+	tap_ok(!accepted, "%s: all %zu truncations are refused (%d were not)", name, b->len,
+	       accepted);
 	tap_ok(!unnamed, "%s: and called %s", name, expect);
 	for (i = 0; i < b->len; i++)
 		for (v = 1; v < 256; v += step, tried++) {
@@ -320,7 +353,8 @@ static void mangle(const char *name, const struct buffer *b, const char *expect)
 static void test_mangled(void)
 {
 	static const struct png_kind png = { PNG_COLOR_TYPE_PALETTE, 4, 1, 1, "" };
-	static const struct jpeg_kind jpeg = { JCS_RGB, 3, 1, 6, 0, "" }, baseline = { JCS_GRAYSCALE, 1, 0, 0, 0, "" };
+	static const struct jpeg_kind jpeg = { JCS_RGB, 3, 1, 6, 0, "" },
+				      baseline = { JCS_GRAYSCALE, 1, 0, 0, 0, "" };
 	struct buffer b = png_make(&png);
 
 	mangle("a.png", &b, "a.png: truncated PNG");
@@ -350,16 +384,20 @@ static void test_limits(void)
 	crc = ~crc;
 	for (i = 0; i < 4; i++)
 		b.data[29 + i] = (uint8_t)(crc >> (24 - 8 * i));
-	tap_ok(npu_image_decode(b.data, b.len, "big.png", &img, &why) == -EFBIG && strstr(why.text, "2147483647"),
+	tap_ok(npu_image_decode(b.data, b.len, "big.png", &img, &why) == -EFBIG &&
+		       strstr(why.text, "2147483647"),
 	       "absurd sides are refused before memory is taken: %s", why.text);
 	free(b.data);
 	tap_ok(npu_image_alloc(&img, 0, 5, 0, &why) == -EINVAL, "no width: %s", why.text);
 	tap_ok(npu_image_alloc(&img, 5, -1, 0, &why) == -EINVAL, "negative height: %s", why.text);
-	tap_ok(npu_image_alloc(&img, 65000, 65000, 0, &why) == -EFBIG, "too many pixels: %s", why.text);
+	tap_ok(npu_image_alloc(&img, 65000, 65000, 0, &why) == -EFBIG, "too many pixels: %s",
+	       why.text);
 	tap_ok(npu_image_decode((const uint8_t *)"GIF89a", 6, "a.gif", &img, &why) == -EINVAL &&
 	       strstr(why.text, "a.gif: neither"), "another format: %s", why.text);
-	tap_ok(npu_image_decode(NULL, 0, "empty", &img, &why) == -EBADMSG, "an empty file: %s", why.text);
-	tap_ok(npu_image_load("/nonexistent.png", &img, &why) == -ENOENT, "a missing file: %s", why.text);
+	tap_ok(npu_image_decode(NULL, 0, "empty", &img, &why) == -EBADMSG, "an empty file: %s",
+	       why.text);
+	tap_ok(npu_image_load("/nonexistent.png", &img, &why) == -ENOENT, "a missing file: %s",
+	       why.text);
 	tap_ok(npu_image_load("/", &img, &why) == -EISDIR, "a directory: %s", why.text);
 }
 
@@ -375,11 +413,13 @@ static void test_save(void)
 	tap_ok(!npu_image_load(path, &back, &why) && back.width == 37 && back.height == 11 &&
 	       pattern_digest(&img) == pattern_digest(&back), "load what was saved %s", why.text);
 	npu_image_free(&back);
-	tap_ok(npu_image_cut(&img, 30, 0, 8, 1, &back, &why) == -EINVAL, "no cut beyond the edge: %s", why.text);
+	tap_ok(npu_image_cut(&img, 30, 0, 8, 1, &back, &why) == -EINVAL,
+	       "no cut beyond the edge: %s", why.text);
 	tap_ok(!npu_image_cut(&img, 30, 4, 7, 7, &back, &why) &&
 	       !memcmp(back.rgb + 6 * 21, img.rgb + (10 * 37 + 30) * 3, 21), "a cut in the corner");
 	npu_image_free(&back);
-	tap_ok(npu_image_save_png("/nonexistent/x.png", &img, &why) == -ENOENT && strstr(why.text, "/nonexistent"),
+	tap_ok(npu_image_save_png("/nonexistent/x.png", &img, &why) == -ENOENT &&
+		       strstr(why.text, "/nonexistent"),
 	       "nowhere to save: %s", why.text);
 	npu_image_free(&img);
 	unlink(path);

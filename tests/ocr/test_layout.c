@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Sizes and orders: what detection looks at, the recogniser's width, reading order, corners of boxes. */
+/*
+ * Sizes and orders: what detection looks at, the recogniser's width, reading order, corners of
+ * boxes.
+ */
 #include "tap.h"
 
 #include <math.h>
@@ -12,22 +15,28 @@ static void plan(int w, int h, int limit, int pw, int ph, int ww, int wh)
 
 	ocr_detect_plan(w, h, limit, &p);
 	tap_ok(p.width == pw && p.height == ph && p.piece_width == ww && p.piece_height == wh,
-	       "%d x %d, limit %d: seen as %d x %d in pieces of %d x %d", w, h, limit, p.width, p.height, p.piece_width,
-	       p.piece_height);
+	       "%d x %d, limit %d: seen as %d x %d in pieces of %d x %d", w, h, limit, p.width,
+	       p.height, p.piece_width, p.piece_height);
 }
 
-/* Whole pictures: PaddleOCR's rule, worked out by hand; int(side * ratio), then round(side / 32) * 32, at least 32. */
+/*
+ * Whole pictures: PaddleOCR's rule, worked out by hand; int(side * ratio), then round(side / 32) *
+ * 32, at least 32.
+ */
 static void test_plans(void)
 {
 	plan(556, 257, 960, 544, 256, 544, 256);
 	plan(640, 480, 960, 640, 480, 640, 480);
 	plan(1920, 1080, 960, 960, 544, 960, 544);
-	plan(3000, 4000, 960, 704, 960, 704, 960);	/* 719.99 is cut to 719, 22.47 rounds to 22 */
+	/* 719.99 is cut to 719, 22.47 rounds to 22 */
+	plan(3000, 4000, 960, 704, 960, 704, 960);
 	plan(1, 1, 960, 32, 32, 32, 32);
-	plan(48, 80, 960, 64, 64, 64, 64);		/* 1.5 and 2.5 both round to 2: half to even */
+	/* 1.5 and 2.5 both round to 2: half to even */
+	plan(48, 80, 960, 64, 64, 64, 64);
 	plan(1000, 700, 970, 960, 672, 960, 672);	/* 970 would round down to 960 anyway */
 	plan(1000, 1000, 1000, 992, 992, 992, 992);	/* 31.25 */
-	plan(1010, 1010, 1010, 992, 992, 992, 992);	/* 31.56 rounds up to 1024, past the limit */
+	/* 31.56 rounds up to 1024, past the limit */
+	plan(1010, 1010, 1010, 992, 992, 992, 992);
 	/* Strips. */
 	plan(10000, 200, 960, 9984, 192, 960, 192);
 	plan(200, 10000, 960, 192, 9984, 192, 960);
@@ -44,7 +53,8 @@ static void test_pieces(void)
 		for (piece = 32; piece <= length && piece <= 1280; piece += 32, runs++)
 			for (at = 0, steps = 0; at < length; at = next, steps++) {
 				next = ocr_detect_next(at, length, piece);
-				bad += at % 32 || at + piece > length || next <= at || (next < length && next > at + piece) ||
+				bad += at % 32 || at + piece > length || next <= at ||
+				       (next < length && next > at + piece) ||
 				       (next >= length) != (at + piece == length) || steps > 300;
 			}
 	tap_ok(!bad, "%d ways to cut a length into pieces, %d faults", runs, bad);
@@ -69,7 +79,8 @@ static void test_widths(void)
 
 static struct ocr_box box(double x, double y, double w, double h)
 {
-	return (struct ocr_box){ { { { x, y }, { x + w, y }, { x + w, y + h }, { x, y + h } } }, 1 };
+	return (struct ocr_box){ { { { x, y }, { x + w, y }, { x + w, y + h }, { x, y + h } } },
+				 1 };
 }
 
 /* Two columns of three lines with a little slant; what comes back is named by its score. */
@@ -91,7 +102,10 @@ static void test_order(void)
 	for (i = 0; i < 6; i++)
 		ok &= (int)boxes.box[i].score == expect[i];
 	tap_ok(ok, "left before right on a line although it is lower by 4 pixels");
-	/* The same page on its side and head: corners turned clockwise by quarters, lines say how they were read. */
+	/*
+	 * The same page on its side and head: corners turned clockwise by quarters, lines say how
+	 * they were read.
+	 */
 	for (turn = 1; turn < 4; turn++) {
 		lines.line = calloc(6, sizeof(*lines.line));
 		lines.count = 6;
@@ -119,7 +133,9 @@ static void test_order(void)
 
 static void test_quads(void)
 {
-	static const int order[4][4] = { { 0, 1, 2, 3 }, { 2, 3, 0, 1 }, { 3, 2, 1, 0 }, { 1, 3, 0, 2 } };
+	static const int order[4][4] = {
+		{ 0, 1, 2, 3 }, { 2, 3, 0, 1 }, { 3, 2, 1, 0 }, { 1, 3, 0, 2 }
+	};
 	const struct npu_point corner[4] = { { 10, 8 }, { 90, 20 }, { 88, 34 }, { 8, 22 } };
 	struct ocr_quad q;
 	int i, k, ok = 1;
@@ -133,7 +149,8 @@ static void test_quads(void)
 	}
 	tap_ok(ok, "corners come out clockwise from the top left however they go in");
 	q = box(-5, -5, 30, 20).quad;
-	tap_ok(ocr_quad_clean(&q, 100, 100) && q.p[0].x == 0 && q.p[0].y == 0 && q.p[2].x == 25, "clipped to the picture");
+	tap_ok(ocr_quad_clean(&q, 100, 100) && q.p[0].x == 0 && q.p[0].y == 0 && q.p[2].x == 25,
+	       "clipped to the picture");
 	q = box(-50, -5, 52, 20).quad;
 	tap_ok(!ocr_quad_clean(&q, 100, 100), "what is left of it is too narrow");
 	q = box(10, 10, 3.9, 20).quad;

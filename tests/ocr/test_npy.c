@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Headers here were written by hand after NumPy's format description, not by the code under test. */
+/*
+ * Headers here were written by hand after NumPy's format description, not by the code under test.
+ */
 #include "tap.h"
 
 #include <errno.h>
@@ -26,7 +28,8 @@ static size_t make(uint8_t *file, int version, const char *header, size_t bytes)
 	return at + n + bytes;
 }
 
-static void good(int version, const char *header, enum npu_npy_type type, int rank, const int64_t *dims, size_t bytes)
+static void good(int version, const char *header, enum npu_npy_type type, int rank,
+		 const int64_t *dims, size_t bytes)
 {
 	struct npu_reason why = { "" };
 	uint8_t file[1024];
@@ -35,7 +38,8 @@ static void good(int version, const char *header, enum npu_npy_type type, int ra
 	int err, i, ok;
 
 	err = npu_npy_parse(file, len, "t.npy", &arr, &why);
-	ok = !err && arr.type == type && arr.rank == rank && arr.count * npu_npy_type_size(type) == bytes;
+	ok = !err && arr.type == type && arr.rank == rank &&
+	     arr.count * npu_npy_type_size(type) == bytes;
 	for (i = 0; ok && i < rank; i++)
 		ok = arr.dims[i] == dims[i];
 	ok = ok && !memcmp(arr.data, file + len - bytes, bytes);
@@ -51,42 +55,56 @@ static void bad(const char *header, size_t bytes, int expect, const char *words)
 	size_t len = make(file, 1, header, bytes);
 	int err = npu_npy_parse(file, len, "t.npy", &arr, &why);
 
-	tap_ok(err == expect && !arr.data && strstr(why.text, words) && strstr(why.text, "t.npy"), "%s: %d %s", header,
-	       err, why.text);
+	tap_ok(err == expect && !arr.data && strstr(why.text, words) && strstr(why.text, "t.npy"),
+	       "%s: %d %s", header, err, why.text);
 }
 
 static void test_good(void)
 {
 	const int64_t d23[] = { 2, 3 }, d0[] = { 0, 5 }, d4[] = { 4 };
 
-	good(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }   \n", NPU_NPY_F32, 2, d23, 24);
-	good(2, "{'descr': '<f2', 'fortran_order': False, 'shape': (2, 3), }\n", NPU_NPY_F16, 2, d23, 12);
-	good(1, "{'shape': (2,3), 'fortran_order': False, 'descr': '<i8'}", NPU_NPY_I64, 2, d23, 48);
-	good(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (4,), }", NPU_NPY_I32, 1, d4, 16);
+	good(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }   \n", NPU_NPY_F32, 2,
+	     d23, 24);
+	good(2, "{'descr': '<f2', 'fortran_order': False, 'shape': (2, 3), }\n", NPU_NPY_F16, 2,
+	     d23, 12);
+	good(1, "{'shape': (2,3), 'fortran_order': False, 'descr': '<i8'}", NPU_NPY_I64, 2, d23,
+	     48);
+	good(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (4,), }", NPU_NPY_I32, 1, d4,
+	     16);
 	good(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (4L,), }", NPU_NPY_U8, 1, d4, 4);
 	good(1, "{'descr': '|i1', 'fortran_order': True, 'shape': (4,), }", NPU_NPY_I8, 1, d4, 4);
-	good(1, "{'descr': '|b1', 'fortran_order': False, 'shape': (4,), }", NPU_NPY_BOOL, 1, d4, 4);
+	good(1, "{'descr': '|b1', 'fortran_order': False, 'shape': (4,), }", NPU_NPY_BOOL, 1, d4,
+	     4);
 	good(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (), }", NPU_NPY_F64, 0, NULL, 8);
-	good(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 5), }", NPU_NPY_F32, 2, d0, 0);
+	good(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 5), }", NPU_NPY_F32, 2, d0,
+	     0);
 }
 
 static void test_bad(void)
 {
 	bad("{'descr': '>f4', 'fortran_order': False, 'shape': (4,), }", 16, -ENOTSUP, ">f4");
 	bad("{'descr': '<c8', 'fortran_order': False, 'shape': (2,), }", 16, -ENOTSUP, "<c8");
-	bad("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (4,), }", 16, -EBADMSG, "descr");
+	bad("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (4,), }", 16, -EBADMSG,
+	    "descr");
 	bad("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }", 16, -ENOTSUP, "Fortran");
-	bad("{'descr': '<f4', 'fortran_order': maybe, 'shape': (2, 2), }", 16, -EBADMSG, "fortran_order");
+	bad("{'descr': '<f4', 'fortran_order': maybe, 'shape': (2, 2), }", 16, -EBADMSG,
+	    "fortran_order");
 	bad("{'descr': '<f4', 'fortran_order': False, }", 16, -EBADMSG, "shape");
-	bad("{'descr': '<f4', 'fortran_order': False, 'shape': (2, -2), }", 16, -EBADMSG, "dimension 1");
+	bad("{'descr': '<f4', 'fortran_order': False, 'shape': (2, -2), }", 16, -EBADMSG,
+	    "dimension 1");
 	bad("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2", 16, -EBADMSG, "dimension 2");
-	bad("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", 15, -EBADMSG, "15 bytes");
-	bad("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", 17, -EBADMSG, "17 bytes");
-	bad("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }", 16, -EOVERFLOW, "shape");
-	bad("{'descr': '<f8', 'fortran_order': False, 'shape': (2305843009213693952,), }", 16, -EOVERFLOW, "shape");
-	bad("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", 16, -EOVERFLOW, "dimension 0");
-	bad("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1), }", 4, -ENOTSUP,
-	    "dimensions");
+	bad("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", 15, -EBADMSG,
+	    "15 bytes");
+	bad("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", 17, -EBADMSG,
+	    "17 bytes");
+	bad("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }", 16,
+	    -EOVERFLOW, "shape");
+	bad("{'descr': '<f8', 'fortran_order': False, 'shape': (2305843009213693952,), }", 16,
+	    -EOVERFLOW, "shape");
+	bad("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", 16,
+	    -EOVERFLOW, "dimension 0");
+	bad("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1), }",
+	    4, -ENOTSUP, "dimensions");
 	bad("", 0, -EBADMSG, "descr");
 }
 
@@ -94,12 +112,15 @@ static void test_bad(void)
 static void test_mangled(void)
 {
 	uint8_t file[256], copy[256];
-	size_t len = make(file, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }\n", 24), i;
+	size_t len = make(file, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }\n",
+			  24),
+	       i;
 	struct npu_npy arr;
 	int accepted = 0, tried = 0, v;
 
 	for (i = 0; i < len; i++) {
-		uint8_t *exact = malloc(i ? i : 1);	/* so that reading past it shows under ASan */
+		/* so that reading past it shows under ASan */
+		uint8_t *exact = malloc(i ? i : 1);
 
 		memcpy(exact, file, i);
 		accepted += !npu_npy_parse(exact, i, "t", &arr, NULL);
@@ -120,7 +141,8 @@ static void test_mangled(void)
 static void test_write(void)
 {
 	float data[6] = { 1, -2, 3.5f, 0, 1e30f, -0.0f };
-	struct npu_npy out = { .type = NPU_NPY_F32, .rank = 3, .dims = { 1, 2, 3 }, .data = data }, in;
+	struct npu_npy out = { .type = NPU_NPY_F32, .rank = 3, .dims = { 1, 2, 3 }, .data = data },
+		       in;
 	struct npu_reason why = { "" };
 	char path[] = "/tmp/test_npy.XXXXXX";
 	uint8_t *file;
@@ -130,18 +152,26 @@ static void test_write(void)
 	close(fd);
 	tap_ok(!npu_npy_write(path, &out, &why), "write %s", why.text);
 	if (!npu_file_read(path, 4096, &file, &len, &why)) {
-		tap_ok(len == 128 + 24 && !memcmp(file, "\x93NUMPY\x01\0\x76\0{'descr': '<f4', 'fortran_order': False, "
-						  "'shape': (1, 2, 3), }", 67) && file[127] == '\n',
+		tap_ok(len == 128 + 24 &&
+			       !memcmp(file,
+				       "\x93NUMPY\x01\0\x76\0{'descr': '<f4', 'fortran_order': False, "
+				       "'shape': (1, 2, 3), }",
+				       67) &&
+			       file[127] == '\n',
 		       "the header is NumPy's, padded to 64");
 		free(file);
 	}
-	tap_ok(!npu_npy_read(path, &in, &why) && in.count == 6 && !memcmp(in.data, data, sizeof(data)), "read back");
+	tap_ok(!npu_npy_read(path, &in, &why) && in.count == 6 &&
+		       !memcmp(in.data, data, sizeof(data)),
+	       "read back");
 	npu_npy_free(&in);
 	out.rank = 1;
 	out.dims[0] = -1;
-	tap_ok(npu_npy_write(path, &out, &why) == -EINVAL, "negative dims are not written: %s", why.text);
+	tap_ok(npu_npy_write(path, &out, &why) == -EINVAL, "negative dims are not written: %s",
+	       why.text);
 	unlink(path);
-	tap_ok(npu_npy_read(path, &in, &why) == -ENOENT && strstr(why.text, path), "a missing file is named: %s", why.text);
+	tap_ok(npu_npy_read(path, &in, &why) == -ENOENT && strstr(why.text, path),
+	       "a missing file is named: %s", why.text);
 	tap_ok(npu_npy_read("/dev/null", &in, &why) == -EBADMSG, "an empty file: %s", why.text);
 }
 

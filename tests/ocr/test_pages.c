@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pages from picture to text on the NPU: the lines against what is printed on them, and every network against ONNX
- * Runtime fp32 on the same pixels (tests/ocr/ort_dump.js), read by the same decoder.
+ * Pages from picture to text on the NPU: the lines against what is printed on them, and every
+ * network against ONNX Runtime fp32 on the same pixels (tests/ocr/ort_dump.js), read by the same
+ * decoder.
  */
 #include "tap.h"
 
@@ -36,7 +37,8 @@ static const char *const printed[] = {
 struct page {
 	const char *picture;
 	int quarters;			/* turned counter-clockwise */
-	int cut[4];			/* x, y, width, height of the original; width 0 is all of it */
+	/* x, y, width, height of the original; width 0 is all of it */
+	int cut[4];
 	double scale;
 	size_t lines;			/* at least so many are found, */
 	size_t exact;			/* and so many of them are as printed */
@@ -44,7 +46,10 @@ struct page {
 	int lengthy;			/* only in the long run */
 };
 
-/* The sanitizers make the engine some ten times slower; a part of a page goes through all the code there is. */
+/*
+ * The sanitizers make the engine some ten times slower; a part of a page goes through all the code
+ * there is.
+ */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define QUICK	1
 #else
@@ -67,7 +72,8 @@ static const struct page pages[] = {
 static struct ocr_runtime *rt;
 static char tmp[] = "/tmp/test_pages.XXXXXX", cache[64], dump[64];
 
-static int page_load(const struct page *p, const char *models, struct npu_image *img, struct npu_reason *why)
+static int page_load(const struct page *p, const char *models, struct npu_image *img,
+		     struct npu_reason *why)
 {
 	struct npu_image a = { 0 }, b = { 0 };
 	char path[PATH_MAX + 32];
@@ -81,7 +87,8 @@ static int page_load(const struct page *p, const char *models, struct npu_image 
 		a = b;
 	}
 	if (!err)
-		err = npu_image_resize(&a, (int)(a.width * p->scale), (int)(a.height * p->scale), &b, why);
+		err = npu_image_resize(&a, (int)(a.width * p->scale), (int)(a.height * p->scale),
+				       &b, why);
 	if (!err)
 		err = npu_image_rotate(&b, p->quarters, img, why);
 	npu_image_free(&a);
@@ -111,7 +118,8 @@ static void empty_dump(void)
 	DIR *d = opendir(dump);
 
 	while (d && (e = readdir(d)))
-		if (e->d_name[0] != '.' && snprintf(path, sizeof(path), "%s/%s", dump, e->d_name) < PATH_MAX)
+		if (e->d_name[0] != '.' &&
+		    snprintf(path, sizeof(path), "%s/%s", dump, e->d_name) < PATH_MAX)
 			unlink(path);
 	if (d)
 		closedir(d);
@@ -123,13 +131,15 @@ struct agreement {
 };
 
 /* Boxes of both maps; one of ours agrees when one of theirs has all corners within 2 pixels. */
-static void compare_boxes(const struct npu_npy *ours, const struct npu_npy *theirs, struct agreement *a)
+static void compare_boxes(const struct npu_npy *ours, const struct npu_npy *theirs,
+			  struct agreement *a)
 {
 	int h = (int)ours->dims[2], w = (int)ours->dims[3], k;
 	struct ocr_boxes x = { 0 }, y = { 0 };
 	size_t i, j;
 
-	if (ocr_db_boxes(ours->data, w, h, w, h, NULL, &x, NULL) || ocr_db_boxes(theirs->data, w, h, w, h, NULL, &y, NULL))
+	if (ocr_db_boxes(ours->data, w, h, w, h, NULL, &x, NULL) ||
+	    ocr_db_boxes(theirs->data, w, h, w, h, NULL, &y, NULL))
 		abort();
 	a->boxes += x.count > y.count ? x.count : y.count;
 	for (i = 0; i < x.count; i++)
@@ -137,8 +147,10 @@ static void compare_boxes(const struct npu_npy *ours, const struct npu_npy *thei
 			double worst = 0;
 
 			for (k = 0; k < 4; k++)
-				worst = fmax(worst, fmax(fabs(x.box[i].quad.p[k].x - y.box[j].quad.p[k].x),
-							 fabs(x.box[i].quad.p[k].y - y.box[j].quad.p[k].y)));
+				worst = fmax(worst,
+					     fmax(fabs(x.box[i].quad.p[k].x - y.box[j].quad.p[k].x),
+						  fabs(x.box[i].quad.p[k].y -
+						       y.box[j].quad.p[k].y)));
 			if (worst <= 2) {
 				a->boxes_same++;
 				break;
@@ -148,7 +160,10 @@ static void compare_boxes(const struct npu_npy *ours, const struct npu_npy *thei
 	ocr_boxes_free(&y);
 }
 
-/* Equal but for spaces? Counts the places with a space in @x and those where only one of the two has it. */
+/*
+ * Equal but for spaces? Counts the places with a space in @x and those where only one of the two
+ * has it.
+ */
 static int same_letters(const char *x, const char *y, struct agreement *a)
 {
 	for (;; x++, y++) {
@@ -163,19 +178,22 @@ static int same_letters(const char *x, const char *y, struct agreement *a)
 	}
 }
 
-static void compare_texts(const struct ocr_dict *dict, const struct npu_npy *ours, const struct npu_npy *theirs,
-			  const char *name, struct agreement *a)
+static void compare_texts(const struct ocr_dict *dict, const struct npu_npy *ours,
+			  const struct npu_npy *theirs, const char *name, struct agreement *a)
 {
 	char *x = NULL, *y = NULL;
 	float cx, cy;
 
-	if (ocr_ctc_decode(dict, ours->data, (size_t)ours->dims[1], (size_t)ours->dims[2], &x, &cx, NULL) ||
-	    ocr_ctc_decode(dict, theirs->data, (size_t)theirs->dims[1], (size_t)theirs->dims[2], &y, &cy, NULL))
+	if (ocr_ctc_decode(dict, ours->data, (size_t)ours->dims[1], (size_t)ours->dims[2], &x, &cx,
+			   NULL) ||
+	    ocr_ctc_decode(dict, theirs->data, (size_t)theirs->dims[1], (size_t)theirs->dims[2], &y,
+			   &cy, NULL))
 		abort();
 	a->texts++;
 	a->letters_same += (size_t)same_letters(x, y, a);
 	if (strcmp(x, y))
-		tap_diag("%s: NPU '%s' %.4f, ONNX Runtime '%s' %.4f", name, x, (double)cx, y, (double)cy);
+		tap_diag("%s: NPU '%s' %.4f, ONNX Runtime '%s' %.4f", name, x, (double)cx, y,
+			 (double)cy);
 	free(x);
 	free(y);
 }
@@ -196,7 +214,8 @@ static int compare_file(const struct ocr_dict *dict, const char *name, struct ag
 	for (i = 0; !err && i < ours.rank; i++)
 		err = ours.rank != theirs.rank || ours.dims[i] != theirs.dims[i];
 	for (k = 0; !err && k < ours.count; k++)
-		worst = fmax(worst, fabs((double)((float *)ours.data)[k] - (double)((float *)theirs.data)[k]));
+		worst = fmax(worst, fabs((double)((float *)ours.data)[k] -
+					 (double)((float *)theirs.data)[k]));
 	a->tensors++;
 	if (!err && !strncmp(name, "det", 3)) {
 		compare_boxes(&ours, &theirs, a);
@@ -229,14 +248,16 @@ static void compare(const struct ocr_dict *dict, const char *what)
 			err |= compare_file(dict, e->d_name, &a);
 	if (d)
 		closedir(d);
-	tap_ok(!err && a.tensors >= 3, "%s: %zu tensors have ONNX Runtime's shapes", what, a.tensors);
+	tap_ok(!err && a.tensors >= 3, "%s: %zu tensors have ONNX Runtime's shapes", what,
+	       a.tensors);
 	tap_diag("%s: largest difference det %.2g, cls %.2g, rec %.2g", what, a.det, a.cls, a.rec);
-	tap_ok(a.boxes_same == a.boxes, "%s: %zu of %zu boxes as from ONNX Runtime's map", what, a.boxes_same, a.boxes);
-	tap_ok(a.letters_same == a.texts, "%s: %zu of %zu texts have the letters of ONNX Runtime's", what, a.letters_same,
-	       a.texts);
+	tap_ok(a.boxes_same == a.boxes, "%s: %zu of %zu boxes as from ONNX Runtime's map", what,
+	       a.boxes_same, a.boxes);
+	tap_ok(a.letters_same == a.texts, "%s: %zu of %zu texts have the letters of ONNX Runtime's",
+	       what, a.letters_same, a.texts);
 	/* A space is there or not by a threshold on odds, which f16 may just cross. */
-	tap_ok(a.spaces_differ * 50 <= a.spaces, "%s: and its spaces, %zu of %zu are different", what, a.spaces_differ,
-	       a.spaces);
+	tap_ok(a.spaces_differ * 50 <= a.spaces, "%s: and its spaces, %zu of %zu are different",
+	       what, a.spaces_differ, a.spaces);
 }
 
 static void test_page(struct ocr *ocr, const struct page *p, const char *models)
@@ -248,8 +269,8 @@ static void test_page(struct ocr *ocr, const struct page *p, const char *models)
 	char what[128];
 	int err;
 
-	snprintf(what, sizeof(what), "%s %dx%d at %.2f turned by %d", p->picture, p->cut[2], p->cut[3], p->scale,
-		 p->quarters * 90);
+	snprintf(what, sizeof(what), "%s %dx%d at %.2f turned by %d", p->picture, p->cut[2],
+		 p->cut[3], p->scale, p->quarters * 90);
 	empty_dump();
 	ocr->opt.dump = p->compare ? dump : NULL;
 	err = page_load(p, models, &img, &why);
@@ -257,8 +278,9 @@ static void test_page(struct ocr *ocr, const struct page *p, const char *models)
 		err = ocr_read(ocr, &img, &lines, &why);
 	if (!err)
 		exact = count_exact(&lines);
-	tap_ok(!err && lines.count >= p->lines && exact >= p->exact, "%s: %zu lines, %zu as printed, %zu expected %s",
-	       what, lines.count, exact, p->exact, why.text);
+	tap_ok(!err && lines.count >= p->lines && exact >= p->exact,
+	       "%s: %zu lines, %zu as printed, %zu expected %s", what, lines.count, exact, p->exact,
+	       why.text);
 	for (i = 0; !err && exact < p->exact && i < lines.count; i++)
 		tap_diag("%.4f %s", (double)lines.line[i].confidence, lines.line[i].text);
 	if (!err && p->compare)
@@ -281,7 +303,8 @@ static void test_blank(struct ocr *ocr)
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		npu_image_alloc(&img, sizes[i][0], sizes[i][1], 255, NULL);
 		err = ocr_read(ocr, &img, &lines, &why);
-		tap_ok(!err && !lines.count, "%d x %d white pixels have no text %s", img.width, img.height, why.text);
+		tap_ok(!err && !lines.count, "%d x %d white pixels have no text %s", img.width,
+		       img.height, why.text);
 		ocr_lines_free(&lines);
 		npu_image_free(&img);
 	}
@@ -312,7 +335,8 @@ int main(void)
 	if (tap_ok(!err, "compile and load det, cls and rec %s", why.text)) {
 		test_blank(&ocr);
 		for (i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
-			if (tap_long() || (QUICK ? pages[i].cut[2] && !pages[i].lengthy : !pages[i].lengthy))
+			if (tap_long() ||
+			    (QUICK ? pages[i].cut[2] && !pages[i].lengthy : !pages[i].lengthy))
 				test_page(&ocr, &pages[i], models);
 	}
 	ocr_models_close(&ocr);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Resize, warp, turn. The digests are those of OpenCV 4.5.2 (resize INTER_LINEAR, warpPerspective INTER_CUBIC with
- * BORDER_REPLICATE) on the same pixels; the homographies are checked by what they do to points.
+ * Resize, warp, turn. The digests are those of OpenCV 4.5.2 (resize INTER_LINEAR, warpPerspective
+ * INTER_CUBIC with BORDER_REPLICATE) on the same pixels; the homographies are checked by what they
+ * do to points.
  */
 #include "tap.h"
 
@@ -31,11 +32,13 @@ static void test_resize(void)
 
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct npu_image src = pattern_image(cases[i].w, cases[i].h,
-						     (uint32_t)(cases[i].w * 1000 + cases[i].h)), dst;
+						     (uint32_t)(cases[i].w * 1000 + cases[i].h)),
+				 dst;
 		int err = npu_image_resize(&src, cases[i].dw, cases[i].dh, &dst, NULL);
 
-		tap_ok(!err && pattern_digest(&dst) == cases[i].digest, "resize %dx%d to %dx%d as OpenCV does",
-		       cases[i].w, cases[i].h, cases[i].dw, cases[i].dh);
+		tap_ok(!err && pattern_digest(&dst) == cases[i].digest,
+		       "resize %dx%d to %dx%d as OpenCV does", cases[i].w, cases[i].h, cases[i].dw,
+		       cases[i].dh);
 		npu_image_free(&src);
 		npu_image_free(&dst);
 	}
@@ -63,7 +66,8 @@ static void test_crop(void)
 		err = ocr_crop(&src, &quad, &crop, &turned, NULL);
 		tap_ok(!err && !turned && crop.width == cases[i].w && crop.height == cases[i].h,
 		       "crop %zu is %dx%d", i, cases[i].w, cases[i].h);
-		tap_ok(!err && pattern_digest(&crop) == cases[i].digest, "crop %zu as OpenCV does", i);
+		tap_ok(!err && pattern_digest(&crop) == cases[i].digest, "crop %zu as OpenCV does",
+		       i);
 		npu_image_free(&src);
 		npu_image_free(&crop);
 	}
@@ -76,10 +80,12 @@ static void test_tall_crop(void)
 	struct ocr_quad quad = { { { 4, 6 }, { 14, 6 }, { 14, 46 }, { 4, 46 } } };
 	int turned, ok = 1, x, y;
 
-	ok = !ocr_crop(&src, &quad, &crop, &turned, NULL) && turned && crop.width == 40 && crop.height == 10;
+	ok = !ocr_crop(&src, &quad, &crop, &turned, NULL) && turned && crop.width == 40 &&
+	     crop.height == 10;
 	for (y = 0; ok && y < 10; y++)
 		for (x = 0; x < 40; x++)
-			ok &= !memcmp(crop.rgb + (y * 40 + x) * 3, src.rgb + ((6 + x) * 30 + 13 - y) * 3, 3);
+			ok &= !memcmp(crop.rgb + (y * 40 + x) * 3,
+				      src.rgb + ((6 + x) * 30 + 13 - y) * 3, 3);
 	tap_ok(ok, "a tall box is turned counter-clockwise, pixel by pixel");
 	npu_image_free(&crop);
 	for (x = 30; x <= 31; x++) {
@@ -91,7 +97,8 @@ static void test_tall_crop(void)
 	ok = !npu_image_rotate(&src, -3, &turned_src, NULL) && turned_src.width == 60;
 	for (y = 0; ok && y < 30; y++)
 		for (x = 0; x < 60; x++)
-			ok &= !memcmp(turned_src.rgb + (y * 60 + x) * 3, src.rgb + (x * 30 + 29 - y) * 3, 3);
+			ok &= !memcmp(turned_src.rgb + (y * 60 + x) * 3,
+				      src.rgb + (x * 30 + 29 - y) * 3, 3);
 	tap_ok(ok, "-3 quarters are 1 quarter");
 	npu_image_free(&turned_src);
 	npu_image_free(&src);
@@ -100,8 +107,8 @@ static void test_tall_crop(void)
 static void test_homography(void)
 {
 	struct npu_point from[4] = { { 0, 0 }, { 100, 0 }, { 100, 40 }, { 0, 40 } };
-	struct npu_point to[4] = { { 3, 7 }, { 120, -5 }, { 131, 44 }, { -2, 60 } }, line[4] = { { 0, 0 }, { 1, 1 },
-			{ 2, 2 }, { 0, 5 } };
+	struct npu_point to[4] = { { 3, 7 }, { 120, -5 }, { 131, 44 }, { -2, 60 } },
+			 line[4] = { { 0, 0 }, { 1, 1 }, { 2, 2 }, { 0, 5 } };
 	double m[9], worst = 0;
 	int i;
 
@@ -109,17 +116,26 @@ static void test_homography(void)
 	for (i = 0; i < 4; i++) {
 		double w = m[6] * from[i].x + m[7] * from[i].y + m[8];
 
-		worst = fmax(worst, fabs((m[0] * from[i].x + m[1] * from[i].y + m[2]) / w - to[i].x));
-		worst = fmax(worst, fabs((m[3] * from[i].x + m[4] * from[i].y + m[5]) / w - to[i].y));
+		worst = fmax(worst,
+			     fabs((m[0] * from[i].x + m[1] * from[i].y + m[2]) / w - to[i].x));
+		worst = fmax(worst,
+			     fabs((m[3] * from[i].x + m[4] * from[i].y + m[5]) / w - to[i].y));
 	}
 	tap_ok(worst < 1e-9, "maps corner to corner, worst error %.2g", worst);
-	/* The diagonals' crossing stays where the diagonals cross: (50, 20) -> crossing of to[0]to[2] and to[1]to[3]. */
+	/*
+	 * The diagonals' crossing stays where the diagonals cross: (50, 20) -> crossing of
+	 * to[0]to[2] and to[1]to[3].
+	 */
 	{
-		double d = (to[2].x - to[0].x) * (to[3].y - to[1].y) - (to[2].y - to[0].y) * (to[3].x - to[1].x);
-		double t = ((to[1].x - to[0].x) * (to[3].y - to[1].y) - (to[1].y - to[0].y) * (to[3].x - to[1].x)) / d;
+		double d = (to[2].x - to[0].x) * (to[3].y - to[1].y) -
+			   (to[2].y - to[0].y) * (to[3].x - to[1].x);
+		double t = ((to[1].x - to[0].x) * (to[3].y - to[1].y) -
+			    (to[1].y - to[0].y) * (to[3].x - to[1].x)) /
+			   d;
 		double w = m[6] * 50 + m[7] * 20 + m[8];
 
-		tap_ok(fabs((m[0] * 50 + m[1] * 20 + m[2]) / w - (to[0].x + t * (to[2].x - to[0].x))) < 1e-9,
+		tap_ok(fabs((m[0] * 50 + m[1] * 20 + m[2]) / w -
+			    (to[0].x + t * (to[2].x - to[0].x))) < 1e-9,
 		       "keeps the crossing of the diagonals");
 	}
 	tap_ok(npu_homography(line, to, m) == -EDOM, "three corners on one line are refused");
@@ -141,7 +157,8 @@ static void test_shift(void)
 	tap_ok(ok, "a shift copies pixels and repeats the edge");
 	npu_image_free(&dst);
 	m[6] = NAN;
-	tap_ok(!npu_image_warp(&src, m, 4, 4, &dst, NULL), "a map of NaN gives some pixels of the edge");
+	tap_ok(!npu_image_warp(&src, m, 4, 4, &dst, NULL),
+	       "a map of NaN gives some pixels of the edge");
 	npu_image_free(&dst);
 	m[6] = 0;
 	m[2] = 1e300;
@@ -162,13 +179,18 @@ static void test_tensor(void)
 	for (c = 0; c < 3; c++)
 		for (y = 0; y < 3; y++)
 			for (x = 0; x < 5; x++) {
-				double v = y < 2 && x < 3 ? (img.rgb[(y * 3 + x) * 3 + 2 - c] / 255.0 -
-							     (double)norm.mean[c]) / (double)norm.std[c] : -7;
+				double v = y < 2 && x < 3 ?
+						   (img.rgb[(y * 3 + x) * 3 + 2 - c] / 255.0 -
+						    (double)norm.mean[c]) /
+							   (double)norm.std[c] :
+						   -7;
 
 				ok &= fabs((double)out[(c * 3 + y) * 5 + x] - v) < 1e-6;
 			}
-	tap_ok(ok, "channels in order blue, green, red, each with its mean, padded right and below");
-	tap_ok(npu_image_to_nchw(&img, &norm, 1, 5, 0, out) == -EINVAL, "a picture larger than the tensor is refused");
+	tap_ok(ok,
+	       "channels in order blue, green, red, each with its mean, padded right and below");
+	tap_ok(npu_image_to_nchw(&img, &norm, 1, 5, 0, out) == -EINVAL,
+	       "a picture larger than the tensor is refused");
 	npu_image_free(&img);
 }
 

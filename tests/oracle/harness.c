@@ -126,8 +126,9 @@ static void random_element(unsigned char *at, unsigned int dtype, enum contents 
 		memcpy(at, &bits, sizeof(bits));
 		break;
 	default:
-		i64 = contents == CONTENTS_WILD && rng_chance(6) ? (uint64_t)rng() << 32 | rng() :
-								   (uint64_t)(int64_t)((int)rng_below(2000) - 1000);
+		i64 = contents == CONTENTS_WILD && rng_chance(6) ?
+			      (uint64_t)rng() << 32 | rng() :
+			      (uint64_t)(int64_t)((int)rng_below(2000) - 1000);
 		memcpy(at, &i64, sizeof(i64));
 	}
 }
@@ -166,8 +167,8 @@ static npu_u64 make_strides(struct npu_operand *op, const unsigned int *order, i
 	return step;
 }
 
-static void make_tensor(struct tcase *c, unsigned int slot, unsigned int dtype, unsigned int rank, const npu_u32 *dim,
-			enum contents contents, int shuffle, int gaps)
+static void make_tensor(struct tcase *c, unsigned int slot, unsigned int dtype, unsigned int rank,
+			const npu_u32 *dim, enum contents contents, int shuffle, int gaps)
 {
 	struct npu_operand *op = &c->operand[slot];
 	unsigned int order[NPU_MAX_RANK];
@@ -199,14 +200,14 @@ static void make_tensor(struct tcase *c, unsigned int slot, unsigned int dtype, 
 	fill_tensor(c, slot, contents);
 }
 
-void case_tensor(struct tcase *c, unsigned int slot, unsigned int dtype, unsigned int rank, const npu_u32 *dim,
-		 enum contents contents)
+void case_tensor(struct tcase *c, unsigned int slot, unsigned int dtype, unsigned int rank,
+		 const npu_u32 *dim, enum contents contents)
 {
 	make_tensor(c, slot, dtype, rank, dim, contents, rng_chance(4), rng_chance(2));
 }
 
-void case_dense(struct tcase *c, unsigned int slot, unsigned int dtype, unsigned int rank, const npu_u32 *dim,
-		enum contents contents)
+void case_dense(struct tcase *c, unsigned int slot, unsigned int dtype, unsigned int rank,
+		const npu_u32 *dim, enum contents contents)
 {
 	make_tensor(c, slot, dtype, rank, dim, contents, 0, 0);
 }
@@ -221,10 +222,12 @@ void case_quantize(struct tcase *c, unsigned int slot)
 	op->zero_point = (int)rng_below(256) - (op->dtype == NPU_I8 ? 128 : 0);
 }
 
-void case_panel(struct tcase *c, unsigned int slot, unsigned int layout, npu_u32 outputs, npu_u64 k_size, npu_u32 groups)
+void case_panel(struct tcase *c, unsigned int slot, unsigned int layout, npu_u32 outputs,
+		npu_u64 k_size, npu_u32 groups)
 {
 	struct npu_operand *op = &c->operand[slot];
-	npu_u64 k = layout == NPU_LAYOUT_PANEL16K4 ? (k_size + 3) / 4 * 4 : k_size, panels = (npu_u64)groups * ((outputs + 15) / 16);
+	npu_u64 k = layout == NPU_LAYOUT_PANEL16K4 ? (k_size + 3) / 4 * 4 : k_size,
+		panels = (npu_u64)groups * ((outputs + 15) / 16);
 	npu_u64 size = npu_dtype_bits(op->dtype) / 8, elements = panels * 16 * k;
 
 	op->layout = layout;
@@ -237,8 +240,9 @@ void case_panel(struct tcase *c, unsigned int slot, unsigned int layout, npu_u32
 	for (npu_u64 p = 0; p < panels; p++) {
 		for (npu_u64 kk = 0; kk < k; kk++) {
 			for (npu_u64 o = 0; o < 16; o++) {
-				npu_u64 at = layout == NPU_LAYOUT_PANEL16 ? (p * k + kk) * 16 + o :
-									    (p * (k / 4) + kk / 4) * 64 + o * 4 + kk % 4;
+				npu_u64 at = layout == NPU_LAYOUT_PANEL16 ?
+						     (p * k + kk) * 16 + o :
+						     (p * (k / 4) + kk / 4) * 64 + o * 4 + kk % 4;
 
 				if (p % ((outputs + 15) / 16) * 16 + o >= outputs || kk >= k_size)
 					memset(c->data[slot] + op->offset + at * size, 0, size);
@@ -304,7 +308,8 @@ void case_epilogue(struct tcase *c, unsigned int bias_slot, unsigned int act_par
 
 		for (unsigned int i = 0; i < out->rank; i++)
 			dim[i] = rng_chance(5) ? 1 : out->dim[i];
-		case_tensor(c, bias_slot + 2, types[rng_below(integer ? 5 : 3)], out->rank, dim, CONTENTS_TAME);
+		case_tensor(c, bias_slot + 2, types[rng_below(integer ? 5 : 3)], out->rank, dim,
+			    CONTENTS_TAME);
 		case_quantize(c, bias_slot + 2);
 		c->param[act_param + 5] = rng_chance(3) ? NPU_JOIN_MUL : NPU_JOIN_ADD;
 	}
@@ -315,9 +320,12 @@ void case_epilogue(struct tcase *c, unsigned int bias_slot, unsigned int act_par
 static unsigned char *encode(const struct tcase *c, npu_u32 *size)
 {
 	const struct npu_op_desc *desc = npu_op_desc(c->opcode);
-	npu_u32 bytes = 16 + desc->num_slots * (npu_u32)sizeof(struct npu_operand) + desc->num_params * 4u;
+	npu_u32 bytes = 16 + desc->num_slots * (npu_u32)sizeof(struct npu_operand) +
+			desc->num_params * 4u;
 	struct npu_insn_header h = {
-		.opcode = c->opcode, .num_operands = desc->num_slots, .num_params = desc->num_params,
+		.opcode = c->opcode,
+		.num_operands = desc->num_slots,
+		.num_params = desc->num_params,
 	};
 	struct npu_stream_header sh = {
 		.magic = NPU_STREAM_MAGIC, .isa_major = NPU_ISA_MAJOR, .isa_minor = NPU_ISA_MINOR,
@@ -335,7 +343,8 @@ static unsigned char *encode(const struct tcase *c, npu_u32 *size)
 	at = s + sizeof(sh);
 	memcpy(at, &h, sizeof(h));
 	memcpy(at + 16, c->operand, desc->num_slots * sizeof(struct npu_operand));
-	memcpy(at + 16 + desc->num_slots * sizeof(struct npu_operand), c->param, desc->num_params * 4u);
+	memcpy(at + 16 + desc->num_slots * sizeof(struct npu_operand), c->param,
+	       desc->num_params * 4u);
 	h = (struct npu_insn_header){ .opcode = NPU_OP_END, .words = 4 };
 	memcpy(at + bytes, &h, sizeof(h));
 	return s;
@@ -386,7 +395,8 @@ static void make_engines(void)
 		if (npu_engine_create(&config, &engines[i]))
 			engines[i] = NULL;
 		else
-			tap_diag("engine %d: %s, %d thread(s)", i, npu_engine_simd_name(engines[i]), 1 + i % 2);
+			tap_diag("engine %d: %s, %d thread(s)", i, npu_engine_simd_name(engines[i]),
+				 1 + i % 2);
 	}
 }
 
@@ -408,8 +418,8 @@ static void free_regions(unsigned char **r)
 }
 
 /*
- * Under AddressSanitizer the bytes around every region may not even be read while the engine runs: a tensor may end where
- * the memory of its region ends.
+ * Under AddressSanitizer the bytes around every region may not even be read while the engine runs:
+ * a tensor may end where the memory of its region ends.
  */
 static void forbid_guards(const struct tcase *c, unsigned char **mem, int forbid)
 {
@@ -430,12 +440,16 @@ static void forbid_guards(const struct tcase *c, unsigned char **mem, int forbid
 #endif
 }
 
-static enum npu_run_result run_engine(struct npu_engine *e, const struct tcase *c, const void *stream, npu_u32 size,
-				      unsigned char **mem, struct npu_fault *fault, char *text)
+static enum npu_run_result run_engine(struct npu_engine *e, const struct tcase *c,
+				      const void *stream, npu_u32 size, unsigned char **mem,
+				      struct npu_fault *fault, char *text)
 {
 	struct npu_region regions[NPU_MAX_OPERANDS] = { 0 };
 	struct npu_engine_state state = {
-		.stream = stream, .stream_size = size, .num_regions = NPU_MAX_OPERANDS, .regions = regions,
+		.stream = stream,
+		.stream_size = size,
+		.num_regions = NPU_MAX_OPERANDS,
+		.regions = regions,
 	};
 	enum npu_run_result r = NPU_RUN_FAULT;
 
@@ -453,8 +467,8 @@ static enum npu_run_result run_engine(struct npu_engine *e, const struct tcase *
 }
 
 /*
- * Mutations. A stream with some bytes changed is shown to the verifier and to the engine: what the verifier accepts the
- * engine must run to its end, but for a bad index in memory.
+ * Mutations. A stream with some bytes changed is shown to the verifier and to the engine: what the
+ * verifier accepts the engine must run to its end, but for a bad index in memory.
  */
 static struct {
 	unsigned int refused, ran, index, stopped, stricter, wrong;
@@ -515,11 +529,15 @@ static void mutate(const struct tcase *c, unsigned char *stream, npu_u32 size, s
 	mutations.ran += !refused && r == NPU_RUN_DONE;
 	mutations.index += !refused && r == NPU_RUN_FAULT && fault.code == NPU_FAULT_INDEX;
 	mutations.stopped += !refused && r == NPU_RUN_STOPPED;
-	/* The verifier sees the whole stream and may know better: a count of instructions that is wrong, say. */
+	/*
+	 * The verifier sees the whole stream and may know better: a count of instructions that is
+	 * wrong, say.
+	 */
 	mutations.stricter += refused && r != NPU_RUN_FAULT;
 	if (!refused && r == NPU_RUN_FAULT && static_fault(fault.code)) {
 		if (mutations.wrong++ < 5) {
-			tap_diag("%s, mutated: the verifier accepts it", npu_op_desc(c->opcode)->mnemonic);
+			tap_diag("%s, mutated: the verifier accepts it",
+				 npu_op_desc(c->opcode)->mnemonic);
 			tap_diag("engine: result %d, fault %u: %s", r, fault.code, text);
 		}
 	}
@@ -535,7 +553,8 @@ static void describe(const struct tcase *c)
 	struct npu_insn insn;
 	char text[2048];
 
-	if (!npu_insn_decode((const npu_u32 *)(s + sizeof(struct npu_stream_header)), size / 4, &insn, &err)) {
+	if (!npu_insn_decode((const npu_u32 *)(s + sizeof(struct npu_stream_header)), size / 4,
+			     &insn, &err)) {
 		npu_insn_disassemble(&insn, text, sizeof(text));
 		tap_diag("%s", text);
 	} else {
@@ -571,27 +590,32 @@ static double step_of(const struct npu_operand *op)
 	}
 }
 
-static int close_enough(const struct tcase *c, const struct npu_operand *op, double got, double want, double largest)
+static int close_enough(const struct tcase *c, const struct npu_operand *op, double got,
+			double want, double largest)
 {
-	double tolerance = c->tolerance * largest + fabs(want) * (step_of(op) + c->tolerance) + 1e-6;
+	double tolerance = c->tolerance * largest + fabs(want) * (step_of(op) + c->tolerance) +
+			   1e-6;
 
 	if (isnan(want) || isinf(want) || isnan(got) || isinf(got)) {
 		/* A value on the edge of overflow may round to either side. */
 		if (isnan(want) || isnan(got))
 			return isnan(want) && isnan(got);
-		return want == got || (op->dtype == NPU_F16 && fabs(got) >= 65000 && fabs(want) >= 65000) ||
+		return want == got ||
+		       (op->dtype == NPU_F16 && fabs(got) >= 65000 && fabs(want) >= 65000) ||
 		       (fabs(got) > 3.3e38 && fabs(want) > 3.3e38);
 	}
 	if (op->dtype == NPU_F16)
 		tolerance += 6e-8;
 	if (op->scale != 0)
 		tolerance += op->scale * 1.001;
-	else if (op->dtype == NPU_I8 || op->dtype == NPU_U8 || op->dtype == NPU_I32 || op->dtype == NPU_BOOL)
+	else if (op->dtype == NPU_I8 || op->dtype == NPU_U8 || op->dtype == NPU_I32 ||
+		 op->dtype == NPU_BOOL)
 		tolerance += 1;
 	return fabs(got - want) <= tolerance;
 }
 
-static int compare_slot(const struct tcase *c, unsigned int slot, int exact, unsigned char *got, unsigned char *want)
+static int compare_slot(const struct tcase *c, unsigned int slot, int exact, unsigned char *got,
+			unsigned char *want)
 {
 	const struct npu_operand *op = &c->operand[slot];
 	struct oracle_view g = { op, got + op->offset }, w = { op, want + op->offset };
@@ -604,9 +628,11 @@ static int compare_slot(const struct tcase *c, unsigned int slot, int exact, uns
 
 		if (!memcmp(pg, pw, size))
 			continue;
-		if (exact || !close_enough(c, op, oracle_load_real(g, pg), oracle_load_real(w, pw), largest)) {
-			tap_diag("slot %u at [%u %u %u %u %u %u]: engine %.9g, oracle %.9g (%s)", slot, index[0], index[1], index[2],
-				 index[3], index[4], index[5], oracle_load_real(g, pg), oracle_load_real(w, pw),
+		if (exact || !close_enough(c, op, oracle_load_real(g, pg), oracle_load_real(w, pw),
+					   largest)) {
+			tap_diag("slot %u at [%u %u %u %u %u %u]: engine %.9g, oracle %.9g (%s)",
+				 slot, index[0], index[1], index[2], index[3], index[4], index[5],
+				 oracle_load_real(g, pg), oracle_load_real(w, pw),
 				 exact ? "exact" : "tolerance");
 			return 0;
 		}
@@ -627,9 +653,11 @@ static int compare(const struct tcase *c, int exact, unsigned char **got, unsign
 		if (!c->data[i] || c->operand[i].dtype == NPU_NONE)
 			continue;
 		if (desc->slots[i].dir != NPU_DIR_IN) {
-			if (!compare_slot(c, i, exact, got[c->operand[i].region], want[c->operand[i].region]))
+			if (!compare_slot(c, i, exact, got[c->operand[i].region],
+					  want[c->operand[i].region]))
 				return 0;
-		} else if (c->operand[i].region == i && c->operand[0].region != i && memcmp(got[i], want[i], c->size[i])) {
+		} else if (c->operand[i].region == i && c->operand[0].region != i &&
+			   memcmp(got[i], want[i], c->size[i])) {
 			tap_diag("input slot %u was changed", i);
 			return 0;
 		}
@@ -637,7 +665,8 @@ static int compare(const struct tcase *c, int exact, unsigned char **got, unsign
 	return 1;
 }
 
-static int run_oracle(const struct tcase *c, unsigned char *stream, npu_u32 size, unsigned char **mem, int *exact)
+static int run_oracle(const struct tcase *c, unsigned char *stream, npu_u32 size,
+		      unsigned char **mem, int *exact)
 {
 	struct oracle_memory m = { 0 };
 	struct npu_isa_error err;
@@ -734,16 +763,21 @@ void harness_report(void)
 
 	watchdog_ends = true;
 	pthread_join(watchdog, NULL);
-	tap_ok(!mutations.wrong, "verifier and engine agree on changed streams: %u refused by both, %u by the verifier only, %u ran, %u bad index, "
-	       "%u stopped", mutations.refused, mutations.stricter, mutations.ran, mutations.index, mutations.stopped);
+	tap_ok(!mutations.wrong,
+	       "verifier and engine agree on changed streams: %u refused by both, %u by the verifier only, %u ran, %u bad index, "
+	       "%u stopped",
+	       mutations.refused, mutations.stricter, mutations.ran, mutations.index,
+	       mutations.stopped);
 	for (int i = 0; i < NUM_CONFIGS; i++) {
 		if (!engines[i])
 			continue;
 		npu_engine_counters(engines[i], &k);
-		printf("# %s: %llu instructions;", npu_engine_simd_name(engines[i]), (unsigned long long)k.insns);
+		printf("# %s: %llu instructions;", npu_engine_simd_name(engines[i]),
+		       (unsigned long long)k.insns);
 		for (unsigned int p = 0; npu_engine_path_name(p); p++)
 			if (k.path[p])
-				printf(" %s %llu", npu_engine_path_name(p), (unsigned long long)k.path[p]);
+				printf(" %s %llu", npu_engine_path_name(p),
+				       (unsigned long long)k.path[p]);
 		printf("\n");
 		npu_engine_destroy(engines[i]);
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random instructions, run by the engine in every configuration this host has (portable, AVX2, AVX-512; 1 and 2
- * threads) and by the oracle. All engine runs must give the same bits; they must equal the oracle's bits where
- * the instruction is exactly defined, and be within a tolerance where it passes through a polynomial. Bytes that no
- * output element covers must be untouched.
+ * Random instructions, run by the engine in every configuration this host has (portable, AVX2,
+ * AVX-512; 1 and 2 threads) and by the oracle. All engine runs must give the same bits; they must
+ * equal the oracle's bits where the instruction is exactly defined, and be within a tolerance where
+ * it passes through a polynomial. Bytes that no output element covers must be untouched.
  */
 #ifndef TEST_ORACLE_HARNESS_H
 #define TEST_ORACLE_HARNESS_H
@@ -11,14 +11,17 @@
 #include <stdint.h>
 #include "npu_isa_desc.h"
 
-/* One instruction to try. Slot i lives in region i, so an in-place case shares the region by hand. */
+/*
+ * One instruction to try. Slot i lives in region i, so an in-place case shares the region by hand.
+ */
 struct tcase {
 	unsigned int opcode;
 	struct npu_operand operand[NPU_MAX_OPERANDS];
 	npu_u32 param[NPU_MAX_PARAMS];
 	unsigned char *data[NPU_MAX_OPERANDS];	/* initial contents of each region */
 	npu_u64 size[NPU_MAX_OPERANDS];
-	double tolerance;	/* relative to the tensor's largest value, for inexact instructions */
+	/* relative to the tensor's largest value, for inexact instructions */
+	double tolerance;
 	int want_fault;		/* enum npu_fault_code that the engine must report, 0: none */
 };
 
@@ -35,22 +38,29 @@ void case_free(struct tcase *c);
 void case_param_f32(struct tcase *c, unsigned int param, float value);
 
 /*
- * Give slot @slot a tensor of these dims with random strides (dense, with gaps, permuted) and random contents; @wild:
- * contents include infinities, NaN, subnormal and huge values.
+ * Give slot @slot a tensor of these dims with random strides (dense, with gaps, permuted) and
+ * random contents; @wild: contents include infinities, NaN, subnormal and huge values.
  */
 enum contents { CONTENTS_TAME, CONTENTS_WILD };
-void case_tensor(struct tcase *c, unsigned int slot, unsigned int dtype, unsigned int rank, const npu_u32 *dim,
-		 enum contents contents);
+void case_tensor(struct tcase *c, unsigned int slot, unsigned int dtype, unsigned int rank,
+		 const npu_u32 *dim, enum contents contents);
 /* The same, dense in row-major order. */
-void case_dense(struct tcase *c, unsigned int slot, unsigned int dtype, unsigned int rank, const npu_u32 *dim,
-		enum contents contents);
+void case_dense(struct tcase *c, unsigned int slot, unsigned int dtype, unsigned int rank,
+		const npu_u32 *dim, enum contents contents);
 /* Scale and zero point for an 8-bit tensor of slot @slot. */
 void case_quantize(struct tcase *c, unsigned int slot);
-/* Change the layout of a weight operand: allocates the panel form with random contents (groups: CONV's). */
-void case_panel(struct tcase *c, unsigned int slot, unsigned int layout, npu_u32 outputs, npu_u64 k_size, npu_u32 groups);
+/*
+ * Change the layout of a weight operand: allocates the panel form with random contents (groups:
+ * CONV's).
+ */
+void case_panel(struct tcase *c, unsigned int slot, unsigned int layout, npu_u32 outputs,
+		npu_u64 k_size, npu_u32 groups);
 /* Write an index (i32 or i64) into element @i of a rank-1 slot. */
 void case_index(struct tcase *c, unsigned int slot, npu_u32 i, int64_t value);
-/* Random epilogue for the family whose bias slot and ACT parameter are given; @rank and @out_dim describe out. */
+/*
+ * Random epilogue for the family whose bias slot and ACT parameter are given; @rank and @out_dim
+ * describe out.
+ */
 void case_epilogue(struct tcase *c, unsigned int bias_slot, unsigned int act_param, int integer);
 /* Activation parameters for the parameter run ACT, ACT_ALPHA, ACT_BETA. */
 void case_activation(struct tcase *c, unsigned int act_param, int allow_prelu);

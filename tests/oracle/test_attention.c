@@ -12,7 +12,8 @@ static void index_list(struct tcase *c, unsigned int slot, npu_u32 n)
 /* Lengths, starts and positions of a ragged batch; the cache is plain or in blocks. */
 static void make_attention(struct tcase *c)
 {
-	npu_u32 batch = rng_range(1, 3), kv_heads = rng_range(1, 2), heads = kv_heads * rng_range(1, 3);
+	npu_u32 batch = rng_range(1, 3), kv_heads = rng_range(1, 2),
+		heads = kv_heads * rng_range(1, 3);
 	npu_u32 depth = rng_range(1, rng_chance(3) ? 64 : 20), depth_v = rng_chance(3) ? rng_range(1, 30) : depth;
 	npu_u32 blocked = rng_below(2), block = blocked ? rng_range(1, 9) : rng_range(1, 40);
 	npu_u32 max_blocks = blocked ? rng_range(1, 6) : 1, length = block * max_blocks, rows = 0;
@@ -47,7 +48,9 @@ static void make_attention(struct tcase *c)
 		for (npu_u32 i = 0; i < batch * max_blocks; i++) {
 			npu_s32 v = (npu_s32)((i * 7 + 3) % (batch * max_blocks + 1));
 
-			memcpy(c->data[NPU_ATTENTION_BLOCK_TABLE] + c->operand[NPU_ATTENTION_BLOCK_TABLE].offset + i * 4, &v, 4);
+			memcpy(c->data[NPU_ATTENTION_BLOCK_TABLE] +
+				       c->operand[NPU_ATTENTION_BLOCK_TABLE].offset + i * 4,
+			       &v, 4);
 		}
 	}
 	if (rng_chance(3)) {
@@ -94,7 +97,8 @@ static void make_rope(struct tcase *c)
 
 static void make_dyn_quant(struct tcase *c)
 {
-	npu_u32 dim[3] = { rng_range(1, 4), rng_range(1, 5), rng_range(1, 70) }, scale[3] = { dim[0], dim[1], 1 };
+	npu_u32 dim[3] = { rng_range(1, 4), rng_range(1, 5), rng_range(1, 70) },
+		scale[3] = { dim[0], dim[1], 1 };
 	int grouped = rng_below(2);
 	npu_u32 group = rng_range(1, 40);
 
@@ -113,8 +117,10 @@ static void make_dyn_quant(struct tcase *c)
 
 static void make_color(struct tcase *c)
 {
-	npu_u32 n = rng_range(1, 2), h = 2 * rng_range(1, 6), w = 2 * rng_range(1, 8), eighteen = 18;
-	npu_u32 out[4] = { n, h, w, 3 }, yuyv[4] = { n, h, w, 2 }, chroma[4] = { n, h / 2, w / 2, 2 };
+	npu_u32 n = rng_range(1, 2), h = 2 * rng_range(1, 6), w = 2 * rng_range(1, 8),
+		eighteen = 18;
+	npu_u32 out[4] = { n, h, w, 3 }, yuyv[4] = { n, h, w, 2 },
+		chroma[4] = { n, h / 2, w / 2, 2 };
 	static const unsigned char types[] = { NPU_F32, NPU_F16, NPU_U8 };
 	unsigned int format = rng_below(NPU_NUM_COLORS);
 
@@ -126,7 +132,8 @@ static void make_color(struct tcase *c)
 		case_tensor(c, NPU_COLOR_IN, NPU_U8, 3, out, CONTENTS_TAME);
 		case_tensor(c, NPU_COLOR_CHROMA, NPU_U8, 4, chroma, CONTENTS_TAME);
 	} else {
-		case_tensor(c, NPU_COLOR_IN, NPU_U8, 4, format == NPU_COLOR_YUYV ? yuyv : out, CONTENTS_TAME);
+		case_tensor(c, NPU_COLOR_IN, NPU_U8, 4, format == NPU_COLOR_YUYV ? yuyv : out,
+			    CONTENTS_TAME);
 	}
 }
 

@@ -49,8 +49,8 @@ static npu_u32 deconv_out(npu_u32 in, npu_u32 pad, npu_u32 k, npu_u32 dil, npu_u
 	return full > pad ? full - pad : 1;
 }
 
-static void place(struct tcase *c, const struct shape *s, int transposed, unsigned int in_type, unsigned int w_type,
-		  unsigned int out_type)
+static void place(struct tcase *c, const struct shape *s, int transposed, unsigned int in_type,
+		  unsigned int w_type, unsigned int out_type)
 {
 	npu_u32 in[4] = { s->n, s->h, s->w, s->cg * s->groups };
 	npu_u32 weight[4] = { s->og * s->groups, s->kh, s->kw, s->cg };
@@ -59,8 +59,10 @@ static void place(struct tcase *c, const struct shape *s, int transposed, unsign
 	int integer = in_type == NPU_I8 || in_type == NPU_U8;
 	enum contents contents = rng_chance(10) ? CONTENTS_WILD : CONTENTS_TAME;
 
-	out[1] = transposed ? deconv_out(s->h, s->pt + s->pb, s->kh, s->dh, s->sh) : conv_out(s->h, s->pt + s->pb, s->kh, s->dh, s->sh);
-	out[2] = transposed ? deconv_out(s->w, s->pl + s->pr, s->kw, s->dw, s->sw) : conv_out(s->w, s->pl + s->pr, s->kw, s->dw, s->sw);
+	out[1] = transposed ? deconv_out(s->h, s->pt + s->pb, s->kh, s->dh, s->sh) :
+			      conv_out(s->h, s->pt + s->pb, s->kh, s->dh, s->sh);
+	out[2] = transposed ? deconv_out(s->w, s->pl + s->pr, s->kw, s->dw, s->sw) :
+			      conv_out(s->w, s->pl + s->pr, s->kw, s->dw, s->sw);
 	case_tensor(c, NPU_CONV_OUT, out_type, 4, out, CONTENTS_TAME);
 	case_quantize(c, NPU_CONV_OUT);
 	case_tensor(c, NPU_CONV_IN, in_type, 4, in, contents);
@@ -70,8 +72,8 @@ static void place(struct tcase *c, const struct shape *s, int transposed, unsign
 		case_quantize(c, NPU_CONV_WEIGHT);
 	}
 	if (rng_chance(3) ? 0 : !(s->cg == 1 && s->groups > 1))
-		case_panel(c, NPU_CONV_WEIGHT, integer ? NPU_LAYOUT_PANEL16K4 : NPU_LAYOUT_PANEL16, s->og,
-			   (npu_u64)s->kh * s->kw * s->cg, s->groups);
+		case_panel(c, NPU_CONV_WEIGHT, integer ? NPU_LAYOUT_PANEL16K4 : NPU_LAYOUT_PANEL16,
+			   s->og, (npu_u64)s->kh * s->kw * s->cg, s->groups);
 	p[NPU_CONV_P_STRIDE_H] = s->sh;
 	p[NPU_CONV_P_STRIDE_W] = s->sw;
 	p[NPU_CONV_P_DIL_H] = s->dh;
@@ -104,7 +106,8 @@ static void int_conv(struct tcase *c, int transposed, int depthwise)
 		npu_u32 o = c->operand[NPU_CONV_OUT].dim[3];
 
 		c->operand[NPU_CONV_WEIGHT].zero_point = 0;
-		case_dense(c, NPU_CONV_W_ZERO, c->operand[NPU_CONV_WEIGHT].dtype, 1, &o, CONTENTS_TAME);
+		case_dense(c, NPU_CONV_W_ZERO, c->operand[NPU_CONV_WEIGHT].dtype, 1, &o,
+			   CONTENTS_TAME);
 	}
 }
 
@@ -133,7 +136,10 @@ static void make_int_transposed(struct tcase *c)
 	int_conv(c, 1, rng_chance(4));
 }
 
-/* The shapes that conv nets are made of: channels last, dense, f16, so that the fast paths are what runs. */
+/*
+ * The shapes that conv nets are made of: channels last, dense, f16, so that the fast paths are what
+ * runs.
+ */
 static void make_typical(struct tcase *c)
 {
 	static const npu_u32 kernel[] = { 1, 1, 3, 3, 5, 7 };

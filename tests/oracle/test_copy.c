@@ -4,7 +4,8 @@
 #include "../tap.h"
 #include "harness.h"
 
-static const unsigned char types[] = { NPU_F32, NPU_F16, NPU_BF16, NPU_I8, NPU_U8, NPU_I32, NPU_I64, NPU_BOOL };
+static const unsigned char types[] = { NPU_F32, NPU_F16, NPU_BF16, NPU_I8,
+				       NPU_U8,	NPU_I32, NPU_I64,  NPU_BOOL };
 
 static unsigned int random_dims(npu_u32 *dim)
 {
@@ -93,12 +94,15 @@ static void make_pad(struct tcase *c)
 static void make_iota(struct tcase *c)
 {
 	npu_u32 dim[NPU_MAX_RANK];
-	unsigned int rank = random_dims(dim), type = types[rng_chance(2) ? rng_below(3) : rng_range(5, 6)];
+	unsigned int rank = random_dims(dim),
+		     type = types[rng_chance(2) ? rng_below(3) : rng_range(5, 6)];
 
 	case_init(c, NPU_OP_IOTA);
 	c->param[NPU_IOTA_P_AXIS] = rng_below(rank);
-	case_param_f32(c, NPU_IOTA_P_START, type >= NPU_I8 ? (float)((int)rng_below(100) - 50) : rng_float());
-	case_param_f32(c, NPU_IOTA_P_STEP, type >= NPU_I8 ? (float)((int)rng_below(20) - 10) : rng_float());
+	case_param_f32(c, NPU_IOTA_P_START,
+		       type >= NPU_I8 ? (float)((int)rng_below(100) - 50) : rng_float());
+	case_param_f32(c, NPU_IOTA_P_STEP,
+		       type >= NPU_I8 ? (float)((int)rng_below(20) - 10) : rng_float());
 	case_tensor(c, 0, type, rank, dim, CONTENTS_TAME);
 }
 

@@ -21,7 +21,9 @@ static void shrink(npu_u32 *to, const npu_u32 *from, unsigned int rank)
 	int how = rng_below(4);
 
 	for (unsigned int i = 0; i < rank; i++)
-		to[i] = how == 0 || (how == 1 && i + 1 < rank) || (how == 2 && rng_chance(2)) ? 1 : from[i];
+		to[i] = how == 0 || (how == 1 && i + 1 < rank) || (how == 2 && rng_chance(2)) ?
+				1 :
+				from[i];
 }
 
 /* Functions with a domain get operands from it, others everything. */
@@ -68,14 +70,17 @@ static void make_unary(struct tcase *c)
 	case_init(c, NPU_OP_EWISE1);
 	do {
 		func = rng_below(NPU_NUM_UNARIES);
-	} while (func == NPU_UNARY_BITNOT || func == NPU_UNARY_NOT || func == NPU_UNARY_ISNAN || func == NPU_UNARY_ISINF);
+	} while (func == NPU_UNARY_BITNOT || func == NPU_UNARY_NOT || func == NPU_UNARY_ISNAN ||
+		 func == NPU_UNARY_ISINF);
 	c->param[NPU_EWISE1_P_FUNC] = func;
 	memcpy(in, dim, sizeof(in));
 	if (rng_chance(4))
 		shrink(in, dim, rank);
-	case_tensor(c, 0, rng_chance(3) ? float_types[rng_below(5)] : type, rank, dim, CONTENTS_TAME);
+	case_tensor(c, 0, rng_chance(3) ? float_types[rng_below(5)] : type, rank, dim,
+		    CONTENTS_TAME);
 	case_quantize(c, 0);
-	case_tensor(c, NPU_EWISE1_IN, type, rank, in, rng_chance(4) ? CONTENTS_WILD : CONTENTS_TAME);
+	case_tensor(c, NPU_EWISE1_IN, type, rank, in,
+		    rng_chance(4) ? CONTENTS_WILD : CONTENTS_TAME);
 	case_quantize(c, NPU_EWISE1_IN);
 	restrict_domain(c, func);
 	finish(c, NPU_EWISE1_P_ACT, NPU_EWISE1_ACT_PARAM);
@@ -84,7 +89,8 @@ static void make_unary(struct tcase *c)
 static void make_unary_int(struct tcase *c)
 {
 	static const unsigned char funcs[] = {
-		NPU_UNARY_ABS, NPU_UNARY_NEG, NPU_UNARY_SIGN, NPU_UNARY_NOT, NPU_UNARY_BITNOT, NPU_UNARY_SQUARE, NPU_UNARY_COPY,
+		NPU_UNARY_ABS,	  NPU_UNARY_NEG,    NPU_UNARY_SIGN, NPU_UNARY_NOT,
+		NPU_UNARY_BITNOT, NPU_UNARY_SQUARE, NPU_UNARY_COPY,
 	};
 	npu_u32 dim[NPU_MAX_RANK];
 	unsigned int rank = random_dims(dim), type = int_types[rng_below(4)];
@@ -101,8 +107,8 @@ static void make_unary_int(struct tcase *c)
 static void make_binary(struct tcase *c)
 {
 	static const unsigned char funcs[] = {
-		NPU_BINARY_ADD, NPU_BINARY_SUB, NPU_BINARY_MUL, NPU_BINARY_DIV, NPU_BINARY_MAX, NPU_BINARY_MIN, NPU_BINARY_ADD,
-		NPU_BINARY_MUL, NPU_BINARY_FMOD, NPU_BINARY_MOD,
+		NPU_BINARY_ADD, NPU_BINARY_SUB, NPU_BINARY_MUL, NPU_BINARY_DIV,	 NPU_BINARY_MAX,
+		NPU_BINARY_MIN, NPU_BINARY_ADD, NPU_BINARY_MUL, NPU_BINARY_FMOD, NPU_BINARY_MOD,
 	};
 	npu_u32 dim[NPU_MAX_RANK], a[NPU_MAX_RANK], b[NPU_MAX_RANK];
 	unsigned int rank = random_dims(dim), type = float_types[rng_below(5)];
@@ -114,11 +120,13 @@ static void make_binary(struct tcase *c)
 	memcpy(b, dim, sizeof(b));
 	if (rng_chance(2))
 		shrink(rng_chance(2) ? a : b, dim, rank);
-	case_tensor(c, 0, rng_chance(3) ? float_types[rng_below(5)] : type, rank, dim, CONTENTS_TAME);
+	case_tensor(c, 0, rng_chance(3) ? float_types[rng_below(5)] : type, rank, dim,
+		    CONTENTS_TAME);
 	case_quantize(c, 0);
 	case_tensor(c, NPU_EWISE2_A, type, rank, a, contents);
 	case_quantize(c, NPU_EWISE2_A);
-	case_tensor(c, NPU_EWISE2_B, rng_chance(4) ? float_types[rng_below(5)] : type, rank, b, contents);
+	case_tensor(c, NPU_EWISE2_B, rng_chance(4) ? float_types[rng_below(5)] : type, rank, b,
+		    contents);
 	case_quantize(c, NPU_EWISE2_B);
 	finish(c, NPU_EWISE2_P_ACT, NPU_EWISE2_ACT_PARAM);
 }
@@ -142,7 +150,8 @@ static void make_pow(struct tcase *c)
 static void make_compare(struct tcase *c)
 {
 	npu_u32 dim[NPU_MAX_RANK];
-	unsigned int rank = random_dims(dim), type = rng_chance(2) ? float_types[rng_below(2)] : int_types[rng_below(4)];
+	unsigned int rank = random_dims(dim),
+		     type = rng_chance(2) ? float_types[rng_below(2)] : int_types[rng_below(4)];
 
 	case_init(c, NPU_OP_EWISE2);
 	c->param[NPU_EWISE2_P_FUNC] = rng_range(NPU_BINARY_EQ, NPU_BINARY_XOR);
@@ -157,8 +166,9 @@ static void make_compare(struct tcase *c)
 static void make_binary_int(struct tcase *c)
 {
 	static const unsigned char funcs[] = {
-		NPU_BINARY_ADD, NPU_BINARY_SUB, NPU_BINARY_MUL, NPU_BINARY_DIV, NPU_BINARY_MAX, NPU_BINARY_MIN, NPU_BINARY_MOD,
-		NPU_BINARY_FMOD, NPU_BINARY_BITAND, NPU_BINARY_BITOR, NPU_BINARY_BITXOR,
+		NPU_BINARY_ADD,	   NPU_BINARY_SUB,   NPU_BINARY_MUL,	NPU_BINARY_DIV,
+		NPU_BINARY_MAX,	   NPU_BINARY_MIN,   NPU_BINARY_MOD,	NPU_BINARY_FMOD,
+		NPU_BINARY_BITAND, NPU_BINARY_BITOR, NPU_BINARY_BITXOR,
 	};
 	npu_u32 dim[NPU_MAX_RANK], b[NPU_MAX_RANK];
 	unsigned int rank = random_dims(dim), type = int_types[rng_below(4)];
@@ -177,7 +187,8 @@ static void make_binary_int(struct tcase *c)
 static void make_select(struct tcase *c)
 {
 	npu_u32 dim[NPU_MAX_RANK], a[NPU_MAX_RANK], b[NPU_MAX_RANK], cond[NPU_MAX_RANK];
-	unsigned int rank = random_dims(dim), type = rng_chance(2) ? float_types[rng_below(3)] : int_types[rng_below(5)];
+	unsigned int rank = random_dims(dim),
+		     type = rng_chance(2) ? float_types[rng_below(3)] : int_types[rng_below(5)];
 
 	case_init(c, NPU_OP_SELECT);
 	memcpy(a, dim, sizeof(a));

@@ -5,10 +5,12 @@
 
 static const unsigned char float_types[] = { NPU_F32, NPU_F16, NPU_F16, NPU_BF16 };
 
-static void place(struct tcase *c, unsigned int a_type, unsigned int b_type, unsigned int out_type, npu_u32 max)
+static void place(struct tcase *c, unsigned int a_type, unsigned int b_type, unsigned int out_type,
+		  npu_u32 max)
 {
 	unsigned int rank = rng_range(2, rng_chance(3) ? 5 : 3);
-	npu_u32 m = rng_chance(4) ? 1 : rng_range(1, max), k = rng_range(1, max), n = rng_range(1, max);
+	npu_u32 m = rng_chance(4) ? 1 : rng_range(1, max), k = rng_range(1, max),
+		n = rng_range(1, max);
 	npu_u32 out[NPU_MAX_RANK], a[NPU_MAX_RANK], b[NPU_MAX_RANK];
 	int integer = a_type == NPU_I8 || a_type == NPU_U8;
 	npu_u32 batches = 1;
@@ -24,14 +26,16 @@ static void place(struct tcase *c, unsigned int a_type, unsigned int b_type, uns
 	a[rank - 1] = b[rank - 2] = k;
 	case_tensor(c, NPU_MATMUL_OUT, out_type, rank, out, CONTENTS_TAME);
 	case_quantize(c, NPU_MATMUL_OUT);
-	case_tensor(c, NPU_MATMUL_A, a_type, rank, a, rng_chance(10) ? CONTENTS_WILD : CONTENTS_TAME);
+	case_tensor(c, NPU_MATMUL_A, a_type, rank, a,
+		    rng_chance(10) ? CONTENTS_WILD : CONTENTS_TAME);
 	case_tensor(c, NPU_MATMUL_B, b_type, rank, b, CONTENTS_TAME);
 	if (integer) {
 		case_quantize(c, NPU_MATMUL_A);
 		case_quantize(c, NPU_MATMUL_B);
 	}
 	if (rng_chance(2))
-		case_panel(c, NPU_MATMUL_B, integer ? NPU_LAYOUT_PANEL16K4 : NPU_LAYOUT_PANEL16, n, k, batches);
+		case_panel(c, NPU_MATMUL_B, integer ? NPU_LAYOUT_PANEL16K4 : NPU_LAYOUT_PANEL16, n,
+			   k, batches);
 	case_epilogue(c, NPU_MATMUL_BIAS, NPU_MATMUL_P_ACT, integer);
 	if (integer && rng_chance(4)) {
 		c->operand[NPU_MATMUL_B].zero_point = 0;
@@ -69,7 +73,8 @@ static void make_long(struct tcase *c)
 	case_dense(c, NPU_MATMUL_A, type, 2, a, CONTENTS_TAME);
 	case_dense(c, NPU_MATMUL_B, type, 2, b, CONTENTS_TAME);
 	if (rng_chance(2))
-		case_panel(c, NPU_MATMUL_B, integer ? NPU_LAYOUT_PANEL16K4 : NPU_LAYOUT_PANEL16, out[1], k, 1);
+		case_panel(c, NPU_MATMUL_B, integer ? NPU_LAYOUT_PANEL16K4 : NPU_LAYOUT_PANEL16,
+			   out[1], k, 1);
 	case_epilogue(c, NPU_MATMUL_BIAS, NPU_MATMUL_P_ACT, integer);
 }
 

@@ -19,7 +19,8 @@ static void images(struct tcase *c, npu_u32 *out)
 
 static void make_pool(struct tcase *c)
 {
-	npu_u32 out[4] = { rng_range(1, 2), 1, 1, rng_range(1, rng_chance(2) ? 50 : 6) }, *p = c->param;
+	npu_u32 out[4] = { rng_range(1, 2), 1, 1, rng_range(1, rng_chance(2) ? 50 : 6) },
+		*p = c->param;
 	npu_u32 k, span;
 
 	case_init(c, NPU_OP_POOL);
@@ -27,7 +28,8 @@ static void make_pool(struct tcase *c)
 	p[NPU_POOL_P_KIND] = rng_below(NPU_NUM_POOLS);
 	p[NPU_POOL_P_INCLUDE_PAD] = rng_below(2);
 	for (int a = 0; a < 2; a++) {
-		npu_u32 size = c->operand[1].dim[1 + a], *dil = &p[NPU_POOL_P_DIL_H + a], *stride = &p[NPU_POOL_P_STRIDE_H + a];
+		npu_u32 size = c->operand[1].dim[1 + a], *dil = &p[NPU_POOL_P_DIL_H + a],
+			*stride = &p[NPU_POOL_P_STRIDE_H + a];
 
 		k = p[NPU_POOL_P_KERNEL_H + a] = rng_chance(6) ? size : rng_range(1, 5);
 		*dil = rng_chance(4) ? 2 : 1;
@@ -44,7 +46,9 @@ static void make_pool(struct tcase *c)
 
 static void make_resize(struct tcase *c)
 {
-	npu_u32 out[4] = { rng_range(1, 2), rng_range(1, 24), rng_range(1, 30), rng_range(1, rng_chance(2) ? 50 : 6) }, *p = c->param;
+	npu_u32 out[4] = { rng_range(1, 2), rng_range(1, 24), rng_range(1, 30),
+			   rng_range(1, rng_chance(2) ? 50 : 6) },
+		*p = c->param;
 
 	case_init(c, NPU_OP_RESIZE);
 	images(c, out);
@@ -60,7 +64,8 @@ static void make_resize(struct tcase *c)
 /* Whole factors, as feature pyramids use. */
 static void make_upsample(struct tcase *c)
 {
-	npu_u32 f = rng_range(2, 4), in[4] = { 1, rng_range(1, 8), rng_range(1, 12), rng_range(1, 60) };
+	npu_u32 f = rng_range(2, 4),
+		in[4] = { 1, rng_range(1, 8), rng_range(1, 12), rng_range(1, 60) };
 	npu_u32 out[4] = { 1, in[1] * f, in[2] * f, in[3] };
 	unsigned int type = rng_chance(2) ? NPU_F16 : NPU_F32;
 
@@ -76,7 +81,8 @@ static void make_upsample(struct tcase *c)
 
 static void make_crop(struct tcase *c)
 {
-	npu_u32 rois = rng_range(1, 4), out[4] = { rng_range(1, 3), rng_range(1, 10), rng_range(1, 12), rng_range(1, 20) };
+	npu_u32 rois = rng_range(1, 4),
+		out[4] = { rng_range(1, 3), rng_range(1, 10), rng_range(1, 12), rng_range(1, 20) };
 	npu_u32 boxes[2] = { rois, 4 };
 
 	case_init(c, NPU_OP_CROP_RESIZE);
@@ -88,7 +94,9 @@ static void make_crop(struct tcase *c)
 
 		box[2] = box[0] + (float)rng_range(1, 10);
 		box[3] = box[1] + (float)rng_range(1, 16);
-		memcpy(c->data[NPU_CROP_RESIZE_BOXES] + c->operand[NPU_CROP_RESIZE_BOXES].offset + i * 16, box, 16);
+		memcpy(c->data[NPU_CROP_RESIZE_BOXES] + c->operand[NPU_CROP_RESIZE_BOXES].offset +
+			       i * 16,
+		       box, 16);
 		case_index(c, NPU_CROP_RESIZE_BATCH, i, rng_below(out[0]));
 	}
 	out[0] = rois;

@@ -4,7 +4,9 @@
 #include "../tap.h"
 #include "harness.h"
 
-static const unsigned char types[] = { NPU_F32, NPU_F16, NPU_BF16, NPU_I8, NPU_U8, NPU_I32, NPU_I64 };
+static const unsigned char types[] = {
+	NPU_F32, NPU_F16, NPU_BF16, NPU_I8, NPU_U8, NPU_I32, NPU_I64
+};
 
 static unsigned int random_dims(npu_u32 *dim, unsigned int max_rank)
 {
@@ -27,7 +29,8 @@ static void make_reduce_of(struct tcase *c, unsigned int type, unsigned int func
 	for (unsigned int i = 0; i < rank; i++)
 		out[i] = axes >> i & 1 ? 1 : in[i];
 	case_tensor(c, NPU_REDUCE_OUT, type, rank, out, CONTENTS_TAME);
-	case_tensor(c, NPU_REDUCE_IN, type, rank, in, rng_chance(6) && func < NPU_REDUCE_LOG_SUM ? CONTENTS_WILD : CONTENTS_TAME);
+	case_tensor(c, NPU_REDUCE_IN, type, rank, in,
+		    rng_chance(6) && func < NPU_REDUCE_LOG_SUM ? CONTENTS_WILD : CONTENTS_TAME);
 }
 
 static void make_reduce(struct tcase *c)
@@ -57,7 +60,8 @@ static void make_global_pool(struct tcase *c)
 	unsigned int type = rng_chance(2) ? NPU_F16 : NPU_F32;
 
 	case_init(c, NPU_OP_REDUCE);
-	c->param[NPU_REDUCE_P_FUNC] = rng_chance(4) ? rng_below(NPU_REDUCE_LOG_SUM) : NPU_REDUCE_MEAN;
+	c->param[NPU_REDUCE_P_FUNC] = rng_chance(4) ? rng_below(NPU_REDUCE_LOG_SUM) :
+						      NPU_REDUCE_MEAN;
 	c->param[NPU_REDUCE_P_AXES] = 6;
 	case_dense(c, NPU_REDUCE_OUT, type, 4, out, CONTENTS_TAME);
 	case_dense(c, NPU_REDUCE_IN, type, 4, in, CONTENTS_TAME);
@@ -74,8 +78,10 @@ static void make_arg(struct tcase *c)
 	c->param[NPU_ARG_REDUCE_P_LAST] = rng_below(2);
 	memcpy(out, in, sizeof(out));
 	out[axis] = 1;
-	case_tensor(c, NPU_ARG_REDUCE_OUT, rng_chance(2) ? NPU_I32 : NPU_I64, rank, out, CONTENTS_TAME);
-	case_tensor(c, NPU_ARG_REDUCE_IN, type, rank, in, rng_chance(3) ? CONTENTS_WILD : CONTENTS_TAME);
+	case_tensor(c, NPU_ARG_REDUCE_OUT, rng_chance(2) ? NPU_I32 : NPU_I64, rank, out,
+		    CONTENTS_TAME);
+	case_tensor(c, NPU_ARG_REDUCE_IN, type, rank, in,
+		    rng_chance(3) ? CONTENTS_WILD : CONTENTS_TAME);
 	case_quantize(c, NPU_ARG_REDUCE_IN);
 }
 
@@ -90,7 +96,8 @@ static void make_topk(struct tcase *c)
 	memcpy(out, in, sizeof(out));
 	out[axis] = rng_range(1, in[axis]);
 	case_tensor(c, NPU_TOPK_VALUES, type, rank, out, CONTENTS_TAME);
-	case_tensor(c, NPU_TOPK_INDICES, rng_chance(2) ? NPU_I32 : NPU_I64, rank, out, CONTENTS_TAME);
+	case_tensor(c, NPU_TOPK_INDICES, rng_chance(2) ? NPU_I32 : NPU_I64, rank, out,
+		    CONTENTS_TAME);
 	case_tensor(c, NPU_TOPK_IN, type, rank, in, rng_chance(3) ? CONTENTS_WILD : CONTENTS_TAME);
 }
 
@@ -135,7 +142,8 @@ static void make_norm(struct tcase *c)
 	c->param[NPU_NORM_P_KIND] = rng_below(2);
 	case_param_f32(c, NPU_NORM_P_EPS, 1e-5f);
 	case_tensor(c, NPU_NORM_OUT, type, rank, dim, CONTENTS_TAME);
-	case_tensor(c, NPU_NORM_IN, type, rank, dim, rng_chance(10) ? CONTENTS_WILD : CONTENTS_TAME);
+	case_tensor(c, NPU_NORM_IN, type, rank, dim,
+		    rng_chance(10) ? CONTENTS_WILD : CONTENTS_TAME);
 	if (rng_chance(2))
 		case_dense(c, NPU_NORM_GAMMA, types[rng_below(3)], 1, d, CONTENTS_TAME);
 	if (rng_chance(2))
