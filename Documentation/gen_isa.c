@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prints the instruction reference, Documentation/hardware/instructions.md, from the table that the engine and the verifier use.
- * `make docs` runs it; tests/isa/test_docs.c holds the committed page against it.
+ * Prints the instruction reference, Documentation/hardware/instructions.md, from the table that the
+ * engine and the verifier use. `make docs` runs it; tests/isa/test_docs.c holds the committed page
+ * against it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,41 +12,60 @@
 #include "npu_isa_desc.h"
 #include "npu_isa_limits.h"
 
-/* What the static check asks for beyond types, ranks and the sizes that stand beside the operands. */
+/*
+ * What the static check asks for beyond types, ranks and the sizes that stand beside the operands.
+ */
 static const struct rule {
 	unsigned int opcode;
 	const char *text;
 } rules[] = {
-	{ NPU_OP_CONV, "in and weight are both float or both 8-bit; float data gives a float out, with bias in f32 and without SCALE and TABLE" },
-	{ NPU_OP_CONV, "8-bit data with SCALE gives any out; an integer out has a scale then. Without SCALE out is plain i32 and there is no "
-		       "epilogue but bias, which is i32" },
-	{ NPU_OP_CONV, "the weight is strided, or panel16 for floats and panel16k4 for 8-bit codes" },
+	{ NPU_OP_CONV,
+	  "in and weight are both float or both 8-bit; float data gives a float out, with bias in f32 and without SCALE and TABLE" },
+	{ NPU_OP_CONV,
+	  "8-bit data with SCALE gives any out; an integer out has a scale then. Without SCALE out is plain i32 and there is no "
+	  "epilogue but bias, which is i32" },
+	{ NPU_OP_CONV,
+	  "the weight is strided, or panel16 for floats and panel16k4 for 8-bit codes" },
 	{ NPU_OP_CONV, "KH * KW * C/groups products of the largest |x - zx| and |w - zw| fit i32" },
-	{ NPU_OP_CONV, "C and O are multiples of GROUPS; out may be of any size, also where it sees nothing but padding" },
-	{ NPU_OP_CONV, "JOIN goes with RESIDUAL, prelu with ACT_PARAM, TABLE with an 8-bit out of its own type" },
+	{ NPU_OP_CONV,
+	  "C and O are multiples of GROUPS; out may be of any size, also where it sees nothing but padding" },
+	{ NPU_OP_CONV,
+	  "JOIN goes with RESIDUAL, prelu with ACT_PARAM, TABLE with an 8-bit out of its own type" },
 	{ NPU_OP_CONV_TRANSPOSE, "as conv" },
 	{ NPU_OP_MATMUL, "types and epilogue as conv, with a for in and b for weight" },
-	{ NPU_OP_MATMUL, "a grouped16 b needs GROUP and GROUP_SCALE, 8-bit a with A_SCALE or a scale of its own, a float out, f32 bias" },
-	{ NPU_OP_MATMUL, "without SUPER group scales and minimums are f16 or f32; with SUPER, a multiple of GROUP, they are u8 and "
-			 "SUPER_SCALE is there, with a leading dim of 2 when there are minimums" },
-	{ NPU_OP_EWISE1, "plain integers: abs, neg, sign, not, square, copy and bitnot only, without ACT, POST_MUL and POST_ADD" },
-	{ NPU_OP_EWISE2, "bit functions and shifts take plain integers; these have no ACT, POST_MUL and POST_ADD" },
+	{ NPU_OP_MATMUL,
+	  "a grouped16 b needs GROUP and GROUP_SCALE, 8-bit a with A_SCALE or a scale of its own, a float out, f32 bias" },
+	{ NPU_OP_MATMUL,
+	  "without SUPER group scales and minimums are f16 or f32; with SUPER, a multiple of GROUP, they are u8 and "
+	  "SUPER_SCALE is there, with a leading dim of 2 when there are minimums" },
+	{ NPU_OP_EWISE1,
+	  "plain integers: abs, neg, sign, not, square, copy and bitnot only, without ACT, POST_MUL and POST_ADD" },
+	{ NPU_OP_EWISE2,
+	  "bit functions and shifts take plain integers; these have no ACT, POST_MUL and POST_ADD" },
 	{ NPU_OP_REDUCE, "plain integers: sum, mean, max, min, prod, l1 and sum_square only" },
 	{ NPU_OP_TOPK, "values have the type and quantization of in" },
 	{ NPU_OP_NORM, "EPS is not negative" },
 	{ NPU_OP_POOL, "kernel positions count as multiply-accumulates for the bound of work" },
 	{ NPU_OP_RESIZE, "SCALE_H and SCALE_W are positive in every mode" },
-	{ NPU_OP_PAD, "in and out have one quantization; reflect pads by less than the size of in; BEFORE beyond the rank is 0" },
+	{ NPU_OP_PAD,
+	  "in and out have one quantization; reflect pads by less than the size of in; BEFORE beyond the rank is 0" },
 	{ NPU_OP_IOTA, "START and STEP are below 2^62 for an integer out" },
-	{ NPU_OP_GATHER, "with GROUP: u4, u5, u6, i8 or u8 rows, outer 1, a float out; scales as for matmul but [rows, groups]" },
+	{ NPU_OP_GATHER,
+	  "with GROUP: u4, u5, u6, i8 or u8 rows, outer 1, a float out; scales as for matmul but [rows, groups]" },
 	{ NPU_OP_GATHER_ELEMENTS, "dims of index other than AXIS are at most those of in" },
 	{ NPU_OP_SCATTER, "in and inout have one type and quantization" },
-	{ NPU_OP_SCATTER_ELEMENTS, "dims of index other than AXIS are at most those of inout; one type and quantization" },
-	{ NPU_OP_ATTENTION, "heads is a multiple of kv_heads; without Q_START T is a multiple of BATCH and Tq is T / BATCH, else Tq is T" },
-	{ NPU_OP_ATTENTION, "without BLOCK_TABLE blocks is BATCH and L the block size, else L is max blocks * block size" },
-	{ NPU_OP_ATTENTION, "an 8-bit cache has K_SCALE (V_SCALE) or a scale of its own, a float cache has neither" },
-	{ NPU_OP_ROPE, "DIMS is even and at most D; COS_TABLE and SIN_TABLE come together, without them BASE is positive" },
-	{ NPU_OP_DYN_QUANT, "without GROUP out is u8 and ZERO is there; with GROUP out is i8 and ZERO is not" },
+	{ NPU_OP_SCATTER_ELEMENTS,
+	  "dims of index other than AXIS are at most those of inout; one type and quantization" },
+	{ NPU_OP_ATTENTION,
+	  "heads is a multiple of kv_heads; without Q_START T is a multiple of BATCH and Tq is T / BATCH, else Tq is T" },
+	{ NPU_OP_ATTENTION,
+	  "without BLOCK_TABLE blocks is BATCH and L the block size, else L is max blocks * block size" },
+	{ NPU_OP_ATTENTION,
+	  "an 8-bit cache has K_SCALE (V_SCALE) or a scale of its own, a float cache has neither" },
+	{ NPU_OP_ROPE,
+	  "DIMS is even and at most D; COS_TABLE and SIN_TABLE come together, without them BASE is positive" },
+	{ NPU_OP_DYN_QUANT,
+	  "without GROUP out is u8 and ZERO is there; with GROUP out is i8 and ZERO is not" },
 	{ NPU_OP_COLOR, "CHROMA goes with nv12, for which H and W are even; W is even for yuyv" },
 	{ NPU_OP_LOAD_SCALAR, "INDEX is a scalar that the stream declares, MIN is at most MAX" },
 };
@@ -98,7 +118,8 @@ static void print_slots(FILE *out, const struct npu_op_desc *d)
 	for (i = 0; i < d->num_slots; i++) {
 		const struct npu_slot_desc *s = &d->slots[i];
 
-		fprintf(out, "| `%s` | %s%s | ", s->name, dirs[s->dir], s->flags & NPU_SLOT_REQUIRED ? "" : ", optional");
+		fprintf(out, "| `%s` | %s%s | ", s->name, dirs[s->dir],
+			s->flags & NPU_SLOT_REQUIRED ? "" : ", optional");
 		print_types(out, s->types);
 		if (s->min_rank == s->max_rank)
 			fprintf(out, " | %u | ", s->min_rank);
@@ -166,7 +187,8 @@ static void print_op(FILE *out, const struct npu_op_desc *d)
 	}
 }
 
-static void print_list(FILE *out, const char *title, const char *(*name)(unsigned int), unsigned int num)
+static void print_list(FILE *out, const char *title, const char *(*name)(unsigned int),
+		       unsigned int num)
 {
 	unsigned int i;
 
@@ -181,16 +203,23 @@ static void print_enums(FILE *out)
 	static const struct {
 		const char *title, *names;
 	} lists[] = {
-		{ "enum npu_join", "none 0, add 1, mul 2" }, { "enum npu_pool", "max 0, avg 1" }, { "enum npu_norm", "layer 0, rms 1" },
-		{ "enum npu_pad", "constant 0, reflect 1, edge 2, wrap 3" }, { "enum npu_scatter", "none 0, add 1, mul 2, min 3, max 4" },
+		{ "enum npu_join", "none 0, add 1, mul 2" },
+		{ "enum npu_pool", "max 0, avg 1" },
+		{ "enum npu_norm", "layer 0, rms 1" },
+		{ "enum npu_pad", "constant 0, reflect 1, edge 2, wrap 3" },
+		{ "enum npu_scatter", "none 0, add 1, mul 2, min 3, max 4" },
 		{ "enum npu_resize", "nearest 0, linear 1, cubic 2" },
-		{ "enum npu_coord", "half_pixel 0, pytorch_half_pixel 1, align_corners 2, asymmetric 3" },
-		{ "enum npu_nearest", "round_prefer_floor 0, round_prefer_ceil 1, floor 2, ceil 3" },
-		{ "enum npu_rope", "adjacent 0, halves 1" }, { "enum npu_color", "nv12 0, yuyv 1, rgb24 2, bgr24 3" },
+		{ "enum npu_coord",
+		  "half_pixel 0, pytorch_half_pixel 1, align_corners 2, asymmetric 3" },
+		{ "enum npu_nearest",
+		  "round_prefer_floor 0, round_prefer_ceil 1, floor 2, ceil 3" },
+		{ "enum npu_rope", "adjacent 0, halves 1" },
+		{ "enum npu_color", "nv12 0, yuyv 1, rgb24 2, bgr24 3" },
 	};
 	unsigned int i;
 
-	fprintf(out, "\n## Enumerations\n\n| `enum npu_act` | | v becomes |\n| --- | --- | --- |\n");
+	fprintf(out,
+		"\n## Enumerations\n\n| `enum npu_act` | | v becomes |\n| --- | --- | --- |\n");
 #define ACT(name, code, text, formula) fprintf(out, "| %d | %s | `%s` |\n", code, text, formula);
 	NPU_ACTS(ACT)
 #undef ACT
@@ -203,23 +232,27 @@ static void print_enums(FILE *out)
 
 static void print_encoding(FILE *out)
 {
-	fprintf(out, "# Instruction reference\n\n"
+	fprintf(out,
+		"# Instruction reference\n\n"
 		"Generated from uapi/npu_isa_table.h by `make docs`; change it there. The encoding stands in uapi/npu_isa.h, what the\n"
 		"parts of the architecture are for in [README.md](README.md).\n\n"
 		"Version %u.%u. A stream has a header of %zu bytes. An instruction has a header of %zu bytes, an operand of %zu bytes for\n"
 		"each row of its table of operands, a word for each parameter, and terms of %zu bytes in rising order of the word they\n"
 		"name; a zero word fills it up to a multiple of 8 bytes.\n",
-		NPU_ISA_MAJOR, NPU_ISA_MINOR, sizeof(struct npu_stream_header), sizeof(struct npu_insn_header), sizeof(struct npu_operand),
+		NPU_ISA_MAJOR, NPU_ISA_MINOR, sizeof(struct npu_stream_header),
+		sizeof(struct npu_insn_header), sizeof(struct npu_operand),
 		sizeof(struct npu_term));
-	fprintf(out, "\n## Limits\n\n| | |\n| --- | --- |\n"
+	fprintf(out,
+		"\n## Limits\n\n| | |\n| --- | --- |\n"
 		"| regions | %u |\n| scalars | %u |\n| rank | %u |\n| terms of an instruction | %u |\n| bytes of a stream | %u |\n"
 		"| multiply-accumulates of an instruction | %llu |\n| bytes read and written by an instruction | %llu |\n"
 		"| a dimension | %u |\n| bytes that an operand spans | %llu |\n"
 		"| output channels of conv and conv_transpose, columns of matmul | %u |\n"
 		"| last dimension of q, k, v and of rope's rows | %u |\n| k of topk | %u |\n",
 		NPU_MAX_REGIONS, NPU_MAX_SCALARS, NPU_MAX_RANK, NPU_MAX_TERMS, NPU_MAX_STREAM_BYTES,
-		(unsigned long long)NPU_MAX_INSN_MACS, (unsigned long long)NPU_MAX_INSN_BYTES, NPU_MAX_DIM,
-		(unsigned long long)NPU_MAX_EXTENT, NPU_MAX_OUTPUTS, NPU_MAX_HEAD, NPU_MAX_TOPK);
+		(unsigned long long)NPU_MAX_INSN_MACS, (unsigned long long)NPU_MAX_INSN_BYTES,
+		NPU_MAX_DIM, (unsigned long long)NPU_MAX_EXTENT, NPU_MAX_OUTPUTS, NPU_MAX_HEAD,
+		NPU_MAX_TOPK);
 	fprintf(out, "\n## Types and layouts\n\n| type | code | bits |\n| --- | --- | --- |\n");
 #define TYPE(name, code, bits, text) if (bits) fprintf(out, "| %s | %d | %d |\n", text, code, bits);
 	NPU_DTYPES(TYPE)
@@ -233,7 +266,8 @@ static void print_encoding(FILE *out)
 
 static void print_faults(FILE *out)
 {
-	fprintf(out, "\n## Faults\n\nThe same codes in the engine, the firmware, the driver's record and the library's texts.\n\n"
+	fprintf(out,
+		"\n## Faults\n\nThe same codes in the engine, the firmware, the driver's record and the library's texts.\n\n"
 		"| fault | code | |\n| --- | --- | --- |\n");
 #define FAULT(name, code, text) fprintf(out, "| %s | %d | %s |\n", #name, code, text);
 	NPU_FAULTS(FAULT)
@@ -242,19 +276,22 @@ static void print_faults(FILE *out)
 
 static void print_common(FILE *out)
 {
-	fprintf(out, "\n## What holds for every instruction\n\n"
+	fprintf(out,
+		"\n## What holds for every instruction\n\n"
 		"- dimensions are 1 to %u; strides are in bytes, >= 0 where the dimension is not 1, and 0 repeats an input's data\n"
 		"- offsets and strides are multiples of the element's size, and so is every term's factor on them\n"
 		"- two elements of an output never share a byte: sorted by stride, each dimension steps over all that the inner ones span\n"
 		"- scale and zero point belong to i8, u8 and i32; a scale of 0 means plain integers; a zero point is a code of its type\n"
 		"- an output shares no byte with an input or another output, except exactly in place where its row says so\n"
 		"- an operand lies in its region, which allows the access\n"
-		"- a number of the formula that the table calls finite is no infinity; none is a NaN\n", NPU_MAX_DIM);
+		"- a number of the formula that the table calls finite is no infinity; none is a NaN\n",
+		NPU_MAX_DIM);
 }
 
 static void print_formulas(FILE *out)
 {
-	fprintf(out, "\n## How formulas are read\n\n"
+	fprintf(out,
+		"\n## How formulas are read\n\n"
 		"Every float operation is IEEE binary32, rounded to nearest even; operands are widened exactly when they are loaded and\n"
 		"rounded once when they are stored; fma rounds once. A NaN is stored as the positive quiet NaN without payload;\n"
 		"subnormals are kept. `sum16` is the fixed reduction: element i is added to lane i %% 16 in rising i, starting from +0, then\n"
