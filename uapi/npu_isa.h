@@ -178,7 +178,7 @@ enum npu_binary {
 };
 
 #define NPU_REDUCES(X)										\
-	X(SUM, 0, "sum") X(MEAN, 1, "mean") X(MAX, 2, "max") X(MIN, 3, "min") X(PROD, 4, "prod")	\
+	X(SUM, 0, "sum") X(MEAN, 1, "mean") X(MAX, 2, "max") X(MIN, 3, "min") X(PROD, 4, "prod") \
 	X(L1, 5, "l1") X(L2, 6, "l2") X(SUM_SQUARE, 7, "sum_square") X(LOG_SUM, 8, "log_sum")	\
 	X(LOG_SUM_EXP, 9, "log_sum_exp")
 

@@ -15,7 +15,7 @@ struct epilogue {
 	.out = NPU_##op##_OUT, .bias = NPU_##op##_BIAS, .scale = NPU_##op##_SCALE,		\
 	.residual = NPU_##op##_RESIDUAL, .act_param = NPU_##op##_ACT_PARAM,			\
 	.table = NPU_##op##_TABLE, .act = NPU_##op##_P_ACT, .post_mul = NPU_##op##_P_POST_MUL,	\
-	.post_add = NPU_##op##_P_POST_ADD, .join = NPU_##op##_P_JOIN, .act2 = NPU_##op##_P_ACT2,	\
+	.post_add = NPU_##op##_P_POST_ADD, .join = NPU_##op##_P_JOIN, .act2 = NPU_##op##_P_ACT2, \
 	.outputs = n, .outputs_name = what }
 
 static int check_epilogue_params(struct npu_check *c, const struct epilogue *e)

@@ -16,8 +16,8 @@ _Static_assert(sizeof(struct npu_region) == 24, "region");
  */
 #define LOW1(s, i)	((s)[i] >= 'A' && (s)[i] <= 'Z' ? (s)[i] - 'A' + 'a' : (s)[i])
 #define LOW(name)	LOWER(#name "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0")
-#define LOWER(s)	{ LOW1(s, 0), LOW1(s, 1), LOW1(s, 2), LOW1(s, 3), LOW1(s, 4), LOW1(s, 5), LOW1(s, 6),	\
-			  LOW1(s, 7), LOW1(s, 8), LOW1(s, 9), LOW1(s, 10), LOW1(s, 11), LOW1(s, 12),		\
+#define LOWER(s)	{ LOW1(s, 0), LOW1(s, 1), LOW1(s, 2), LOW1(s, 3), LOW1(s, 4), LOW1(s, 5), LOW1(s, 6), \
+			  LOW1(s, 7), LOW1(s, 8), LOW1(s, 9), LOW1(s, 10), LOW1(s, 11), LOW1(s, 12), \
 			  LOW1(s, 13), LOW1(s, 14), LOW1(s, 15), LOW1(s, 16), LOW1(s, 17), LOW1(s, 18), 0 }
 
 #define S_REQ		NPU_SLOT_REQUIRED
@@ -46,10 +46,10 @@ _Static_assert(sizeof(struct npu_region) == 24, "region");
 #undef END
 
 static const struct npu_op_desc ops[NPU_NUM_OPCODES] = {
-#define OP(name, op_code, op_mnemonic, op_summary, op_formula)							\
-	[op_code] = {												\
-		.mnemonic = op_mnemonic, .summary = op_summary, .formula = op_formula, .code = op_code,		\
-		.slots = slots_##name, .params = params_##name,							\
+#define OP(name, op_code, op_mnemonic, op_summary, op_formula)					\
+	[op_code] = {										\
+		.mnemonic = op_mnemonic, .summary = op_summary, .formula = op_formula, .code = op_code, \
+		.slots = slots_##name, .params = params_##name,					\
 		.num_slots = NPU_##name##_NUM_SLOTS, .num_params = NPU_##name##_NUM_PARAMS,
 #define SLOT(...)
 #define PARAM(...)
@@ -61,9 +61,9 @@ static const struct npu_op_desc ops[NPU_NUM_OPCODES] = {
 #undef END
 };
 
-#define OP(name, code, mnemonic, summary, formula)								\
-	_Static_assert(code < NPU_NUM_OPCODES, "opcode " #name);						\
-	_Static_assert(NPU_##name##_NUM_SLOTS <= NPU_MAX_OPERANDS, "slots of " #name);			\
+#define OP(name, code, mnemonic, summary, formula)						\
+	_Static_assert(code < NPU_NUM_OPCODES, "opcode " #name);				\
+	_Static_assert(NPU_##name##_NUM_SLOTS <= NPU_MAX_OPERANDS, "slots of " #name);		\
 	_Static_assert(NPU_##name##_NUM_PARAMS <= NPU_MAX_PARAMS, "parameters of " #name);
 #define SLOT(...)
 #define PARAM(op, name, ...)	_Static_assert(sizeof(#name) <= 20, "name of a parameter: " #name);

@@ -241,16 +241,16 @@ EPI_INLINE void fast_tile(const struct npu_epi *e, const struct fast *f, float *
 			    tail, type);
 }
 
-#define FAST_CASE(name)											\
-	case NPU_ACT_##name:										\
-		if (f->tail && e->out->dtype == NPU_F16)						\
-			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, true, NPU_F16);	\
-		else if (f->tail)									\
-			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, true, NPU_F32);	\
-		else if (e->out->dtype == NPU_F16)							\
-			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, false, NPU_F16);	\
-		else											\
-			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, false, NPU_F32);	\
+#define FAST_CASE(name)										\
+	case NPU_ACT_##name:									\
+		if (f->tail && e->out->dtype == NPU_F16)					\
+			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, true, NPU_F16); \
+		else if (f->tail)								\
+			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, true, NPU_F32); \
+		else if (e->out->dtype == NPU_F16)						\
+			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, false, NPU_F16); \
+		else										\
+			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, false, NPU_F32); \
 		return
 
 static void fast_run(const struct npu_epi *e, const struct fast *f, float *acc, size_t ld,

@@ -90,7 +90,7 @@ INLINE void half_tile(const struct npu_gemm_tile *t, enum npu_gemm_b type, unsig
 }
 
 #define HALF_FN(rows, cols, type, tname)							\
-	KERNEL static void half_##rows##_##cols##_##tname(const struct npu_gemm_tile *t)		\
+	KERNEL static void half_##rows##_##cols##_##tname(const struct npu_gemm_tile *t)	\
 	{											\
 		half_tile(t, type, rows, cols == 24);						\
 	}

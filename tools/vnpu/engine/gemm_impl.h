@@ -91,7 +91,7 @@ INLINE void tile(const struct npu_gemm_tile *t, enum npu_gemm_b type, unsigned i
 }
 
 #define TILE_FN(rows, nv, type, tname)								\
-	KERNEL static void tile_##rows##_##nv##_##tname(const struct npu_gemm_tile *t)			\
+	KERNEL static void tile_##rows##_##nv##_##tname(const struct npu_gemm_tile *t)		\
 	{											\
 		tile(t, type, rows, nv);							\
 	}

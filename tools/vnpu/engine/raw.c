@@ -15,7 +15,7 @@ void npu_raw_line(char *dst, npu_s64 dst_step, const char *src, npu_s64 src_step
 #define LINE(bytes)										\
 	case bytes:										\
 		for (i = 0; i < n; i++)								\
-			memcpy(dst + (npu_s64)i * dst_step, src + (npu_s64)i * src_step, bytes);	\
+			memcpy(dst + (npu_s64)i * dst_step, src + (npu_s64)i * src_step, bytes); \
 		return
 	LINE(1);
 	LINE(2);

@@ -172,14 +172,14 @@ static inline __m512 min_v(__m512 a, __m512 b)
 				  a, b);
 }
 
-#define EXTREME_LOOP(op)								\
-	for (i = 0; i + 16 <= n; i += 16)						\
-		_mm512_storeu_ps(acc + i, op(_mm512_loadu_ps(acc + i), _mm512_loadu_ps(v + i)));	\
-	if (i < n) {									\
-		__mmask16 m = (__mmask16)((1u << (n - i)) - 1u);			\
-											\
-		_mm512_mask_storeu_ps(acc + i, m, op(_mm512_maskz_loadu_ps(m, acc + i),	\
-						     _mm512_maskz_loadu_ps(m, v + i)));	\
+#define EXTREME_LOOP(op)									\
+	for (i = 0; i + 16 <= n; i += 16)							\
+		_mm512_storeu_ps(acc + i, op(_mm512_loadu_ps(acc + i), _mm512_loadu_ps(v + i))); \
+	if (i < n) {										\
+		__mmask16 m = (__mmask16)((1u << (n - i)) - 1u);				\
+												\
+		_mm512_mask_storeu_ps(acc + i, m, op(_mm512_maskz_loadu_ps(m, acc + i),		\
+						     _mm512_maskz_loadu_ps(m, v + i)));		\
 	}
 
 static void fold_max(float *acc, const float *v, size_t n)

@@ -2,27 +2,27 @@
 /* Part of vec_kernel.h: elements in memory to blocks and back. */
 
 /* One line of n elements; steps in bytes on the memory side and in elements on the block's. */
-#define LOAD_LINE(name, type, dtype, expr)								\
-static inline void load_##name(dtype *restrict dst, size_t dstep, const char *restrict src, npu_s64 step,	\
-			       size_t n, const struct npu_elem *e)					\
-{													\
-	size_t i;											\
-													\
-	if (dstep == 1 && step == (npu_s64)sizeof(type)) {						\
-		for (i = 0; i < n; i++) {								\
-			type c;										\
-													\
-			memcpy(&c, src + i * sizeof(type), sizeof(c));					\
-			dst[i] = (expr);								\
-		}											\
-		return;											\
-	}												\
-	for (i = 0; i < n; i++) {									\
-		type c;											\
-													\
-		memcpy(&c, src + (npu_s64)i * step, sizeof(c));						\
-		dst[i * dstep] = (expr);								\
-	}												\
+#define LOAD_LINE(name, type, dtype, expr)							\
+static inline void load_##name(dtype *restrict dst, size_t dstep, const char *restrict src, npu_s64 step, \
+			       size_t n, const struct npu_elem *e)				\
+{												\
+	size_t i;										\
+												\
+	if (dstep == 1 && step == (npu_s64)sizeof(type)) {					\
+		for (i = 0; i < n; i++) {							\
+			type c;									\
+												\
+			memcpy(&c, src + i * sizeof(type), sizeof(c));				\
+			dst[i] = (expr);							\
+		}										\
+		return;										\
+	}											\
+	for (i = 0; i < n; i++) {								\
+		type c;										\
+												\
+		memcpy(&c, src + (npu_s64)i * step, sizeof(c));					\
+		dst[i * dstep] = (expr);							\
+	}											\
 }
 
 /* 8-bit codes are small, so the difference is exact; of i32 it is taken in 64 bits and rounded. */
@@ -44,27 +44,27 @@ LOAD_LINE(int_i32, int32_t, npu_s64, c)
 LOAD_LINE(int_i64, int64_t, npu_s64, c)
 LOAD_LINE(int_truth, uint8_t, npu_s64, c != 0)
 
-#define STORE_LINE(name, type, dtype, expr)								\
-static inline void store_##name(const dtype *restrict src, size_t sstep, char *restrict dst, npu_s64 step,	\
-				size_t n, const struct npu_elem *e)					\
-{													\
-	size_t i;											\
-													\
-	if (sstep == 1 && step == (npu_s64)sizeof(type)) {						\
-		for (i = 0; i < n; i++) {								\
-			dtype v = src[i];								\
-			type c = (type)(expr);								\
-													\
-			memcpy(dst + i * sizeof(type), &c, sizeof(c));					\
-		}											\
-		return;											\
-	}												\
-	for (i = 0; i < n; i++) {									\
-		dtype v = src[i * sstep];								\
-		type c = (type)(expr);									\
-													\
-		memcpy(dst + (npu_s64)i * step, &c, sizeof(c));						\
-	}												\
+#define STORE_LINE(name, type, dtype, expr)							\
+static inline void store_##name(const dtype *restrict src, size_t sstep, char *restrict dst, npu_s64 step, \
+				size_t n, const struct npu_elem *e)				\
+{												\
+	size_t i;										\
+												\
+	if (sstep == 1 && step == (npu_s64)sizeof(type)) {					\
+		for (i = 0; i < n; i++) {							\
+			dtype v = src[i];							\
+			type c = (type)(expr);							\
+												\
+			memcpy(dst + i * sizeof(type), &c, sizeof(c));				\
+		}										\
+		return;										\
+	}											\
+	for (i = 0; i < n; i++) {								\
+		dtype v = src[i * sstep];							\
+		type c = (type)(expr);								\
+												\
+		memcpy(dst + (npu_s64)i * step, &c, sizeof(c));					\
+	}											\
 }
 
 /* Truncation towards zero within [lo, hi], NaN gives 0. */
@@ -234,36 +234,36 @@ static inline void store_f16(const float *src, size_t sstep, char *dst, npu_s64 
  * A patch line by line: as one line where rows follow each other, along the rows where those are
  * dense in memory.
  */
-#define LOAD_PATCH(name, dtype)										\
-static void patch_load_##name(dtype *dst, const struct npu_elem *e, const struct npu_patch *s)		\
-{													\
-	size_t r, c;											\
-													\
-	if (s->rows == 1 || s->row == s->col * (npu_s64)s->cols) {					\
-		load_##name(dst, 1, s->p, s->col, (size_t)s->rows * s->cols, e);			\
-	} else if (s->row == (npu_s64)e->size && s->col != s->row) {					\
-		for (c = 0; c < s->cols; c++)								\
-			load_##name(dst + c, s->cols, s->p + (npu_s64)c * s->col, s->row, s->rows, e);	\
-	} else {											\
-		for (r = 0; r < s->rows; r++)								\
-			load_##name(dst + r * s->cols, 1, s->p + (npu_s64)r * s->row, s->col, s->cols, e);	\
-	}												\
+#define LOAD_PATCH(name, dtype)									\
+static void patch_load_##name(dtype *dst, const struct npu_elem *e, const struct npu_patch *s)	\
+{												\
+	size_t r, c;										\
+												\
+	if (s->rows == 1 || s->row == s->col * (npu_s64)s->cols) {				\
+		load_##name(dst, 1, s->p, s->col, (size_t)s->rows * s->cols, e);		\
+	} else if (s->row == (npu_s64)e->size && s->col != s->row) {				\
+		for (c = 0; c < s->cols; c++)							\
+			load_##name(dst + c, s->cols, s->p + (npu_s64)c * s->col, s->row, s->rows, e); \
+	} else {										\
+		for (r = 0; r < s->rows; r++)							\
+			load_##name(dst + r * s->cols, 1, s->p + (npu_s64)r * s->row, s->col, s->cols, e); \
+	}											\
 }
 
-#define STORE_PATCH(name, dtype)									\
-static void patch_store_##name(const dtype *src, const struct npu_elem *e, const struct npu_patch *d)	\
-{													\
-	size_t r, c;											\
-													\
-	if (d->rows == 1 || d->row == d->col * (npu_s64)d->cols) {					\
-		store_##name(src, 1, d->p, d->col, (size_t)d->rows * d->cols, e);			\
-	} else if (d->row == (npu_s64)e->size && d->col != d->row) {					\
-		for (c = 0; c < d->cols; c++)								\
-			store_##name(src + c, d->cols, d->p + (npu_s64)c * d->col, d->row, d->rows, e);	\
-	} else {											\
-		for (r = 0; r < d->rows; r++)								\
-			store_##name(src + r * d->cols, 1, d->p + (npu_s64)r * d->row, d->col, d->cols, e);	\
-	}												\
+#define STORE_PATCH(name, dtype)								\
+static void patch_store_##name(const dtype *src, const struct npu_elem *e, const struct npu_patch *d) \
+{												\
+	size_t r, c;										\
+												\
+	if (d->rows == 1 || d->row == d->col * (npu_s64)d->cols) {				\
+		store_##name(src, 1, d->p, d->col, (size_t)d->rows * d->cols, e);		\
+	} else if (d->row == (npu_s64)e->size && d->col != d->row) {				\
+		for (c = 0; c < d->cols; c++)							\
+			store_##name(src + c, d->cols, d->p + (npu_s64)c * d->col, d->row, d->rows, e); \
+	} else {										\
+		for (r = 0; r < d->rows; r++)							\
+			store_##name(src + r * d->cols, 1, d->p + (npu_s64)r * d->row, d->col, d->cols, e); \
+	}											\
 }
 
 #define FLOAT_TYPES(X) X(f32) X(f16) X(bf16) X(i8) X(u8) X(i32) X(i64) X(truth) X(q8) X(qu8) X(q32)
@@ -273,16 +273,16 @@ static void patch_store_##name(const dtype *src, const struct npu_elem *e, const
 FLOAT_TYPES(F_PATCH)
 INT_TYPES(I_PATCH)
 
-#define FLOAT_SWITCH(what)										\
-	switch (e->dtype) {										\
-	case NPU_F32:	what(f32);									\
-	case NPU_F16:	what(f16);									\
-	case NPU_BF16:	what(bf16);									\
-	case NPU_I8:	if (e->scale != 0.0f) what(q8); what(i8);					\
-	case NPU_U8:	if (e->scale != 0.0f) what(qu8); what(u8);					\
-	case NPU_I32:	if (e->scale != 0.0f) what(q32); what(i32);					\
-	case NPU_I64:	what(i64);									\
-	case NPU_BOOL:	what(truth);									\
+#define FLOAT_SWITCH(what)									\
+	switch (e->dtype) {									\
+	case NPU_F32:	what(f32);								\
+	case NPU_F16:	what(f16);								\
+	case NPU_BF16:	what(bf16);								\
+	case NPU_I8:	if (e->scale != 0.0f) what(q8); what(i8);				\
+	case NPU_U8:	if (e->scale != 0.0f) what(qu8); what(u8);				\
+	case NPU_I32:	if (e->scale != 0.0f) what(q32); what(i32);				\
+	case NPU_I64:	what(i64);								\
+	case NPU_BOOL:	what(truth);								\
 	}
 
 static void vec_load(float *dst, const struct npu_elem *e, const struct npu_patch *src)
@@ -299,13 +299,13 @@ static void vec_store(const float *src, const struct npu_elem *e, const struct n
 #undef CALL
 }
 
-#define INT_SWITCH(what)										\
-	switch (e->dtype) {										\
-	case NPU_I8:	what(int_i8);									\
-	case NPU_U8:	what(int_u8);									\
-	case NPU_I32:	what(int_i32);									\
-	case NPU_I64:	what(int_i64);									\
-	case NPU_BOOL:	what(int_truth);									\
+#define INT_SWITCH(what)									\
+	switch (e->dtype) {									\
+	case NPU_I8:	what(int_i8);								\
+	case NPU_U8:	what(int_u8);								\
+	case NPU_I32:	what(int_i32);								\
+	case NPU_I64:	what(int_i64);								\
+	case NPU_BOOL:	what(int_truth);							\
 	}
 
 static void vec_load_int(npu_s64 *dst, const struct npu_elem *e, const struct npu_patch *src)
@@ -401,16 +401,16 @@ static inline void turn8x8_8(char *dst, npu_s64 dst_row, const char *src, npu_s6
 }
 #endif
 
-#define TURN_SLOW(bits)											\
-static inline void turn_slow##bits(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row, npu_u32 rows,	\
-				   npu_u32 cols)							\
-{													\
-	npu_u32 r, c;											\
-													\
-	for (c = 0; c < cols; c++)									\
-		for (r = 0; r < rows; r++)								\
-			memcpy(dst + (npu_s64)c * dst_row + r * (bits / 8),				\
-			       src + (npu_s64)r * src_row + c * (bits / 8), bits / 8);			\
+#define TURN_SLOW(bits)										\
+static inline void turn_slow##bits(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row, npu_u32 rows, \
+				   npu_u32 cols)						\
+{												\
+	npu_u32 r, c;										\
+												\
+	for (c = 0; c < cols; c++)								\
+		for (r = 0; r < rows; r++)							\
+			memcpy(dst + (npu_s64)c * dst_row + r * (bits / 8),			\
+			       src + (npu_s64)r * src_row + c * (bits / 8), bits / 8);		\
 }
 TURN_SLOW(8)
 TURN_SLOW(16)
@@ -419,21 +419,21 @@ TURN_SLOW(64)
 
 #if defined(__AVX2__)
 /* 8 x 8 pieces in registers, the edges one by one. */
-#define TRANSPOSE(bits)											\
-static void transpose##bits(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row, npu_u32 rows, npu_u32 cols)	\
-{													\
+#define TRANSPOSE(bits)										\
+static void transpose##bits(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row, npu_u32 rows, npu_u32 cols) \
+{												\
 	npu_u32 r, c, r8 = rows & ~7u, c8 = cols & ~7u;						\
-													\
-	for (r = 0; r < r8; r += 8)									\
-		for (c = 0; c < c8; c += 8)								\
-			turn8x8_##bits(dst + (npu_s64)c * dst_row + r * (bits / 8), dst_row,		\
-				       src + (npu_s64)r * src_row + c * (bits / 8), src_row);		\
-	if (c8 < cols)											\
-		turn_slow##bits(dst + (npu_s64)c8 * dst_row, dst_row, src + c8 * (bits / 8), src_row, r8,	\
-				cols - c8);								\
-	if (r8 < rows)											\
-		turn_slow##bits(dst + r8 * (bits / 8), dst_row, src + (npu_s64)r8 * src_row, src_row,	\
-				rows - r8, cols);							\
+												\
+	for (r = 0; r < r8; r += 8)								\
+		for (c = 0; c < c8; c += 8)							\
+			turn8x8_##bits(dst + (npu_s64)c * dst_row + r * (bits / 8), dst_row,	\
+				       src + (npu_s64)r * src_row + c * (bits / 8), src_row);	\
+	if (c8 < cols)										\
+		turn_slow##bits(dst + (npu_s64)c8 * dst_row, dst_row, src + c8 * (bits / 8), src_row, r8, \
+				cols - c8);							\
+	if (r8 < rows)										\
+		turn_slow##bits(dst + r8 * (bits / 8), dst_row, src + (npu_s64)r8 * src_row, src_row, \
+				rows - r8, cols);						\
 }
 TRANSPOSE(8)
 TRANSPOSE(16)
