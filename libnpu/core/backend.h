@@ -101,8 +101,8 @@ struct npu_backend_ops {
 	 * so a backend whose device can not reach it may copy it once into memory of its own.
 	 */
 	int (*buffer_import_host)(struct npu_buffer *buf, struct npu_error *err);
-	int (*buffer_import_dmabuf)(struct npu_buffer *buf, int fd,
-				    struct npu_error *err); /* fill in size, too */
+	/* fill in size, too */
+	int (*buffer_import_dmabuf)(struct npu_buffer *buf, int fd, struct npu_error *err);
 	int (*buffer_export_dmabuf)(struct npu_buffer *buf, int *fd, struct npu_error *err);
 	int (*buffer_sync)(struct npu_buffer *buf, uint64_t offset, uint64_t size,
 			   enum npu_sync direction, struct npu_error *err);

@@ -79,9 +79,8 @@ struct sim_work {
 bool sim_work_slice(struct sim_work *sw, int *status, const char **text);
 
 /*
- * After one instruction, of which @offset, @insn and @scalar are the place and the scalars before
- * it, and which took @ns from
- * @start on. Returns 0 or -ENOMEM.
+ * After one instruction: @offset and @index are its place, @scalar the scalars before it; it took
+ * @ns from @start on. Returns 0 or -ENOMEM.
  */
 int sim_record_insn(struct sim_work *sw, npu_u32 offset, npu_u32 index,
 		    const npu_u32 scalar[NPU_MAX_SCALARS], uint64_t start, uint64_t ns);
@@ -92,8 +91,6 @@ void sim_queue_destroy(struct npu_queue *queue);
 int sim_submit(struct npu_work *work, struct npu_error *err);
 void sim_cancel(struct npu_work *work);
 void sim_cancel_queue(struct npu_queue *queue);
-/* Returns 0 or -EAGAIN. Called at every queue_create(); the first one starts the thread. */
-int sim_start(struct sim *sim, struct npu_error *err);
 void sim_stop(struct sim *sim);
 /* Frees engine, device and all. */
 void sim_free(struct sim *sim);

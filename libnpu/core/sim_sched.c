@@ -115,7 +115,8 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-int sim_start(struct sim *sim, struct npu_error *err)
+/* At every queue_create(); the first one starts the thread. Returns 0 or -EAGAIN. */
+static int sim_start(struct sim *sim, struct npu_error *err)
 {
 	sigset_t all, old;
 	int ret = 0;

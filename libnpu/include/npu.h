@@ -197,8 +197,8 @@ int npu_buffer_import_dmabuf(struct npu_device *dev, int fd, struct npu_buffer *
 			     struct npu_error *err);
 int npu_buffer_export_dmabuf(struct npu_buffer *buf, int *fd, struct npu_error *err);
 
-struct npu_buffer *npu_buffer_get(
-	struct npu_buffer *buf); /* take another reference; returns @buf */
+/* Take another reference; returns @buf. */
+struct npu_buffer *npu_buffer_get(struct npu_buffer *buf);
 void npu_buffer_put(struct npu_buffer *buf);
 
 uint64_t npu_buffer_size(const struct npu_buffer *buf);
@@ -350,8 +350,8 @@ struct npu_tensor_info {
 	uint32_t rank;
 	int64_t min_dim[NPU_TENSOR_MAX_RANK];	/* the same as max_dim where a dim is fixed */
 	int64_t max_dim[NPU_TENSOR_MAX_RANK];
-	int32_t symbol
-		[NPU_TENSOR_MAX_RANK]; /* index of the symbol that the dim depends on, -1: fixed */
+	/* index of the symbol that the dim depends on, -1: fixed */
+	int32_t symbol[NPU_TENSOR_MAX_RANK];
 	uint32_t region;
 	uint32_t dense;			/* 1: row major without gaps */
 	float scale;			/* quantized: value = scale * (code - zero_point); 0: not */
@@ -630,8 +630,8 @@ int npu_fence_digests(struct npu_fence *fence, const struct npu_insn_digest **re
 /* Stop this job (it ends with -ECANCELED unless it was done already). Does not wait. */
 void npu_fence_cancel(struct npu_fence *fence);
 
-struct npu_fence *npu_fence_get(
-	struct npu_fence *fence); /* take another reference; returns @fence */
+/* Take another reference; returns @fence. */
+struct npu_fence *npu_fence_get(struct npu_fence *fence);
 void npu_fence_put(struct npu_fence *fence);
 
 #pragma GCC visibility pop

@@ -78,7 +78,8 @@ void npu_engine_destroy(struct npu_engine *engine)
 	free(engine);
 }
 
-static npu_op_fn op_table(unsigned int opcode)
+/* NULL for an opcode that this engine does not have. */
+static npu_op_fn op_lookup(unsigned int opcode)
 {
 	switch (opcode) {
 #define X(name, fn) case NPU_OP_##name: return fn;
@@ -87,11 +88,6 @@ static npu_op_fn op_table(unsigned int opcode)
 	default:
 		return NULL;
 	}
-}
-
-npu_op_fn npu_op_lookup(unsigned int opcode)
-{
-	return op_table(opcode);
 }
 
 bool npu_engine_supports(const struct npu_engine *engine, unsigned int opcode)
@@ -103,7 +99,7 @@ bool npu_engine_supports(const struct npu_engine *engine, unsigned int opcode)
 	case NPU_OP_LOAD_SCALAR:
 		return true;
 	default:
-		return npu_op_lookup(opcode);
+		return op_lookup(opcode);
 	}
 }
 
@@ -190,7 +186,7 @@ static int insn_execute(struct npu_run *run, struct npu_engine_state *state)
 	case NPU_OP_LOAD_SCALAR:
 		return load_scalar(x);
 	}
-	fn = npu_op_lookup(x->insn.header->opcode);
+	fn = op_lookup(x->insn.header->opcode);
 	if (!fn)
 		return npu_exec_fault(x, 0, NPU_FAULT_OPCODE, ~0u, ~0u, x->insn.header->opcode,
 				      "%s is not supported by this engine", x->insn.desc->mnemonic);

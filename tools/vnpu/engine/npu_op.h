@@ -101,9 +101,6 @@ typedef int (*npu_op_fn)(struct npu_exec *x);
 #include "npu_op_list.h"
 #undef X
 
-/* NULL for an opcode that this engine does not have. */
-npu_op_fn npu_op_lookup(unsigned int opcode);
-
 /*
  * Run fn(x, arg, worker, begin, end) over all of [0, n) in chunks, on the workers that are free.
  * @worker names scratch that no other call uses at the same time. @item_ns is an estimate of the
