@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: MIT
 /*
- * Float depthwise convolution: vectors lie along the channels. Two ways: the slab holds vectors of channels, each with all its
- * columns side by side, and every load is of one whole cache line. When channels fill their vectors badly,
- * stride is 1 and pixels are dense, a row is one long vector of (pixel, channel) instead, and weights are repeated until their
- * period is whole vectors, so that no lane is idle.
+ * Float depthwise convolution: vectors lie along the channels. Two ways: the slab holds vectors of
+ * channels, each with all its columns side by side, and every load is of one whole cache line. When
+ * channels fill their vectors badly, stride is 1 and pixels are dense, a row is one long vector of
+ * (pixel, channel) instead, and weights are repeated until their period is whole vectors, so that
+ * no lane is idle.
  *
- * Rows of padding are not multiplied as long as weights are finite: at the start 0 * w + +0 is the +0 that is there, and at the
- * end all that they can do is to make -0 +0 (npu_dw.rest).
+ * Rows of padding are not multiplied as long as weights are finite: at the start 0 * w + +0 is the
+ * +0 that is there, and at the end all that they can do is to make -0 +0 (npu_dw.rest).
  */
 #include "dw.h"
 #include "slab.h"
 
-#define TILE_PIXELS	48
-#define FULL_QUARTERS	3		/* lanes in use that make vectors of channels worth it */
-#define TAPS_MAX	4096
-#define PERIOD_MAX	4096
-#define PACK_MAX	(4 << 20)	/* weights: they may be one that repeats, longer than any memory */
+#define TILE_PIXELS   48
+#define FULL_QUARTERS 3 /* lanes in use that make vectors of channels worth it */
+#define TAPS_MAX      4096
+#define PERIOD_MAX    4096
+#define PACK_MAX      (4 << 20) /* weights: they may be one that repeats, longer than any memory */
 
 struct plan {
 	struct npu_slab slab;
 	const struct npu_conv *c;
 	const struct npu_dw *dw;
-	struct npu_epi epi;		/* with vectors repeated as the weights are */
-	npu_s64 period;			/* floats: of the weights, a multiple of the vector */
-	npu_s64 pixels;			/* in a period */
-	float *w;			/* [tap][period] */
-	float *rest;			/* [kh][period]; NULL: rows of padding count */
+	struct npu_epi epi; /* with vectors repeated as the weights are */
+	npu_s64 period;	    /* floats: of the weights, a multiple of the vector */
+	npu_s64 pixels;	    /* in a period */
+	float *w;	    /* [tap][period] */
+	float *rest;	    /* [kh][period]; NULL: rows of padding count */
 };
 
 /* Repeat a vector of @n words up to @period, zeros behind the last whole copy. */
@@ -47,7 +48,8 @@ static bool weights_dense(const struct npu_conv *c)
 {
 	npu_u32 type = c->weight->dtype;
 
-	return c->weight->layout == NPU_LAYOUT_STRIDED && (type == NPU_F32 || type == NPU_F16 || type == NPU_BF16) &&
+	return c->weight->layout == NPU_LAYOUT_STRIDED &&
+	       (type == NPU_F32 || type == NPU_F16 || type == NPU_BF16) &&
 	       c->weight->stride[0] == npu_dtype_bits(type) / 8;
 }
 
@@ -62,12 +64,15 @@ static int weights_pack(struct npu_exec *x, const struct plan *p)
 		for (kw = 0; kw < c->kw; kw++, dst += p->period) {
 			if (npu_exec_stopped(x))
 				return -EINTR;
-			memset(dst + p->pixels * c->o, 0, (size_t)(p->period - p->pixels * c->o) * sizeof(float));
+			memset(dst + p->pixels * c->o, 0,
+			       (size_t)(p->period - p->pixels * c->o) * sizeof(float));
 			if (dense)
-				npu_gemm_load(p->slab.gemm, c->weight->dtype, dst, npu_conv_weight_at(c, 0, kh, kw, 0), size,
+				npu_gemm_load(p->slab.gemm, c->weight->dtype, dst,
+					      npu_conv_weight_at(c, 0, kh, kw, 0), size,
 					      (size_t)c->o);
 			for (o = 0; !dense && o < c->o; o++)
-				dst[o] = npu_elem_load(c->weight, npu_conv_weight_at(c, o, kh, kw, 0));
+				dst[o] = npu_elem_load(c->weight,
+						       npu_conv_weight_at(c, o, kh, kw, 0));
 			for (i = 1; i < p->pixels; i++)
 				memcpy(dst + i * c->o, dst, (size_t)c->o * sizeof(float));
 		}
@@ -81,17 +86,22 @@ struct taps {
 	npu_s64 first, end;
 };
 
-/* Columns [x, x + count) of a row, in units of a period's pixels, as one vector column after the other. */
-static void tile(const struct plan *p, const struct taps *taps, npu_s64 first, npu_s64 count, npu_s64 channels,
-		 const struct npu_epi_place *place, float *acc)
+/* Columns [x, x + count) of a row, in units of a period's pixels, one vector after the other. */
+static void tile(const struct plan *p, const struct taps *taps, npu_s64 first, npu_s64 count,
+		 npu_s64 channels, const struct npu_epi_place *place, float *acc)
 {
 	const struct npu_conv *c = p->c;
-	npu_s64 lanes = p->dw->lanes, step = p->slab.dw ? c->stride_w * lanes : p->pixels * c->c, col;
+	npu_s64 lanes = p->dw->lanes, step = p->slab.dw ? c->stride_w * lanes : p->pixels * c->c,
+		col;
 	npu_s64 vector = p->slab.dw ? p->slab.cols * lanes : lanes;
 	const float *w = p->w + taps->first * c->kw * p->period;
 	struct npu_dw_tile t = {
-		.tap = taps->tap, .num_taps = (size_t)((taps->end - taps->first) * c->kw), .step = step, .w_tap = p->period,
-		.row_taps = p->slab.dw && c->stride_w == 1 && c->dil_w == 1 ? (size_t)c->kw : 1, .c = acc,
+		.tap = taps->tap,
+		.num_taps = (size_t)((taps->end - taps->first) * c->kw),
+		.step = step,
+		.w_tap = p->period,
+		.row_taps = p->slab.dw && c->stride_w == 1 && c->dil_w == 1 ? (size_t)c->kw : 1,
+		.c = acc,
 		.count = (size_t)count,
 	};
 
@@ -101,14 +111,16 @@ static void tile(const struct plan *p, const struct taps *taps, npu_s64 first, n
 		t.w_zero = taps->end < c->kh ? p->rest + taps->end * p->period + col : NULL;
 		p->dw->tile(&t);
 		p->c->epi_fn(&p->epi, acc, (size_t)lanes, (unsigned int)count, (npu_u32)col,
-			     (unsigned int)(channels - col < lanes ? channels - col : lanes), place);
+			     (unsigned int)(channels - col < lanes ? channels - col : lanes),
+			     place);
 	}
 }
 
 static void taps_find(const struct plan *p, struct npu_slab_ring *r, npu_s64 oh, struct taps *t)
 {
 	const struct npu_conv *c = p->c;
-	npu_s64 top = oh * c->stride_h - c->pad_top, column = p->slab.dw ? p->dw->lanes : c->c, kh, kw, at;
+	npu_s64 top = oh * c->stride_h - c->pad_top, column = p->slab.dw ? p->dw->lanes : c->c, kh,
+		kw, at;
 	const float **tap = t->tap;
 
 	t->first = 0;
@@ -127,7 +139,8 @@ static void taps_find(const struct plan *p, struct npu_slab_ring *r, npu_s64 oh,
 	}
 }
 
-static void row(const struct plan *p, struct npu_slab_ring *r, npu_s64 oh, const float **tap, float *acc)
+static void row(const struct plan *p, struct npu_slab_ring *r, npu_s64 oh, const float **tap,
+		float *acc)
 {
 	const struct npu_conv *c = p->c;
 	npu_s64 x, n, count = (r->x1 - r->x0) / p->pixels, rest = (r->x1 - r->x0) % p->pixels;
@@ -169,7 +182,8 @@ static void chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 be
 	for (i = (npu_s64)begin; i < (npu_s64)end; i++) {
 		if (npu_exec_stopped(x))
 			return;
-		npu_slab_move(&p->slab, &r, i / c->oh / p->slab.num_tiles, i / c->oh % p->slab.num_tiles);
+		npu_slab_move(&p->slab, &r, i / c->oh / p->slab.num_tiles,
+			      i / c->oh % p->slab.num_tiles);
 		row(p, &r, i % c->oh, tap, acc);
 	}
 }
@@ -196,8 +210,9 @@ bool npu_conv_depthwise_can(const struct npu_conv *c)
 {
 	npu_s64 size = npu_dtype_bits(c->in->dtype) / 8;
 
-	return !c->integer && !c->transposed && c->cg == 1 && c->og == 1 && (c->in->stride[3] == size || c->c == 1) &&
-	       c->kh * c->kw <= TAPS_MAX && c->kh * c->kw * c->o <= PACK_MAX;
+	return !c->integer && !c->transposed && c->cg == 1 && c->og == 1 &&
+	       (c->in->stride[3] == size || c->c == 1) && c->kh * c->kw <= TAPS_MAX &&
+	       c->kh * c->kw * c->o <= PACK_MAX;
 }
 
 int npu_conv_depthwise(struct npu_exec *x, struct npu_conv *c)
@@ -208,7 +223,8 @@ int npu_conv_depthwise(struct npu_exec *x, struct npu_conv *c)
 	size_t bytes;
 
 	p.period = (c->o + lanes - 1) / lanes * lanes;
-	p.pixels = row_is_flat(c) && c->o * 4 < p.period * FULL_QUARTERS ? lanes / gcd(lanes, c->o) : 1;
+	p.pixels = row_is_flat(c) && c->o * 4 < p.period * FULL_QUARTERS ? lanes / gcd(lanes, c->o)
+									 : 1;
 	if (p.pixels * c->o > PERIOD_MAX)
 		p.pixels = 1;
 	p.period = (p.pixels * c->o + lanes - 1) / lanes * lanes;
@@ -217,11 +233,14 @@ int npu_conv_depthwise(struct npu_exec *x, struct npu_conv *c)
 	/* Kernels read whole vectors, and in a rest whole periods, past the last pixel. */
 	if (!npu_slab_plan(&p.slab, c, npu_gemm_select(x->simd), p.period + 2 * NPU_PANEL))
 		return npu_conv_generic(x, c);
-	bytes = (TILE_PIXELS * NPU_PANEL * sizeof(float)) + (size_t)taps_room(c) * sizeof(float *) + npu_slab_bytes(&p.slab);
+	bytes = (TILE_PIXELS * NPU_PANEL * sizeof(float)) + (size_t)taps_room(c) * sizeof(float *) +
+		npu_slab_bytes(&p.slab);
 	if (npu_exec_reserve(x, bytes))
 		return -ENOMEM;
-	/* The shared memory holds the epilogue's vectors; what is repeated here comes behind them. */
-	mem = npu_conv_extra(x, c, ((size_t)(taps + c->kh + 4) * (size_t)(p.period + 16)) * sizeof(float));
+	/* The shared memory holds the epilogue's vectors; what is repeated comes behind them. */
+	mem = npu_conv_extra(x, c,
+			     ((size_t)(taps + c->kh + 4) * (size_t)(p.period + 16)) *
+				     sizeof(float));
 	if (!mem)
 		return -ENOMEM;
 	p.epi = c->epi;
@@ -235,6 +254,7 @@ int npu_conv_depthwise(struct npu_exec *x, struct npu_conv *c)
 		p.rest = NULL;
 	npu_exec_path(x, NPU_PATH_CONV_DEPTHWISE);
 	return npu_exec_parallel(x, (npu_u64)(c->n * p.slab.num_tiles * c->oh),
-				 50.0 + (double)(p.slab.tile_w * c->o) * (double)(taps + 8) * 3 * npu_gemm_ns(x->simd), chunk,
-				 &p);
+				 50.0 + (double)(p.slab.tile_w * c->o) * (double)(taps + 8) * 3 *
+						 npu_gemm_ns(x->simd),
+				 chunk, &p);
 }

@@ -6,18 +6,19 @@
 #include "npu_op.h"
 
 /*
- * One vector of channels of @count pixels: acc = +0; for every tap in order acc = fma(tap[t][i * step + lane], w, acc);
- * result i at c[i * lanes]. Weights of tap t at w[t * w_tap].
+ * One vector of channels of @count pixels: acc = +0; for every tap in order
+ * acc = fma(tap[t][i * step + lane], w, acc); result i at c[i * lanes]. Weights of tap t at
+ * w[t * w_tap].
  */
 struct npu_dw_tile {
 	const float *const *tap;
 	size_t num_taps;
-	size_t row_taps;		/* runs of so many taps lie one pixel apart each; 1: nothing is known */
-	size_t offset;			/* added to every tap: the channel */
-	ptrdiff_t step;			/* floats from pixel to pixel */
+	size_t row_taps; /* runs of so many taps lie one pixel apart each; 1: nothing is known */
+	size_t offset;	 /* added to every tap: the channel */
+	ptrdiff_t step;	 /* floats from pixel to pixel */
 	const float *w;
 	ptrdiff_t w_tap;
-	const float *w_zero;		/* of one more tap, which reads zeros; NULL: none */
+	const float *w_zero; /* of one more tap, which reads zeros; NULL: none */
 	float *c;
 	size_t count;
 };
@@ -25,7 +26,7 @@ struct npu_dw_tile {
 /* Pixels of float data in memory, each one's channels side by side. */
 struct npu_dw_pixels {
 	const char *p;
-	ptrdiff_t step;			/* bytes from pixel to pixel */
+	ptrdiff_t step; /* bytes from pixel to pixel */
 	unsigned int dtype;
 	size_t count, channels;
 };
@@ -33,11 +34,15 @@ struct npu_dw_pixels {
 struct npu_dw {
 	unsigned int lanes;
 	void (*tile)(const struct npu_dw_tile *t);
-	/* Channel ch of pixel i to dst[ch / lanes * ld + i * lanes + ch % lanes], zeros behind the last channel. */
+	/*
+	 * Channel ch of pixel i to dst[ch / lanes * ld + i * lanes + ch % lanes], zeros behind the
+	 * last channel.
+	 */
 	void (*load)(float *dst, ptrdiff_t ld, const struct npu_dw_pixels *src);
 	/*
-	 * Of weights w[kh][kw][period] (period in whole vectors): rest[y] has what stands for all of rows y and up where they
-	 * meet zeros: a number that is negative only if all are. False when one of them is not finite, so that none can.
+	 * Of weights w[kh][kw][period] (period in whole vectors): rest[y] has what stands for all
+	 * of rows y and up where they meet zeros: a number that is negative only if all are. False
+	 * when one of them is not finite, so that none can.
 	 */
 	bool (*rest)(float *rest, const float *w, size_t kh, size_t kw, size_t period);
 };

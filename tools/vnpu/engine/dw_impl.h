@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* Depthwise kernels, included by one file per instruction set behind its vf_*.h and with DW defined. */
+/*
+ * Depthwise kernels, included by one file per instruction set behind its vf_*.h and with DW
+ * defined.
+ */
 #include "dw.h"
 
-#define DW_MAX		12
-#define DW_INLINE	static inline __attribute__((always_inline))
+#define DW_MAX	  12
+#define DW_INLINE static inline __attribute__((always_inline))
 
-/* Pixels of a block whose inputs are loaded once for a row of taps: as many as registers can hold beside the row's weights. */
+/*
+ * Pixels of a block whose inputs are loaded once for a row of taps: as many as registers can hold
+ * beside the row's weights.
+ */
 #if defined(__AVX512F__)
-#define DW_ROW_MAX	16
+#define DW_ROW_MAX 16
 #elif defined(__AVX2__)
-#define DW_ROW_MAX	8
+#define DW_ROW_MAX 8
 #else
-#define DW_ROW_MAX	0
+#define DW_ROW_MAX 0
 #endif
 
-DW_INLINE void dw_block(const struct npu_dw_tile *t, size_t first, float *c, unsigned int n, ptrdiff_t step)
+DW_INLINE void dw_block(const struct npu_dw_tile *t, size_t first, float *c, unsigned int n,
+			ptrdiff_t step)
 {
 	size_t offset = t->offset + first * (size_t)step, k;
 	const float *const *tap = t->tap;
@@ -44,8 +51,9 @@ DW_INLINE void dw_block(const struct npu_dw_tile *t, size_t first, float *c, uns
 }
 
 #if DW_ROW_MAX
-/* As dw_block() for rows of @kw taps: every tap still sees a pixel before the tap behind it does. */
-DW_INLINE void dw_row_block(const struct npu_dw_tile *t, size_t first, float *c, unsigned int n, unsigned int kw)
+/* As dw_block() for rows of @kw taps: a pixel still takes its taps in order. */
+DW_INLINE void dw_row_block(const struct npu_dw_tile *t, size_t first, float *c, unsigned int n,
+			    unsigned int kw)
 {
 	size_t offset = t->offset + first * VL, k;
 	vf acc[DW_ROW_MAX], wv[5], v;
@@ -159,7 +167,8 @@ DW_INLINE vf dw_widen_part(const char *p, unsigned int dtype, unsigned int n)
 	return vf_bf16(h);
 }
 
-DW_INLINE void dw_load_type(float *dst, ptrdiff_t ld, const struct npu_dw_pixels *s, unsigned int dtype)
+DW_INLINE void dw_load_type(float *dst, ptrdiff_t ld, const struct npu_dw_pixels *s,
+			    unsigned int dtype)
 {
 	const size_t size = dtype == NPU_F32 ? 4 : 2;
 	const char *p = s->p;
@@ -170,7 +179,8 @@ DW_INLINE void dw_load_type(float *dst, ptrdiff_t ld, const struct npu_dw_pixels
 		for (ch = 0, d = dst; ch + VL <= s->channels; ch += VL, d += ld)
 			vf_store(d, dw_widen(p + ch * size, dtype));
 		if (ch < s->channels)
-			vf_store(d, dw_widen_part(p + ch * size, dtype, (unsigned int)(s->channels - ch)));
+			vf_store(d, dw_widen_part(p + ch * size, dtype,
+						  (unsigned int)(s->channels - ch)));
 	}
 }
 
@@ -184,7 +194,10 @@ static void dw_load(float *dst, ptrdiff_t ld, const struct npu_dw_pixels *src)
 		dw_load_type(dst, ld, src, NPU_BF16);
 }
 
-/* The and of their bits: the sign is that of a positive one if there is any, and it is finite as all are. */
+/*
+ * The and of their bits: the sign is that of a positive one if there is any, and it is finite as
+ * all are.
+ */
 static bool dw_rest(float *rest, const float *w, size_t kh, size_t kw, size_t period)
 {
 	npu_u32 a[VL], v[VL], inf[VL] = { 0 }, any = 0;
