@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include "core/digest.h"
@@ -487,23 +488,46 @@ static int open_beside(const char *path, char **name)
 	return -EEXIST;
 }
 
-static int save_file(struct writer *w, const struct image *img, const char *path,
-		     struct npu_error *err)
+static int write_fd(struct writer *w, const struct image *img, int fd)
 {
-	char *tmp = NULL;
-	int fd, ret;
+	int ret = fd < 0 ? fd : walk_file(w, img, piece_write, &fd);
 
-	fd = open_beside(path, &tmp);
-	ret = fd < 0 ? fd : walk_file(w, img, piece_write, &fd);
 	if (fd >= 0 && close(fd) && !ret)
 		ret = -errno;
+	return ret;
+}
+
+/* Write beside @path and take its place. */
+static int replace_file(struct writer *w, const struct image *img, const char *path)
+{
+	char *tmp = NULL;
+	int fd = open_beside(path, &tmp), ret = write_fd(w, img, fd);
+
 	if (!ret && rename(tmp, path))
 		ret = -errno;
 	if (ret && fd >= 0)
 		unlink(tmp);
+	free(tmp);
+	return ret;
+}
+
+/* A link stays a link; a pipe or a device is written to, a rename would put a file in its place. */
+static int save_file(struct writer *w, const struct image *img, const char *path,
+		     struct npu_error *err)
+{
+	char *real = realpath(path, NULL);
+	struct stat st;
+	int fd, ret;
+
+	if (real && !stat(real, &st) && !S_ISREG(st.st_mode)) {
+		fd = open(real, O_WRONLY | O_CLOEXEC);
+		ret = write_fd(w, img, fd < 0 ? -errno : fd);
+	} else {
+		ret = replace_file(w, img, real ? real : path);
+	}
 	if (ret)
 		npu_error_set(err, ret, "'%s' can not be written: %s", path, strerror(-ret));
-	free(tmp);
+	free(real);
 	return ret;
 }
 

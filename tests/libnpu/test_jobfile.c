@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include "core/digest.h"
@@ -471,6 +472,7 @@ static void test_save(const struct fixture *f, struct env *e)
 {
 	char path[] = "/tmp/npu-test-XXXXXX", text[64];
 	struct npu_job *job;
+	struct stat st;
 	int fd = mkstemp(path);
 
 	close(fd);
@@ -478,6 +480,12 @@ static void test_save(const struct fixture *f, struct env *e)
 	tap_ok(!npu_job_load(e->dev, path, NPU_JOB_CHECK_DIGEST, &job, &err) && !run_it(e, job),
 	       "load from a path and run");
 	npu_job_unload(job);
+	snprintf(text, sizeof(text), "%s.link", path);
+	tap_ok(!symlink(path, text) && !npu_jobfile_save(&f->job, text, &err) &&
+	       !lstat(text, &st) && S_ISLNK(st.st_mode), "save through a link, which stays one");
+	tap_ok(!npu_jobfile_save(&f->job, "/dev/null", &err) && !stat("/dev/null", &st) &&
+	       S_ISCHR(st.st_mode), "save to a device, which stays one");
+	unlink(text);
 	unlink(path);
 	snprintf(text, sizeof(text), "%s/none/x.npu", path);
 	tap_ok(npu_jobfile_save(&f->job, text, &err) == -ENOENT && strstr(err.text, text),

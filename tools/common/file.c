@@ -93,19 +93,31 @@ static int file_write_all(int fd, const uint8_t *data, size_t len)
 	return 0;
 }
 
-int npu_file_write(const char *path, const void *data, size_t len, struct npu_reason *why)
+/* A pipe or a device is written to; a rename would put a file in its place. */
+static int file_write_special(const char *path, const void *data, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), err;
+
+	if (fd < 0)
+		return -errno;
+	err = file_write_all(fd, data, len);
+	if (close(fd) && !err)
+		err = -errno;
+	return err;
+}
+
+/* Write beside @path and take its place. */
+static int file_replace(const char *path, const void *data, size_t len)
 {
 	char tmp[PATH_MAX];
 	mode_t mask;
 	int fd, err;
 
 	if (snprintf(tmp, sizeof(tmp), "%s.XXXXXX", path) >= (int)sizeof(tmp))
-		return npu_reason_set(why, -ENAMETOOLONG, "%s: the name is too long", path);
+		return -ENAMETOOLONG;
 	fd = mkostemp(tmp, O_CLOEXEC);
-	if (fd < 0) {
-		err = -errno;
-		return npu_reason_set(why, err, "%s: %s", path, strerror(-err));
-	}
+	if (fd < 0)
+		return -errno;
 	/* mkostemp() makes 0600 and there is no way to read the umask without setting it. */
 	mask = umask(0);
 	umask(mask);
@@ -116,10 +128,26 @@ int npu_file_write(const char *path, const void *data, size_t len, struct npu_re
 		err = -errno;
 	if (!err && rename(tmp, path))
 		err = -errno;
-	if (!err)
-		return 0;
-	unlink(tmp);
-	return npu_reason_set(why, err, "%s: %s", path, strerror(-err));
+	if (err)
+		unlink(tmp);
+	return err;
+}
+
+int npu_file_write(const char *path, const void *data, size_t len, struct npu_reason *why)
+{
+	char real[PATH_MAX];
+	struct stat st;
+	int err;
+
+	if (stat(path, &st))	/* nothing there yet, or it can not be seen: creating it will tell */
+		err = file_replace(path, data, len);
+	else if (!S_ISREG(st.st_mode))
+		err = file_write_special(path, data, len);
+	else if (realpath(path, real))	/* a link stays a link */
+		err = file_replace(real, data, len);
+	else
+		err = -errno;
+	return err ? npu_reason_set(why, err, "%s: %s", path, strerror(-err)) : 0;
 }
 
 int npu_file_mkdirs(const char *path, struct npu_reason *why)

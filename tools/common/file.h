@@ -19,7 +19,8 @@ int npu_file_read(const char *path, size_t limit, uint8_t **data, size_t *len,
 
 /*
  * Write @len bytes to @path through a temporary file in the same directory and a rename, so that a
- * crash or a second writer never leaves half a file behind. The mode is 0644 less the umask.
+ * crash or a second writer never leaves half a file behind. The mode is 0644 less the umask. What a
+ * symbolic link points to is replaced, not the link; a pipe or a device is written to directly.
  */
 int npu_file_write(const char *path, const void *data, size_t len, struct npu_reason *why);
 
