@@ -46,7 +46,7 @@ BINDIR		?= $(PREFIX)/bin
 # Debug information is more than half of every file; INSTALL_STRIP= keeps it.
 INSTALL_STRIP	?= -s
 # What the public headers include of uapi/ goes with them.
-PUBLIC_HEADERS	= $(wildcard libnpu/include/*.h) $(filter-out %_priv.h,$(wildcard uapi/npu_*.h))
+PUBLIC_HEADERS	= $(wildcard libnpu/include/*.h) $(addprefix uapi/npu_,isa.h isa_table.h isa_desc.h)
 
 ## make install		library, headers, libnpu.pc and tools below DESTDIR and PREFIX
 .PHONY: install

@@ -14,6 +14,12 @@
 /* Who owns job->data. */
 enum npu_job_data { JOB_DATA_BORROWED, JOB_DATA_HEAP, JOB_DATA_MAPPED };
 
+/*
+ * Names over all programs. Those of one model's programs are the same ones; a file whose programs
+ * have nothing in common would cost their product in time and memory.
+ */
+#define MAX_NAMES	1024u
+
 #define JOB_FLAGS	(NPU_JOB_BORROW | NPU_JOB_SKIP_WEIGHTS_CRC | NPU_JOB_CHECK_DIGEST)
 
 struct npu_job *npu_job_get(struct npu_job *job)
@@ -94,6 +100,8 @@ static int add_name(struct npu_job *job, const char *name, npu_u32 program, npu_
 	struct npu_job_name *names;
 
 	if (i == ~0u) {
+		if (job->num_names == MAX_NAMES)
+			return -EINVAL;
 		names = realloc(job->names, (job->num_names + 1) * sizeof(*names));
 		if (!names)
 			return -ENOMEM;
@@ -112,16 +120,20 @@ static int add_name(struct npu_job *job, const char *name, npu_u32 program, npu_
 static int collect_names(struct npu_job *job, struct npu_error *err)
 {
 	npu_u32 p, t;
+	int ret = 0;
 
-	for (p = 0; p < job->file->num_programs; p++) {
+	for (p = 0; p < job->file->num_programs && !ret; p++) {
 		const struct npu_jobfile_program *prog = &job->file->programs[p];
 
-		for (t = 0; t < prog->num_tensors; t++)
-			if (prog->tensors[t].role != NPU_TENSOR_INTERNAL &&
-			    add_name(job, prog->tensors[t].name, p, t))
-				return npu_error_set(err, -ENOMEM, "%s: no memory", job->path);
+		for (t = 0; t < prog->num_tensors && !ret; t++)
+			if (prog->tensors[t].role != NPU_TENSOR_INTERNAL)
+				ret = add_name(job, prog->tensors[t].name, p, t);
 	}
-	return 0;
+	if (ret == -EINVAL)
+		return npu_error_set(err, ret,
+				     "%s: its programs have more than %u different inputs and outputs",
+				     job->path, MAX_NAMES);
+	return ret ? npu_error_set(err, ret, "%s: no memory", job->path) : 0;
 }
 
 static int check_device(const struct npu_job *job, struct npu_error *err)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Every error that npu.h names is returned, with a reason in words. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -43,6 +44,7 @@ static void test_device(void)
 	ERROR(-EINVAL, "'speed'", npu_device_open("sim:speed=9", NULL, &d, &err));
 	ERROR(-EINVAL, "no value", npu_device_open("sim:threads", NULL, &d, &err));
 	ERROR(-EINVAL, "threads=0", npu_device_open("sim:threads=0", NULL, &d, &err));
+	ERROR(-EINVAL, "1 to 256", npu_device_open("sim:threads=257", NULL, &d, &err));
 	ERROR(-EINVAL, "threads=x", npu_device_open("sim:threads=x", NULL, &d, &err));
 	ERROR(-EINVAL, "sram=17", npu_device_open("sim:sram=17", NULL, &d, &err));
 	ERROR(-EINVAL, "simd=mmx", npu_device_open("sim:simd=mmx", NULL, &d, &err));
@@ -189,6 +191,49 @@ static void test_job(void)
 	tap_ok(npu_job_disassemble(tiny, 0, &offset, line, sizeof(line)) == -ENOENT,
 	       "past the end");
 	npu_job_unload(NULL);
+}
+
+/* Programs that have no name in common: their product would be the cost of loading. */
+static void test_names(void)
+{
+	static struct npu_jobfile_program programs[600];
+	static struct npu_jobfile_tensor tensors[600][2];
+	static char names[600][2][8];
+	struct npu_jobfile job;
+	struct fixture f;
+	struct npu_job *j;
+	unsigned int i, k;
+	size_t size;
+	void *data;
+
+	tiny_make(&f);
+	for (i = 0; i < 600; i++) {
+		for (k = 0; k < 2; k++) {
+			snprintf(names[i][k], sizeof(names[i][k]), "%c%u", "xy"[k], i);
+			tensors[i][k] = f.tensors[k];
+			tensors[i][k].name = names[i][k];
+		}
+		programs[i] = f.programs[0];
+		programs[i].tensors = tensors[i];
+	}
+	job = f.job;
+	job.programs = programs;
+	for (i = 512; i <= 513; i++) {
+		job.num_programs = i;
+		if (npu_jobfile_encode(&job, &data, &size, &err)) {
+			tap_ok(0, "writer: %s", err.text);
+			break;
+		}
+		if (i == 512)
+			tap_ok(!npu_job_load_memory(dev, data, size, "m", 0, &j, &err),
+			       "1024 different names");
+		else
+			ERROR(-EINVAL, "1024 different",
+			      npu_job_load_memory(dev, data, size, "m", 0, &j, &err));
+		npu_job_unload(j);
+		free(data);
+	}
+	fixture_free(&f);
 }
 
 static void test_run(void)
@@ -507,6 +552,7 @@ int main(void)
 	test_device();
 	test_buffer();
 	test_job();
+	test_names();
 	test_run();
 	test_submit();
 	test_stream();

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "run.h"
 
 int npu_arena_grow(struct npu_arena *arena, size_t size)
@@ -65,6 +66,12 @@ void npu_sram_put(struct npu_engine *engine, struct npu_sram_block *block)
 {
 	if (!block)
 		return;
+	/* In a fork's child the lock may be held by a thread that is not there. */
+	if (engine->pid != getpid()) {
+		free(block->mem);
+		free(block);
+		return;
+	}
 	pthread_mutex_lock(&engine->lock);
 	block->next = engine->idle_sram;
 	engine->idle_sram = block;
