@@ -254,7 +254,7 @@ int npu_conv_depthwise(struct npu_exec *x, struct npu_conv *c)
 		p.rest = NULL;
 	npu_exec_path(x, NPU_PATH_CONV_DEPTHWISE);
 	return npu_exec_parallel(x, (npu_u64)(c->n * p.slab.num_tiles * c->oh),
-				 50.0 + (double)(p.slab.tile_w * c->o) * (double)(taps + 8) * 3 *
+				 50.0 + (double)(p.slab.tile_w * c->o) * (double)(taps + 8) * 1.5 *
 						 npu_gemm_ns(x->simd),
 				 chunk, &p);
 }

@@ -198,27 +198,31 @@ static void dw_load(float *dst, ptrdiff_t ld, const struct npu_dw_pixels *src)
  * The and of their bits: the sign is that of a positive one if there is any, and it is finite as
  * all are.
  */
-static bool dw_rest(float *rest, const float *w, size_t kh, size_t kw, size_t period)
+static bool dw_rest(float *restrict rest, const float *restrict w, size_t kh, size_t kw,
+		    size_t period)
 {
-	npu_u32 a[VL], v[VL], inf[VL] = { 0 }, any = 0;
-	unsigned int i;
+	npu_u32 a, v, any = 0;
 	size_t x, y, o;
 
-	for (o = 0; o < period; o += VL) {
-		memset(a, 0xff, sizeof(a));
-		for (y = kh; y-- > 0;) {
-			for (x = 0; x < kw; x++) {
-				memcpy(v, w + (y * kw + x) * period + o, sizeof(v));
-				for (i = 0; i < VL; i++) {
-					a[i] &= v[i];
-					inf[i] |= (v[i] & 0x7f800000u) == 0x7f800000u;
-				}
+	for (y = kh; y-- > 0;) {
+		float *r = rest + y * period;
+
+		if (y + 1 < kh)
+			memcpy(r, r + period, period * sizeof(*r));
+		else
+			memset(r, 0xff, period * sizeof(*r));
+		for (x = 0; x < kw; x++) {
+			const float *tap = w + (y * kw + x) * period;
+
+			for (o = 0; o < period; o++) {
+				memcpy(&v, tap + o, sizeof(v));
+				memcpy(&a, r + o, sizeof(a));
+				a &= v;
+				memcpy(r + o, &a, sizeof(a));
+				any |= (v & 0x7f800000u) == 0x7f800000u;
 			}
-			memcpy(rest + y * period + o, a, sizeof(a));
 		}
 	}
-	for (i = 0; i < VL; i++)
-		any |= inf[i];
 	return !any;
 }
 

@@ -111,11 +111,15 @@ static void *vector_pack(const struct npu_exec *x, unsigned int slot, npu_u32 ou
 	const struct npu_operand *op = &x->operand[slot];
 	const char *src = x->ptr[slot];
 	char *dst = *mem;
+	bool dense;
 	npu_u32 i;
 
 	if (op->dtype == NPU_NONE)
 		return NULL;
-	for (i = 0; i < outputs; i++)
+	dense = op->rank && op->dim[0] == outputs && op->stride[0] == 4;
+	if (dense)
+		memcpy(dst, src, (size_t)outputs * 4);
+	for (i = 0; !dense && i < outputs; i++)
 		memcpy(dst + (size_t)i * 4,
 		       src + (op->rank && op->dim[0] > 1 ? op->stride[0] * (npu_s64)i : 0), 4);
 	memset(dst + (size_t)outputs * 4, 0, (padded(outputs) - outputs) * 4);
