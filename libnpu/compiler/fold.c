@@ -97,7 +97,7 @@ void npu_fold_walk_next(struct npu_fold_walk *w)
 
 static bool fold_wanted(const struct npu_gnode *n)
 {
-	unsigned int i;
+	unsigned int i, k;
 	size_t have = 0, want = 0;
 
 	for (i = 0; i < n->num_inputs; i++) {
@@ -105,7 +105,11 @@ static bool fold_wanted(const struct npu_gnode *n)
 			continue;
 		if (!n->inputs[i]->data || n->inputs[i]->type == NPU_GT_STRING)
 			return false;
-		have += n->inputs[i]->size;
+		/* Once each: a chain of values joined with themselves would double without end. */
+		for (k = 0; k < i && n->inputs[k] != n->inputs[i]; k++)
+			;
+		if (k == i)
+			have += n->inputs[i]->size;
 	}
 	for (i = 0; i < n->num_outputs; i++) {
 		int64_t elems;

@@ -18,11 +18,46 @@ const char *npu_place_name(enum npu_place place)
 	return (unsigned int)place < NPU_NUM_PLACES ? place_names[place] : "?";
 }
 
+static int compare_names(const void *a, const void *b)
+{
+	const struct npu_report_name *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : x->node < y->node ? -1 : x->node > y->node;
+}
+
+static void index_sort(struct npu_report_index *index)
+{
+	qsort(index->entry, index->num, sizeof(*index->entry), compare_names);
+}
+
+/* The first entry of @name, or where it would be. */
+static unsigned int index_find(const struct npu_report_index *index, const char *name)
+{
+	unsigned int lo = 0, hi = index->num, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (strcmp(index->entry[mid].name, name) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+#define INDEX_EACH(i, index, wanted)								\
+	for (i = index_find(index, wanted);							\
+	     i < (index)->num && !strcmp((index)->entry[i].name, wanted); i++)
+
 int npu_report_note_model(struct npu_report *r, const struct npu_graph *g)
 {
 	struct npu_model_node *m = npu_arena_array(r->arena, g->num_nodes + 1, sizeof(*m));
 
 	if (!m)
+		return -ENOMEM;
+	r->by_name.entry = npu_arena_array(r->arena, g->num_nodes + 1, sizeof(*r->by_name.entry));
+	if (!r->by_name.entry)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < g->num_nodes; i++) {
 		const struct npu_gnode *n = g->nodes[i];
@@ -31,27 +66,47 @@ int npu_report_note_model(struct npu_report *r, const struct npu_graph *g)
 		m[i].op = npu_gnode_info(n)->name;
 		if (!m[i].name)
 			return -ENOMEM;
+		r->by_name.entry[i] = (struct npu_report_name){ m[i].name, i };
 	}
+	r->by_name.num = g->num_nodes;
+	index_sort(&r->by_name);
 	r->model = m;
 	r->num_model = g->num_nodes;
 	return 0;
 }
 
-static bool has_source(const struct npu_gnode *n, const char *name)
+/* The final nodes by the names of the model nodes that they come from. */
+static int index_final(struct npu_report *r, const struct npu_lower *l,
+		       struct npu_report_index *index)
 {
-	for (unsigned int i = 0; i < n->num_sources; i++)
-		if (!strcmp(n->sources[i], name))
-			return true;
-	return !n->num_sources && !strcmp(n->name, name);
+	size_t count = 0;
+
+	*index = (struct npu_report_index){ NULL, 0 };
+	for (unsigned int i = 0; l && l->nodes && i < l->g->num_nodes; i++)
+		count += l->nodes[i].node->num_sources + 1;
+	index->entry = npu_arena_array(r->arena, count + 1, sizeof(*index->entry));
+	if (!index->entry)
+		return -ENOMEM;
+	for (unsigned int i = 0; l && l->nodes && i < l->g->num_nodes; i++) {
+		const struct npu_gnode *n = l->nodes[i].node;
+
+		for (unsigned int k = 0; k < n->num_sources; k++)
+			index->entry[index->num++] = (struct npu_report_name){ n->sources[k], i };
+		if (!n->num_sources)
+			index->entry[index->num++] = (struct npu_report_name){ n->name, i };
+	}
+	index_sort(index);
+	return 0;
 }
 
 /* Of several model nodes in one, the one whose operator it still is leads; else the first. */
 static const char *leader(const struct npu_report *r, const struct npu_gnode *n)
 {
+	unsigned int k;
+
 	for (unsigned int i = 0; i < n->num_sources; i++)
-		for (unsigned int k = 0; k < r->num_model; k++)
-			if (!strcmp(r->model[k].name, n->sources[i]) &&
-			    !strcmp(r->model[k].op, npu_gnode_info(n)->name))
+		INDEX_EACH(k, &r->by_name, n->sources[i])
+			if (!strcmp(r->model[r->by_name.entry[k].node].op, npu_gnode_info(n)->name))
 				return n->sources[i];
 	return n->num_sources ? n->sources[0] : n->name;
 }
@@ -132,18 +187,21 @@ static int note_node(struct npu_report *r, const struct npu_lower *l, const stru
 	return add_insns(r, l, ln, p);
 }
 
-static int fill_node(struct npu_report *r, const struct npu_lower *l, const struct npu_diag *diag,
+static int fill_node(struct npu_report *r, const struct npu_lower *l,
+		     const struct npu_report_index *final, const struct npu_diag *diag,
 		     struct npu_placement *p)
 {
+	unsigned int k, last = ~0u;
 	bool first = true;
 	int err;
 
-	for (unsigned int i = 0; l && l->nodes && i < l->g->num_nodes; i++) {
-		const struct npu_lnode *ln = &l->nodes[i];
+	INDEX_EACH(k, final, p->node) {
+		unsigned int node = final->entry[k].node;
 
-		if (!has_source(ln->node, p->node))
+		if (node == last)	/* it has the name twice */
 			continue;
-		err = note_node(r, l, ln, first, p);
+		last = node;
+		err = note_node(r, l, &l->nodes[node], first, p);
 		if (err)
 			return err;
 		first = false;
@@ -182,11 +240,13 @@ int npu_report_fill(struct npu_report *r, const struct npu_lower *l, const struc
 		    const struct npu_diag *diag)
 {
 	struct npu_compile_summary *s = &r->summary;
-	int err = 0;
+	struct npu_report_index final;
+	int err;
 
 	*s = (struct npu_compile_summary){ .programs = s->programs };
 	r->placement = npu_arena_array(r->arena, r->num_model + 1, sizeof(*r->placement));
-	if (!r->placement)
+	err = index_final(r, l, &final);
+	if (!r->placement || err)
 		return -ENOMEM;
 	s->nodes = r->num_model;
 	for (unsigned int i = 0; i < r->num_model && !err; i++) {
@@ -194,7 +254,7 @@ int npu_report_fill(struct npu_report *r, const struct npu_lower *l, const struc
 
 		*p = (struct npu_placement){ .node = r->model[i].name, .op = r->model[i].op, .into = "", .insns = "",
 					     .type = "", .place = NPU_PLACE_FOLDED, .reason = "" };
-		err = fill_node(r, l, diag, p);
+		err = fill_node(r, l, &final, diag, p);
 		s->count[p->place]++;
 		s->macs += p->macs;
 		s->npu_macs += p->place == NPU_PLACE_NPU ? p->macs : 0;

@@ -11,10 +11,23 @@ struct npu_model_node {
 	const char *name, *op;
 };
 
+/* A name and the node (of the model, or of the final graph) that has it. */
+struct npu_report_name {
+	const char *name;
+	unsigned int node;
+};
+
+/* Sorted by name, then node: models have many nodes. */
+struct npu_report_index {
+	struct npu_report_name *entry;
+	unsigned int num;
+};
+
 struct npu_report {
 	struct npu_arena *arena;	/* of the strings and arrays below */
 	const struct npu_model_node *model;
 	unsigned int num_model;
+	struct npu_report_index by_name;	/* of model */
 	struct npu_placement *placement;	/* one per model node */
 	struct npu_compile_summary summary;
 	const char *model_name;			/* of the file, "" when unknown */
