@@ -197,7 +197,7 @@ EPI_INLINE void fast_column(const struct npu_epi *e, const struct fast *f, float
 		v = act_simple(v, act, a, b);
 		if (tail) {
 			v = fast_tail(e, f, v, res, n);
-			res += res_step;
+			res = res ? res + res_step : NULL;
 		}
 		if (f->in_place) {
 			/* The next row may begin right behind. */
