@@ -199,7 +199,8 @@ static int check_conv_shapes(struct npu_check *c)
 				c->param[NPU_CONV_P_DIL_H + i]))
 			return -EINVAL;
 		/* The other side is an image of its own. */
-		if (check_reach(c, transpose ? NPU_CONV_OUT : NPU_CONV_IN, 1 + i, (transpose ? out : in)->dim[1 + i], 1, 1, 1))
+		if (check_reach(c, transpose ? NPU_CONV_OUT : NPU_CONV_IN, 1 + i,
+				(transpose ? out : in)->dim[1 + i], 1, 1, 1))
 			return -EINVAL;
 	}
 	return 0;
@@ -287,7 +288,8 @@ int npu_check_groups(struct npu_check *c, const struct npu_group_slots *g)
 		return -EINVAL;
 	if (!g->super)
 		return npu_want_absent(c, g->super_scale, "without parameter super") ?:
-			       npu_want_type(c, g->scale, T_F16 | T_F32, "f16 or f32 without parameter super") ?:
+			       npu_want_type(c, g->scale, T_F16 | T_F32,
+					     "f16 or f32 without parameter super") ?:
 			       (has_min ? npu_want_type(c, g->min, T_F16 | T_F32,
 							"f16 or f32 without parameter super") :
 					  0);
@@ -302,7 +304,8 @@ int npu_check_groups(struct npu_check *c, const struct npu_group_slots *g)
 		return -EINVAL;
 	if (has_min && npu_want_dim(c, g->super_scale, 0, 2, "scales and minimums"))
 		return -EINVAL;
-	return npu_want_dim(c, g->super_scale, has_min + gdim, npu_div_up(g->grouped, g->super), "second-level groups") ?:
+	return npu_want_dim(c, g->super_scale, has_min + gdim,
+			    npu_div_up(g->grouped, g->super), "second-level groups") ?:
 		       npu_want_dim(c, g->super_scale, has_min + odim, g->other, "rows or columns");
 }
 
@@ -344,7 +347,8 @@ static int check_grouped_matmul(struct npu_check *c, const struct epilogue *e)
 		if (npu_want_dim(c, NPU_MATMUL_B, i, 1, "one grouped weight"))
 			return -EINVAL;
 	return npu_want_type(c, NPU_MATMUL_A, T_INT8, "i8 or u8 beside a grouped weight") ?:
-		       npu_want_type(c, NPU_MATMUL_B, T_INT8 | T_SUB8, "i8, u8, u6, u5 or u4 for a grouped weight") ?:
+		       npu_want_type(c, NPU_MATMUL_B, T_INT8 | T_SUB8,
+				     "i8, u8, u6, u5 or u4 for a grouped weight") ?:
 		       npu_want_absent(c, NPU_MATMUL_B_ZERO, "with a grouped weight") ?:
 		       npu_check_groups(c, &g)					      ?:
 		       check_a_scale(c)						      ?:

@@ -19,8 +19,10 @@ static int check_quantized_rows(struct npu_check *c)
 		.grouped = in->dim[2], .other = in->dim[1], .transposed = true,
 	};
 
-	return npu_want_type(c, NPU_GATHER_IN, T_INT8 | T_SUB8, "i8, u8, u6, u5 or u4 for quantized rows") ?:
-		       npu_want_type(c, NPU_GATHER_OUT, T_FLOAT, "f32, f16 or bf16 for quantized rows") ?:
+	return npu_want_type(c, NPU_GATHER_IN, T_INT8 | T_SUB8,
+			     "i8, u8, u6, u5 or u4 for quantized rows") ?:
+		       npu_want_type(c, NPU_GATHER_OUT, T_FLOAT,
+				     "f32, f16 or bf16 for quantized rows") ?:
 		       npu_want_dim(c, NPU_GATHER_IN, 0, 1, "one table of quantized rows") ?:
 		       npu_check_groups(c, &g);
 }
@@ -69,7 +71,8 @@ int npu_check_gather_elements(struct npu_check *c)
 {
 	return npu_want_axis(c, NPU_GATHER_ELEMENTS_P_AXIS, NPU_GATHER_ELEMENTS_IN)		 ?:
 		       npu_want_same_dims(c, NPU_GATHER_ELEMENTS_OUT, NPU_GATHER_ELEMENTS_INDEX) ?:
-		       check_within(c, NPU_GATHER_ELEMENTS_INDEX, NPU_GATHER_ELEMENTS_IN, c->param[NPU_GATHER_ELEMENTS_P_AXIS]) ?:
+		       check_within(c, NPU_GATHER_ELEMENTS_INDEX, NPU_GATHER_ELEMENTS_IN,
+				    c->param[NPU_GATHER_ELEMENTS_P_AXIS]) ?:
 		       npu_want_same_type(c, NPU_GATHER_ELEMENTS_OUT, NPU_GATHER_ELEMENTS_IN);
 }
 
@@ -87,7 +90,8 @@ int npu_check_scatter_elements(struct npu_check *c)
 {
 	return npu_want_axis(c, NPU_SCATTER_ELEMENTS_P_AXIS, NPU_SCATTER_ELEMENTS_INOUT)	  ?:
 		       npu_want_same_dims(c, NPU_SCATTER_ELEMENTS_IN, NPU_SCATTER_ELEMENTS_INDEX) ?:
-		       check_within(c, NPU_SCATTER_ELEMENTS_INDEX, NPU_SCATTER_ELEMENTS_INOUT, c->param[NPU_SCATTER_ELEMENTS_P_AXIS]) ?:
+		       check_within(c, NPU_SCATTER_ELEMENTS_INDEX, NPU_SCATTER_ELEMENTS_INOUT,
+				    c->param[NPU_SCATTER_ELEMENTS_P_AXIS]) ?:
 		       npu_want_same_type(c, NPU_SCATTER_ELEMENTS_IN, NPU_SCATTER_ELEMENTS_INOUT);
 }
 

@@ -24,7 +24,8 @@ struct regions {
 };
 
 #define region_fail(r, code, slot, value, ...) \
-	npu_isa_fail((r)->err, (r)->insn->header, NPU_FAULT_##code, slot, NPU_NO_FIELD, value, __VA_ARGS__)
+	npu_isa_fail((r)->err, (r)->insn->header, NPU_FAULT_##code, slot, NPU_NO_FIELD, value, \
+		     __VA_ARGS__)
 
 static int check_access(const struct regions *r, unsigned int slot, const struct npu_region *region,
 			npu_u32 want)
@@ -51,8 +52,9 @@ static int place_operand(const struct regions *r, unsigned int slot, struct plac
 {
 	const struct npu_operand *op = &r->insn->operand[slot];
 	const struct npu_slot_desc *d = &r->insn->desc->slots[slot];
-	npu_u32 want = d->dir == NPU_DIR_IN ? NPU_ACCESS_READ : d->dir == NPU_DIR_OUT ? NPU_ACCESS_WRITE :
-		       NPU_ACCESS_READ | NPU_ACCESS_WRITE;
+	npu_u32 want = d->dir == NPU_DIR_IN  ? NPU_ACCESS_READ :
+		       d->dir == NPU_DIR_OUT ? NPU_ACCESS_WRITE :
+					       NPU_ACCESS_READ | NPU_ACCESS_WRITE;
 	const struct npu_region *region;
 	npu_u64 end;
 

@@ -12,6 +12,16 @@ void npu_runtime_version(unsigned int *major, unsigned int *minor)
 	sscanf(NPU_VERSION, "%u.%u", major, minor);
 }
 
+const npu_u32 npu_jf_record_size[NPU_JF_NUM_SECTIONS] = {
+	[NPU_JF_SYMBOLS] = sizeof(struct npu_jf_symbol),
+	[NPU_JF_REGIONS] = sizeof(struct npu_jf_region),
+	[NPU_JF_TENSORS] = sizeof(struct npu_jf_tensor),
+	[NPU_JF_PROGRAMS] = sizeof(struct npu_jf_program),
+	[NPU_JF_SCHEDULE] = sizeof(struct npu_jf_step),
+	[NPU_JF_DEBUGMAP] = sizeof(struct npu_jf_debug),
+	[NPU_JF_RECORD] = sizeof(struct npu_jf_record),
+};
+
 const char *npu_jf_section_name(npu_u32 type, char buf[32])
 {
 	static const char *const names[NPU_JF_NUM_SECTIONS] = {

@@ -152,6 +152,9 @@ _Static_assert(sizeof(struct npu_jf_step) == 16, "step");
 _Static_assert(sizeof(struct npu_jf_debug) == 40, "debug");
 _Static_assert(sizeof(struct npu_jf_record) == 8, "record");
 
+/* Bytes of a record of this version; 0: the section is no table. */
+extern const npu_u32 npu_jf_record_size[NPU_JF_NUM_SECTIONS];
+
 /* "WEIGHTS", or "section 17". */
 const char *npu_jf_section_name(npu_u32 type, char buf[32]);
 

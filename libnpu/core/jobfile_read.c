@@ -45,16 +45,6 @@ struct reader {
 	struct npu_error *err;
 };
 
-static const npu_u32 known_size[NPU_JF_NUM_SECTIONS] = {
-	[NPU_JF_SYMBOLS] = sizeof(struct npu_jf_symbol),
-	[NPU_JF_REGIONS] = sizeof(struct npu_jf_region),
-	[NPU_JF_TENSORS] = sizeof(struct npu_jf_tensor),
-	[NPU_JF_PROGRAMS] = sizeof(struct npu_jf_program),
-	[NPU_JF_SCHEDULE] = sizeof(struct npu_jf_step),
-	[NPU_JF_DEBUGMAP] = sizeof(struct npu_jf_debug),
-	[NPU_JF_RECORD] = sizeof(struct npu_jf_record),
-};
-
 #define BAD(r, ...)	npu_error_set((r)->err, -EBADMSG, __VA_ARGS__)
 #define REFUSE(r, ...)	npu_error_set((r)->err, -EINVAL, __VA_ARGS__)
 #define ULL(v)		((unsigned long long)(v))
@@ -142,16 +132,16 @@ static int check_table(struct reader *r, const struct npu_jf_section *s, const c
 {
 	npu_u64 bytes;
 
-	if (!known_size[s->type]) {
+	if (!npu_jf_record_size[s->type]) {
 		if (s->count || s->record_size)
 			return REFUSE(r, "section %s: has %u records, it is no table", name,
 				      s->count);
 		return 0;
 	}
-	if (s->record_size < known_size[s->type] || s->record_size % 8)
+	if (s->record_size < npu_jf_record_size[s->type] || s->record_size % 8)
 		return REFUSE(r,
 			      "section %s: records of %u bytes, want %u or more, a multiple of 8",
-			      name, s->record_size, known_size[s->type]);
+			      name, s->record_size, npu_jf_record_size[s->type]);
 	if (__builtin_mul_overflow((npu_u64)s->count, (npu_u64)s->record_size, &bytes) ||
 	    bytes != s->size)
 		return REFUSE(r, "section %s: %u records of %u bytes do not make its %llu bytes",
@@ -304,8 +294,14 @@ static int read_symbols(struct reader *r)
 		const struct npu_jf_symbol *in = record_at(r, NPU_JF_SYMBOLS, i);
 		struct npu_jobfile_symbol *s = &r->out->symbols[i];
 
-		*s = (struct npu_jobfile_symbol){ .kind = in->kind, .min = in->min, .max = in->max, .step = in->step,
-						  .a = in->a, .b = in->b };
+		*s = (struct npu_jobfile_symbol){
+			.kind = in->kind,
+			.min = in->min,
+			.max = in->max,
+			.step = in->step,
+			.a = in->a,
+			.b = in->b,
+		};
 		if (get_string(r, in->name, NPU_JF_SYMBOLS, i, &s->name))
 			return -EINVAL;
 	}
@@ -323,8 +319,13 @@ static int read_regions(struct reader *r)
 		const struct npu_jf_region *in = record_at(r, NPU_JF_REGIONS, i);
 		struct npu_jobfile_region *g = &r->out->regions[i];
 
-		*g = (struct npu_jobfile_region){ .role = in->role, .access = in->access, .offset = in->offset,
-						  .size = get_expr(&in->size), .align = in->align };
+		*g = (struct npu_jobfile_region){
+			.role = in->role,
+			.access = in->access,
+			.offset = in->offset,
+			.size = get_expr(&in->size),
+			.align = in->align,
+		};
 		if (get_string(r, in->name, NPU_JF_REGIONS, i, &g->name))
 			return -EINVAL;
 	}
@@ -374,7 +375,12 @@ static int read_debug(struct reader *r)
 		const struct npu_jf_debug *in = record_at(r, NPU_JF_DEBUGMAP, i);
 		struct npu_jobfile_debug *d = &r->out->debug[i];
 
-		*d = (struct npu_jobfile_debug){ .tag = in->tag, .slot = in->slot, .macs = in->macs, .bytes = in->bytes };
+		*d = (struct npu_jobfile_debug){
+			.tag = in->tag,
+			.slot = in->slot,
+			.macs = in->macs,
+			.bytes = in->bytes,
+		};
 		if (get_string(r, in->node, NPU_JF_DEBUGMAP, i, &d->node) ||
 		    get_string(r, in->op, NPU_JF_DEBUGMAP, i, &d->op) ||
 		    get_string(r, in->tensor, NPU_JF_DEBUGMAP, i, &d->tensor))

@@ -263,16 +263,6 @@ static void add_all(struct writer *w)
 		w->failed |= w->section[i].failed;
 }
 
-static const npu_u32 record_size[NPU_JF_NUM_SECTIONS] = {
-	[NPU_JF_SYMBOLS] = sizeof(struct npu_jf_symbol),
-	[NPU_JF_REGIONS] = sizeof(struct npu_jf_region),
-	[NPU_JF_TENSORS] = sizeof(struct npu_jf_tensor),
-	[NPU_JF_PROGRAMS] = sizeof(struct npu_jf_program),
-	[NPU_JF_SCHEDULE] = sizeof(struct npu_jf_step),
-	[NPU_JF_DEBUGMAP] = sizeof(struct npu_jf_debug),
-	[NPU_JF_RECORD] = sizeof(struct npu_jf_record),
-};
-
 /* Sections in the order of the file: the weights last, so that what is parsed lies together. */
 static const npu_u8 file_order[] = {
 	NPU_JF_STRINGS,	 NPU_JF_SYMBOLS,  NPU_JF_REGIONS, NPU_JF_TENSORS,
@@ -316,7 +306,7 @@ static void place_sections(struct writer *w, struct image *img)
 			.align = align,
 			.crc = crc_of(data, size),
 			.count = w->count[type],
-			.record_size = record_size[type],
+			.record_size = npu_jf_record_size[type],
 		};
 		at += size;
 	}
