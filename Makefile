@@ -13,8 +13,9 @@ ARCH	:= $(shell $(CC) -dumpmachine | cut -d- -f1)
 VERSION	:= 0.1.0
 
 OPT	?= $(if $(SAN),-O1,-O2)
-# Kernels are many unrolled variants of one loop: whole debug information, and under a sanitizer the checks of
-# each variable's scope, would take the compiler longer than all the rest. Checks of memory stay.
+# Kernels are many unrolled variants of one loop: whole debug information, and under a sanitizer the
+# checks of each variable's scope, would take the compiler longer than all the rest. Checks of
+# memory stay.
 KERNEL_OPT ?= $(if $(SAN),-O1,-O3) -g1
 ifneq ($(findstring address,$(SAN)),)
 KERNEL_OPT += -fno-sanitize-address-use-after-scope $(if $(findstring clang,$(CC)),,--param asan-stack=0)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Benchmarks: printed for people, never part of the tests. bench/bench_*.c are programs of their own.
+# Benchmarks: printed for people, never part of the tests. bench/bench_*.c are programs of their
+# own.
 
 BENCH_BIN	:= $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# libFuzzer targets, built by clang with AddressSanitizer and UBSan: fuzz/fuzz_<noun>.c each, linked with the files in
-# FUZZ_<noun>_SRC, or with the whole library where that is not set.
+# libFuzzer targets, built by clang with AddressSanitizer and UBSan: fuzz/fuzz_<noun>.c each, linked
+# with the files in FUZZ_<noun>_SRC, or with the whole library where that is not set.
 
 FUZZ_CC		?= clang
 FUZZ_SECONDS	?= 60
@@ -12,7 +12,8 @@ FUZZ_NAMES	:= $(patsubst fuzz/fuzz_%.c,%,$(wildcard fuzz/fuzz_*.c))
 FUZZ_stream_SRC	:= tests/isa/run_stream.c $(call src,uapi) $(ENGINE_SRC)
 FUZZ_jobfile_SRC := $(call src,uapi) $(wildcard libnpu/core/jobfile*.c) libnpu/core/digest.c libnpu/core/error.c
 
-# One level down everything is compiled for the fuzzer; up here the user calls it. FUZZ_NAMES="stream" picks.
+# One level down everything is compiled for the fuzzer; up here the user calls it.
+# FUZZ_NAMES="stream" picks.
 .PHONY: fuzz fuzz-programs
 fuzz-programs: $(addprefix $(BUILD)/fuzz_,$(FUZZ_NAMES)) $(BUILD)/make-seeds
 

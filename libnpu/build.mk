@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# libnpu.so and libnpu.a: the runtime, the operator builders, the compiler and, for the sim backend, the engine.
+# libnpu.so and libnpu.a: the runtime, the operator builders, the compiler and, for the sim backend,
+# the engine.
 
 ENGINE_SRC	:= $(call src,tools/vnpu/engine)
 LIBNPU_SRC	:= $(call src,uapi libnpu/core libnpu/kernels libnpu/compiler) $(ENGINE_SRC)

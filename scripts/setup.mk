@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Sees to it, before any other file is looked at, that the packages the wanted goals need are here: what
-# follows asks the file system for headers while it is read. When all is there it costs some milliseconds.
+# Sees to it, before any other file is looked at, that the packages the wanted goals need are here:
+# what follows asks the file system for headers while it is read. When all is there it costs some
+# milliseconds.
 
 wanted		:= $(or $(MAKECMDGOALS),all)
 setup-level	:= $(if $(filter check% test%,$(wanted)),check,$(if $(filter demo% models bench%,$(wanted)),demo,build))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Every tests/<area>/test_<noun>.c is a TAP program; the other .c files of its area are linked to it, and so is
-# the tool of that name, tools/npu-<area>, less its main.c.
+# Every tests/<area>/test_<noun>.c is a TAP program; the other .c files of its area are linked to
+# it, and so is the tool of that name, tools/npu-<area>, less its main.c.
 
 TEST_SRC	:= $(wildcard tests/*/test_*.c)
 TEST_BIN	:= $(patsubst tests/%.c,$(BUILD)/tests/%,$(TEST_SRC))
@@ -40,9 +40,10 @@ pick		= $(filter $(pick-pattern),$(TEST_SRC:.c=) $(TEST_SCRIPTS))
 RUN_BIN		= $(patsubst tests/%,$(BUILD)/tests/%,$(filter-out %.sh,$(pick)))
 RUN_SCRIPTS	= $(filter %.sh,$(pick))
 
-# Two more builds, for memory errors and undefined behaviour, and for data races. Each runs the programs
-# that its list picks; `make check` runs those of CHECK_LEGS at its end.
-# There oracle and e2e try a part of their cases (NPU_TEST_SHORT); ocr's pages, minutes of the same loops, are left out.
+# Two more builds, for memory errors and undefined behaviour, and for data races. Each runs the
+# programs that its list picks; `make check` runs those of CHECK_LEGS at its end. There oracle and
+# e2e try a part of their cases (NPU_TEST_SHORT); ocr's pages, minutes of the same loops, are left
+# out.
 ASAN_TESTS	?= $(or $(TESTS),engine isa libnpu compiler mutate oracle e2e $(addprefix ocr/test_,ctc dbpost image layout npy warp))
 TSAN_TESTS	?= $(or $(TESTS),libnpu/test_run libnpu/test_fence libnpu/test_thread engine/test_run oracle/test_matmul)
 CHECK_LEGS	?= asan tsan

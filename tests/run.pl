@@ -3,11 +3,11 @@
 #
 # run.pl [-j JOBS] [-t SECONDS] [-l LOGDIR] TEST...: run TAP tests and count assertions.
 #
-# TEST is a program, or a shell script named *.sh. prove's own machinery (TAP::Harness) runs and shows
-# them; what it lacks is the closing line this project promises:
+# TEST is a program, or a shell script named *.sh. prove's own machinery (TAP::Harness) runs and
+# shows them; what it lacks is the closing line this project promises:
 #	N passed, N failed[, N skipped]
-# where a crash, a broken plan, a time-out or a non-zero exit that no failed assertion explains counts as one
-# failure. The exit status is 0 only if something passed and nothing failed.
+# where a crash, a broken plan, a time-out or a non-zero exit that no failed assertion explains
+# counts as one failure. The exit status is 0 only if something passed and nothing failed.
 use strict;
 use warnings;
 use File::Basename qw(basename dirname);
@@ -30,8 +30,8 @@ sub name_of {
 	return $leg =~ /^(asan|tsan)$/ ? "$leg/$rest" : $rest;
 }
 
-# Sanitizers of gcc 12 cannot map their shadow where a newer kernel's address randomization is wide, so their
-# programs run without it, where that is allowed.
+# Sanitizers of gcc 12 cannot map their shadow where a newer kernel's address randomization is wide,
+# so their programs run without it, where that is allowed.
 my @fixed = system('setarch -R true 2>/dev/null') == 0 ? ('setarch', '-R') : ();
 
 sub command_of {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Test Anything Protocol for shell tests, sourced by tests/<area>/test_<noun>.sh, which run in the top
-# directory with NPU_BUILD (the build to test), NPU_MODELS and NPU_ORT set, and end with `tap_done`.
-# $tap_tmp is a folder that goes away at the end.
+# Test Anything Protocol for shell tests, sourced by tests/<area>/test_<noun>.sh, which run in the
+# top directory with NPU_BUILD (the build to test), NPU_MODELS and NPU_ORT set, and end with
+# `tap_done`. $tap_tmp is a folder that goes away at the end.
 
 NPU_BUILD=${NPU_BUILD:-$PWD/build}
 NPU_MODELS=${NPU_MODELS:-$PWD/build/models}
@@ -55,8 +55,8 @@ tap_like()
 	tap_result $? "$3" || tap_diag "got:           $1"$'\n'"should match:  $2"
 }
 
-# tap_refused REGEX TEXT COMMAND...: the command fails of itself (status 1 to 123, so no crash and no time-out)
-# and what it says matches.
+# tap_refused REGEX TEXT COMMAND...: the command fails of itself (status 1 to 123, so no crash and
+# no time-out) and what it says matches.
 tap_refused()
 {
 	local regex=$1 text=$2 out status

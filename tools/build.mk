@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# One program per tools/npu-<name>/ directory, linked statically against libnpu; tools/common/ is shared by them.
+# One program per tools/npu-<name>/ directory, linked statically against libnpu; tools/common/ is
+# shared by them.
 
 TOOLS		:= $(notdir $(patsubst %/,%,$(wildcard tools/npu-*/)))
 TOOL_COMMON_OBJ	:= $(call obj,$(call src,tools/common))
@@ -17,7 +18,8 @@ $(BUILD)/$1: $(call obj,$(call src,tools/$1)) $(TOOL_COMMON_OBJ) $(BUILD)/libnpu
 endef
 $(foreach t,$(TOOLS),$(eval $(call tool-rule,$t)))
 
-# The plain reference of every opcode: for tests and for checking a model layer by layer, never in the library.
+# The plain reference of every opcode: for tests and for checking a model layer by layer, never in
+# the library.
 $(BUILD)/liboracle.a: $(call obj,$(call src,tools/vnpu/oracle))
 	@rm -f $@
 	$(AR) rcs $@ $^

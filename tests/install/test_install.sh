@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What `make install` puts in place is all that a program needs: headers, library and libnpu.pc, and the
-# exported names are npu_* only.
+# What `make install` puts in place is all that a program needs: headers, library and libnpu.pc, and
+# the exported names are npu_* only.
 . tests/tap.sh
 
 root=$tap_tmp/root

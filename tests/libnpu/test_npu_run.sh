@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# npu-run as a user calls it: information, data in and out, profile, digests, and messages that help.
+# npu-run as a user calls it: information, data in and out, profile, digests, and messages that
+# help.
 . tests/tap.sh
 
 run=$NPU_BUILD/npu-run

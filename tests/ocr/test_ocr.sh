@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# npu-ocr as a user runs it: what it prints, the cache, and what it says when something is wrong. That it reads
-# right is test_pages.c's matter.
+# npu-ocr as a user runs it: what it prints, the cache, and what it says when something is wrong.
+# That it reads right is test_pages.c's matter.
 . tests/tap.sh
 
 scripts/models.sh ocr text || exit 1
@@ -23,7 +23,8 @@ tap_like "$(tail -n 1 "$tap_tmp/out")" '^[1-9][0-9]* of [1-9][0-9]* operators, 1
 	"then what ran where"
 tap_like "$(head -c 8 "$tap_tmp/a.png" | od -An -tx1)" '89 50 4e 47' "the annotated picture is a PNG"
 
-# Second start: nothing is compiled, and it is quick; a third with a spoilt file makes that one anew.
+# Second start: nothing is compiled, and it is quick; a third with a spoilt file makes that one
+# anew.
 "$ocr" --cache "$cache" --json "$picture" >"$tap_tmp/json" 2>"$tap_tmp/err"
 tap_is "$(cat "$tap_tmp/err")" "" "the second start compiles nothing"
 tap_run "JSON holds lines, milliseconds and placement, and starts in less than a second" node -e '

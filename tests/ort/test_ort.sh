@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The reference itself: ONNX Runtime as the scripts beside this run it gives published answers, and the
-# scripts do not change what passes through them.
+# The reference itself: ONNX Runtime as the scripts beside this run it gives published answers, and
+# the scripts do not change what passes through them.
 . tests/tap.sh
 
 scripts/models.sh ort mnist ocr || exit 1
