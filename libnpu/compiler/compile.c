@@ -140,6 +140,15 @@ static int note_outputs(struct variant *v)
 	return v->output_name ? 0 : -ENOMEM;
 }
 
+/* A file that is no valid model, or one of operators that are not supported. */
+static int import_error(const struct npu_diag *diag)
+{
+	for (unsigned int i = 0; i < diag->count; i++)
+		if (diag->entry[i].level == NPU_DIAG_ERROR && diag->entry[i].err != -EOPNOTSUPP)
+			return -EINVAL;
+	return diag->count ? -EOPNOTSUPP : -EINVAL;
+}
+
 static int read_graph(struct compile *c, struct variant *v, unsigned int index)
 {
 	struct npu_compile_result *r = c->result;
@@ -148,7 +157,7 @@ static int read_graph(struct compile *c, struct variant *v, unsigned int index)
 
 	v->graph = npu_onnx_import(c->model, c->model_size, c->path, &r->diag);
 	if (!v->graph)
-		return -EINVAL;
+		return import_error(&r->diag);
 	err = note_outputs(v);
 	if (!err && !index)
 		err = npu_report_note_model(&r->report, v->graph);
@@ -162,7 +171,10 @@ static int read_graph(struct compile *c, struct variant *v, unsigned int index)
 		options.dump_pass = c->opt.dump_pass;
 		options.dump = c->opt.dump;
 	}
-	return npu_graph_optimize(v->graph, &options, &r->diag);
+	err = npu_graph_optimize(v->graph, &options, &r->diag);
+	if (err == -EOPNOTSUPP)
+		npu_refuse_rest(v->graph, &r->diag);
+	return err;
 }
 
 static void dump_view(FILE *f, const struct npu_lower *l, const struct npu_lview *v)

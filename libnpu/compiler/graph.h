@@ -110,6 +110,14 @@ __attribute__((format(printf, 6, 7))) int npu_diag_named(struct npu_diag *diag,
 							 const char *node, const char *op,
 							 const char *fmt, ...);
 
+struct npu_graph;
+
+/**
+ * npu_refuse_rest - after a node was refused before lowering: report all others whose operator is
+ * not supported as well
+ */
+void npu_refuse_rest(const struct npu_graph *g, struct npu_diag *diag);
+
 /**
  * npu_diag_text - all entries, one per line; valid until the next call or npu_diag_fini(). Never
  * NULL.

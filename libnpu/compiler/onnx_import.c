@@ -386,6 +386,8 @@ struct npu_graph *npu_onnx_import(const void *data, size_t size, const char *pat
 		return ctx.g;
 	if (!diag->errors)
 		npu_diag_add(diag, err, NULL, "out of memory");
+	if (err == -EOPNOTSUPP)
+		npu_refuse_rest(ctx.g, diag);
 	npu_graph_free(ctx.g);
 	return NULL;
 }

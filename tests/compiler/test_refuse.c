@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+/* All nodes that the NPU can not do are named in one go, at whatever stage each of them is found. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/onnx_lines.h"
+#include "npu_compiler.h"
+#include "tap.h"
+
+/* Compile a model of these nodes and look for every name of @want (separated by spaces) in what it says. */
+static void expect(const char *what, const char *const *lines, const char *want, const char *not_named)
+{
+	struct npu_compile_result *result = NULL;
+	char name[32], quoted[40];
+	const char *text;
+	struct ob b;
+	size_t size;
+	void *model;
+	int err, all = 1;
+
+	ob_init(&b, 13);
+	ob_input(&b, "x", 1, 4, OB_DIMS(1, 4, 8, 8));
+	for (; *lines; lines++)
+		ob_node(&b, *lines);
+	ob_output(&b, "y");
+	model = ob_finish(&b, &size);
+	err = npu_compile_onnx(model, size, NULL, NULL, &result);
+	tap_ok(err == -EOPNOTSUPP, "%s: refused (%d)", what, err);
+	text = result ? npu_compile_messages(result) : "";
+	while (sscanf(want, "%31s", name) == 1) {
+		snprintf(quoted, sizeof(quoted), "'%s'", name);
+		all &= strstr(text, quoted) != NULL;
+		want += strspn(want, " ") + strlen(name);
+	}
+	if (!tap_ok(all, "%s: all of them are named", what))
+		tap_diag("%s", text);
+	snprintf(quoted, sizeof(quoted), "'%s'", not_named);
+	tap_ok(!strstr(text, quoted), "%s: a node that is fine is not", what);
+	npu_compile_result_free(result);
+	free(model);
+}
+
+int main(void)
+{
+	static const char *const unknown[] = {
+		"fine: a = Relu(x)", "first: b = NoSuchOperator(a)", "second: c = LpPool(b) kernel_shape=[2,2]",
+		"third: d = NonZero(c)", "fourth: y = AlsoUnknown(d)", NULL
+	};
+	static const char *const shape[] = {
+		"fine: a = Relu(x)", "first: b = NonZero(a)", "second: c = LpPool(a) kernel_shape=[2,2]",
+		"third: y = Einsum(b, c) equation='ij,kl->il'", NULL
+	};
+	static const char *const lowered[] = {
+		"fine: a = Relu(x)", "first: b, i = MaxPool(a) kernel_shape=[2,2]",
+		"second: c = LpPool(b) kernel_shape=[1,1]", "third: d = LpPool(a) kernel_shape=[2,2]",
+		"other: e = Cast(i) to=1", "join: y = Concat(c, d, e) axis=3", NULL
+	};
+
+	expect("operators that do not exist", unknown, "first second third fourth", "fine");
+	expect("results without a shape", shape, "first second third", "fine");
+	expect("attributes and operators", lowered, "first second third", "fine");
+	return tap_done();
+}
