@@ -41,6 +41,7 @@ struct reader {
 	struct npu_jf_header header;
 	struct table table[NPU_JF_NUM_SECTIONS];
 	bool seen[NPU_JF_NUM_SECTIONS];
+	npu_u64 owned[NPU_JF_NUM_SECTIONS];	/* records, or bytes of streams, that programs took */
 	struct parsed *out;
 	struct npu_error *err;
 };
@@ -429,11 +430,18 @@ static int read_step(struct reader *r, npu_u32 i, const struct npu_jf_program *i
 			r,
 			"program %u: its stream, bytes %llu + %u, leaves section STREAMS (%llu bytes)",
 			i, ULL(step->offset), step->size, ULL(streams->size));
+	r->owned[NPU_JF_STREAMS] += step->size;
+	if (r->owned[NPU_JF_STREAMS] > streams->size)
+		return REFUSE(r, "program %u: its stream is another program's, too", i);
 	p->stream = r->out->streams + step->offset;
 	p->stream_size = step->size;
 	return 0;
 }
 
+/*
+ * Programs share no records: together they take no more than there are, so that the work of checking
+ * a file is in proportion to its size.
+ */
 static int check_range(struct reader *r, npu_u32 i, int type, npu_u32 first, npu_u32 num)
 {
 	npu_u32 count = r->table[type].count;
@@ -442,6 +450,10 @@ static int check_range(struct reader *r, npu_u32 i, int type, npu_u32 first, npu
 	if (first > count || num > count - first)
 		return REFUSE(r, "program %u: records %u + %u of section %s, which has %u", i,
 			      first, num, npu_jf_section_name(type, buf), count);
+	r->owned[type] += num;
+	if (r->owned[type] > count)
+		return REFUSE(r, "program %u: its records of section %s are another program's, too",
+			      i, npu_jf_section_name(type, buf));
 	return 0;
 }
 

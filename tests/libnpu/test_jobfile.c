@@ -384,6 +384,40 @@ static void test_changes(struct env *e)
 	free(copy);
 }
 
+/* Programs that stood for the same records would multiply the work of loading. */
+static void test_shared(const struct fixture *f, struct env *e)
+{
+	struct npu_jobfile job = f->job;
+	struct npu_jobfile_program two[2] = { f->programs[0], f->programs[0] };
+	struct npu_jf_program *prog;
+	struct npu_jf_step *step;
+	unsigned char *file;
+	void *data;
+	size_t size;
+
+	job.programs = two;
+	job.num_programs = 2;
+	if (!tap_ok(!npu_jobfile_encode(&job, &data, &size, &err), "two programs"))
+		return;
+	file = data;
+	prog = RECORD(file, NPU_JF_PROGRAMS, 1, struct npu_jf_program);
+	tap_ok(!try_file(e, file, size), "load");
+	prog->first_tensor = 0;
+	prog->num_tensors *= 2;
+	repair(file, size);
+	tap_ok(try_file(e, file, size) == -EINVAL && strstr(err.text, "section TENSORS"), "%s",
+	       err.text);
+	prog->num_tensors /= 2;
+	prog->first_tensor = prog->num_tensors;
+	step = RECORD(file, NPU_JF_SCHEDULE, 1, struct npu_jf_step);
+	step->offset = 0;
+	step->size *= 2;
+	repair(file, size);
+	tap_ok(try_file(e, file, size) == -EINVAL && strstr(err.text, "stream is another"), "%s",
+	       err.text);
+	free(data);
+}
+
 /*
  * What a newer minor version may do: more fields at the end of records and header, sections that
  * can be skipped.
@@ -544,6 +578,7 @@ int main(void)
 	test_repeat(&f, &e);
 	test_save(&f, &e);
 	test_changes(&e);
+	test_shared(&f, &e);
 	test_newer_minor(&e);
 	test_digest(&e);
 	test_truncated(&e);
