@@ -11,6 +11,7 @@
 static const char *const place_names[NPU_NUM_PLACES] = {
 	[NPU_PLACE_NPU] = "npu", [NPU_PLACE_FUSED] = "fused", [NPU_PLACE_FOLDED] = "folded",
 	[NPU_PLACE_VIEW] = "view", [NPU_PLACE_REFUSED] = "refused",
+	[NPU_PLACE_UNKNOWN] = "unknown",
 };
 
 const char *npu_place_name(enum npu_place place)
@@ -218,8 +219,14 @@ static int fill_node(struct npu_report *r, const struct npu_lower *l,
 		if (!p->reason)
 			return -ENOMEM;
 	}
-	if (first && p->place == NPU_PLACE_FOLDED)
+	if (p->place != NPU_PLACE_FOLDED)
+		return 0;
+	if (!l) {
+		p->place = NPU_PLACE_UNKNOWN;
+		p->reason = "compiling ended before it was looked at";
+	} else if (first) {
 		p->reason = "computed when compiling, or without effect";
+	}
 	return 0;
 }
 

@@ -45,8 +45,13 @@ static double percent(uint64_t part, uint64_t whole)
 
 static void write_totals(FILE *f, const struct npu_compile_summary *s)
 {
-	unsigned int on = s->nodes - s->count[NPU_PLACE_REFUSED];
+	unsigned int on = s->nodes - s->count[NPU_PLACE_REFUSED] - s->count[NPU_PLACE_UNKNOWN];
 
+	if (!s->nodes || s->count[NPU_PLACE_UNKNOWN]) {
+		fprintf(f, "nothing was compiled: %u operators refused, %u not looked at\n",
+			s->count[NPU_PLACE_REFUSED], s->count[NPU_PLACE_UNKNOWN]);
+		return;
+	}
 	fprintf(f, "%u of %u operators on the NPU, %.1f %% of %.1f million MACs\n", on, s->nodes,
 		percent(s->npu_macs, s->macs), (double)s->macs / 1e6);
 	fprintf(f,
@@ -155,9 +160,11 @@ static void write_json(FILE *f, const struct npu_report *r)
 	fprintf(f, ",\n  \"precision\": \"%s\",\n",
 		r->precision == NPU_PRECISION_F16 ? "f16" : "f32");
 	fprintf(f,
-		"  \"nodes\": %u, \"npu\": %u, \"fused\": %u, \"views\": %u, \"folded\": %u, \"refused\": %u,\n",
+		"  \"nodes\": %u, \"npu\": %u, \"fused\": %u, \"views\": %u, \"folded\": %u, \"refused\": %u, "
+		"\"unknown\": %u,\n",
 		s->nodes, s->count[NPU_PLACE_NPU], s->count[NPU_PLACE_FUSED],
-		s->count[NPU_PLACE_VIEW], s->count[NPU_PLACE_FOLDED], s->count[NPU_PLACE_REFUSED]);
+		s->count[NPU_PLACE_VIEW], s->count[NPU_PLACE_FOLDED], s->count[NPU_PLACE_REFUSED],
+		s->count[NPU_PLACE_UNKNOWN]);
 	fprintf(f, "  \"macs\": %" PRIu64 ", \"npu_macs\": %" PRIu64 ",\n", s->macs, s->npu_macs);
 	fprintf(f,
 		"  \"programs\": %u, \"instructions\": %u, \"copies\": %u, \"copy_bytes\": %" PRIu64

@@ -208,7 +208,7 @@ static const struct npu_backend_ops *backend_for(const char *uri, struct npu_err
 		return NULL;
 	}
 	npu_error_set(err, -ENODEV,
-		      "there is no device '%s'; \"sim\" runs in process, NULL takes the best", uri);
+		      "there is no device '%s'; \"sim\" runs in process, without a name the best one is taken", uri);
 	return NULL;
 }
 

@@ -79,10 +79,11 @@ enum npu_place {
 	NPU_PLACE_FOLDED,	/* computed at compile time */
 	NPU_PLACE_VIEW,		/* changes addresses only: costs nothing */
 	NPU_PLACE_REFUSED,	/* the model does not compile because of it */
+	NPU_PLACE_UNKNOWN,	/* compiling ended before it was placed */
 	NPU_NUM_PLACES
 };
 
-/* "npu", "fused", "folded", "view", "refused" */
+/* "npu", "fused", "folded", "view", "refused", "unknown" */
 NPU_API const char *npu_place_name(enum npu_place place);
 
 /**

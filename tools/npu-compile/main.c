@@ -201,9 +201,23 @@ static int show_progress(void *arg, const char *stage, double fraction)
 	return 0;
 }
 
-static int write_outputs(const struct options *o, const struct npu_compile_result *r)
+/* A report is worth most when a model was refused. */
+static int write_report(const struct options *o, const struct npu_compile_result *r)
 {
 	const char *json = npu_compile_report_json(r);
+	struct npu_reason why;
+	int err;
+
+	if (o->report)
+		fputs(npu_compile_report_text(r), stdout);
+	err = o->report_file ? npu_file_write(o->report_file, json, strlen(json), &why) : 0;
+	if (err)
+		fprintf(stderr, "npu-compile: %s\n", why.text);
+	return err;
+}
+
+static int write_outputs(const struct options *o, const struct npu_compile_result *r)
+{
 	char *named = o->output ? NULL : default_output(o->model);
 	const char *path = o->output ? o->output : named;
 	const struct npu_compile_summary *s = npu_compile_summary(r);
@@ -213,8 +227,6 @@ static int write_outputs(const struct options *o, const struct npu_compile_resul
 	int err = path ? npu_file_write(path, job, size, &why) :
 			 npu_reason_set(&why, -ENOMEM, "out of memory");
 
-	if (!err && o->report_file)
-		err = npu_file_write(o->report_file, json, strlen(json), &why);
 	if (err)
 		fprintf(stderr, "npu-compile: %s\n", why.text);
 	else if (!o->quiet && !o->report)
@@ -240,7 +252,7 @@ int main(int argc, char **argv)
 	int err = parse_args(&o, argc, argv);
 
 	if (err)
-		return err < 0 ? 1 : 0;
+		return err < 0 ? 2 : 0;
 	if (npu_file_read(o.model, MODEL_LIMIT, &model, &size, &why)) {
 		fprintf(stderr, "npu-compile: %s\n", why.text);
 		return 1;
@@ -259,8 +271,8 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	fputs(npu_compile_messages(result), stderr);
-	if (o.report)
-		fputs(npu_compile_report_text(result), stdout);
+	if (write_report(&o, result) && !err)
+		err = -EIO;
 	if (!err)
 		err = write_outputs(&o, result);
 	npu_compile_result_free(result);
