@@ -50,16 +50,16 @@ fetch_npm()
 	}
 }
 
-# The Debian mirror that this machine is set up to use; the public one on another distribution.
+# The Debian mirror that this machine is set up to use; on another distribution, NPU_DEBIAN_MIRROR.
 debian_mirror()
 {
-	local uri
+	local uri=${NPU_DEBIAN_MIRROR:-}
 
-	if grep -qs '^ID=debian' /etc/os-release; then
+	if [ -z "$uri" ] && grep -qs '^ID=debian' /etc/os-release; then
 		uri=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' 2>/dev/null |
 			grep -E '/debian/?$' | head -n 1)
 	fi
-	printf '%s' "${uri:-http://deb.debian.org/debian/}"
+	printf '%s' "$uri"
 }
 
 # private_apt SUITE: set $private to the options that make apt see SUITE alone, with all its state
@@ -73,6 +73,7 @@ private_apt()
 		[ -e "$keyring" ] && break
 	done
 	[ -e "$keyring" ] || die "Debian's keyring is needed to fetch from suite $1 (package debian-archive-keyring)"
+	[ -n "$(debian_mirror)" ] || die "no Debian mirror is set up here: give its address in NPU_DEBIAN_MIRROR"
 	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial" "$dir/etc"
 	: >"$dir/status"
 	printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$(debian_mirror)" "$1" >"$dir/etc/sources.list"

@@ -47,7 +47,7 @@ void npu_refuse_rest(const struct npu_graph *g, struct npu_diag *diag)
 		npu_diag_node(diag, -EOPNOTSUPP, n, NULL, "operator is not supported%s%s",
 			      rule && *rule->limits ? ": " : "", rule ? rule->limits : "");
 	}
-	if (found)
+	if (found && g->num_nodes > diag->errors)
 		npu_diag_named(diag, NPU_DIAG_NOTE, 0, "", "",
 			       "the attributes and shapes of the nodes behind these could not be looked at");
 }

@@ -47,7 +47,11 @@ static void write_totals(FILE *f, const struct npu_compile_summary *s)
 {
 	unsigned int on = s->nodes - s->count[NPU_PLACE_REFUSED] - s->count[NPU_PLACE_UNKNOWN];
 
-	if (!s->nodes || s->count[NPU_PLACE_UNKNOWN]) {
+	if (!s->nodes) {
+		fputs("nothing was compiled: the model could not be read\n", f);
+		return;
+	}
+	if (s->count[NPU_PLACE_UNKNOWN]) {
 		fprintf(f, "nothing was compiled: %u operators refused, %u not looked at\n",
 			s->count[NPU_PLACE_REFUSED], s->count[NPU_PLACE_UNKNOWN]);
 		return;
