@@ -47,7 +47,7 @@ static float wild_float(void)
 	case 2:
 		return NAN;
 	case 3:
-		return 1e-41f * (float)rng_below(1000);
+		return 1e-41f * (float)((int)rng_below(1000) - 500);
 	case 4:
 		return 3e38f;
 	case 5:

@@ -66,7 +66,7 @@ static void place(struct tcase *c, const struct shape *s, int transposed, unsign
 	case_tensor(c, NPU_CONV_OUT, out_type, 4, out, CONTENTS_TAME);
 	case_quantize(c, NPU_CONV_OUT);
 	case_tensor(c, NPU_CONV_IN, in_type, 4, in, contents);
-	case_tensor(c, NPU_CONV_WEIGHT, w_type, 4, weight, CONTENTS_TAME);
+	case_tensor(c, NPU_CONV_WEIGHT, w_type, 4, weight, rng_chance(12) ? CONTENTS_WILD : CONTENTS_TAME);
 	if (integer) {
 		case_quantize(c, NPU_CONV_IN);
 		case_quantize(c, NPU_CONV_WEIGHT);
