@@ -78,6 +78,18 @@ static struct usage take(void)
 	return u;
 }
 
+/* What the device's thread still holds of the last job goes a moment later: wait for that, up to a second. */
+static struct usage settle(const struct usage *before)
+{
+	struct usage u = take();
+
+	for (int i = 0; i < 50 && (u.heap > before->heap || u.threads > before->threads); i++) {
+		usleep(20000);
+		u = take();
+	}
+	return u;
+}
+
 static int cycle(const char *path, struct npu_device *dev, int i)
 {
 	int64_t dims[2] = { 1 + i % TINY_ROWS, 4 };
@@ -116,10 +128,10 @@ static int cycle(const char *path, struct npu_device *dev, int i)
 	return ret;
 }
 
-static void compare(const char *what, const struct usage *a, const struct usage *b)
+static void compare(const char *what, const struct usage *a, const struct usage *b, int cycles)
 {
-	/* The C library's own: a few pages of its arenas, nothing that grows with the count. */
-	tap_ok(SANITIZED || b->heap < a->heap + 4096, "%s: heap %zu -> %zu bytes", what, a->heap,
+	/* The C library's own: its arenas and caches. The smallest block lost in each cycle is 32 bytes. */
+	tap_ok(SANITIZED || b->heap < a->heap + 3000 + 8 * (size_t)cycles, "%s: heap %zu -> %zu bytes", what, a->heap,
 	       b->heap);
 	tap_ok(SANITIZED || b->rss < a->rss + 512, "%s: resident %ld -> %ld KiB", what, a->rss,
 	       b->rss);
@@ -150,9 +162,9 @@ int main(void)
 	a = take();
 	for (i = 0; i < n; i++)
 		good += !cycle(path, dev, i);
-	b = take();
+	b = settle(&a);
 	tap_ok(good == n, "%d of %d cycles are good", good, n);
-	compare("load, run, unload", &a, &b);
+	compare("load, run, unload", &a, &b, n);
 
 	for (i = 0; i < 5; i++)
 		cycle(path, NULL, i);
@@ -160,10 +172,9 @@ int main(void)
 	a = take();
 	for (i = good = 0; i < 100; i++)
 		good += !cycle(path, NULL, i);
-	usleep(20000);	/* a thread is gone a moment after its join */
-	b = take();
+	b = settle(&a);
 	tap_ok(good == 100, "%d of 100 cycles with their own device are good", good);
-	compare("open to close", &a, &b);
+	compare("open to close", &a, &b, 100);
 	npu_device_close(dev);
 	unlink(path);
 	fixture_free(&f);
