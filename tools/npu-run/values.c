@@ -21,7 +21,7 @@ const char *dims_text(unsigned int rank, const int64_t *dims, char buf[128])
 	size_t n = 0;
 	unsigned int i;
 
-	strcpy(buf, "scalar");
+	snprintf(buf, 128, "scalar");
 	for (i = 0; i < rank && n < 128; i++)
 		n += snprintf(buf + n, 128 - n, "%s%lld", i ? "x" : "", (long long)dims[i]);
 	return buf;
