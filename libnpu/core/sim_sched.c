@@ -52,10 +52,8 @@ static void end_work(struct sim_work *sw, int status, const char *text)
 	snprintf(copy, sizeof(copy), "%s", text ? text : "");
 	if (sw->begun)
 		npu_engine_state_fini(&sw->state);
-	/*
-	 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc): each put drops a wait's reference, not the
-	 * last one
-	 */
+	/* Each put drops a wait's reference, not the last one. */
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 	for (i = 0; i < sw->work->num_wait; i++)
 		if (sw->wait[i].work && npu_fence_remove_cb(sw->work->wait[i], &sw->wait[i].cb))
 			sim_work_put(sw);
@@ -213,9 +211,8 @@ static void register_waits(struct sim_work *sw)
 	uint32_t i;
 
 	for (i = 0; i < work->num_wait; i++) {
-		/*
-		 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the caller's reference is still held
-		 */
+		/* What is put below is the wait's reference; the caller's is still held. */
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 		sw->wait[i].cb.fn = wait_callback;
 		sw->wait[i].work = sw;
 		npu_ref_take(&sw->refs);
