@@ -73,7 +73,7 @@ private_apt()
 		[ -e "$keyring" ] && break
 	done
 	[ -e "$keyring" ] || die "Debian's keyring is needed to fetch from suite $1 (package debian-archive-keyring)"
-	[ -n "$(debian_mirror)" ] || die "no Debian mirror is set up here: give its address in NPU_DEBIAN_MIRROR"
+	[ -n "$(debian_mirror)" ] || die "no Debian mirror is set up here for suite $1: give its address in NPU_DEBIAN_MIRROR"
 	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial" "$dir/etc"
 	: >"$dir/status"
 	printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$(debian_mirror)" "$1" >"$dir/etc/sources.list"
