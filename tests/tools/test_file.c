@@ -52,9 +52,8 @@ static void *read_fifo(void *arg)
 {
 	char *got = arg;
 	int fd = open(in_dir("fifo"), O_RDONLY);
-	ssize_t n;
 
-	while (fd >= 0 && (n = read(fd, got + strlen(got), 60 - strlen(got))) > 0)
+	while (fd >= 0 && read(fd, got + strlen(got), 60 - strlen(got)) > 0)
 		;
 	close(fd);
 	return NULL;
