@@ -3,7 +3,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "fpenv.h"
+#include "npu_isa.h"
 #include "pool.h"
 
 static void batch_remove(struct npu_thread_pool *pool, struct npu_batch *batch)
@@ -13,6 +15,7 @@ static void batch_remove(struct npu_thread_pool *pool, struct npu_batch *batch)
 	for (p = &pool->open; *p; p = &(*p)->next) {
 		if (*p == batch) {
 			*p = batch->next;
+			atomic_fetch_sub_explicit(&pool->num_open, 1, memory_order_relaxed);
 			return;
 		}
 	}
@@ -25,25 +28,64 @@ static void batch_join(struct npu_thread_pool *pool, struct npu_batch *batch)
 
 	if (batch->next_slot == batch->num_slots)
 		batch_remove(pool, batch);
-	batch->active++;
+	atomic_fetch_add(&batch->active, 1);
 	pthread_mutex_unlock(&pool->lock);
 	batch->fn(batch->arg, slot);
 	pthread_mutex_lock(&pool->lock);
-	if (!--batch->active)
+	if (atomic_fetch_sub(&batch->active, 1) == 1)
 		pthread_cond_signal(&batch->idle);
+}
+
+/*
+ * Between two instructions of a job lie some microseconds, and waking a sleeping thread takes ten or
+ * more: so one that has just worked looks around for that long before it sleeps. Nobody ever waits
+ * for a thread that looks, and an idle pool sleeps.
+ */
+#define LOOK_NS		30000
+
+static bool look_over(npu_u64 *until)
+{
+	struct timespec now;
+	npu_u64 ns;
+
+#ifdef __x86_64__
+	__builtin_ia32_pause();
+#endif
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ns = (npu_u64)now.tv_sec * 1000000000 + (npu_u64)now.tv_nsec;
+	if (!*until)
+		*until = ns + LOOK_NS;
+	return ns >= *until;
+}
+
+/* Called and left with the lock held. True when there is work, or the pool ends. */
+static bool look_for_work(struct npu_thread_pool *pool)
+{
+	npu_u64 until = 0;
+
+	pthread_mutex_unlock(&pool->lock);
+	while (!atomic_load_explicit(&pool->num_open, memory_order_relaxed) && !look_over(&until))
+		;
+	pthread_mutex_lock(&pool->lock);
+	return pool->open || pool->quit;
 }
 
 static void *pool_thread(void *arg)
 {
 	struct npu_thread_pool *pool = arg;
+	bool worked = false;
 
 	npu_fpenv_enter();
 	pthread_mutex_lock(&pool->lock);
 	while (!pool->quit) {
 		if (pool->open) {
 			batch_join(pool, pool->open);
+			worked = true;
 			continue;
 		}
+		if (worked && look_for_work(pool))
+			continue;
+		worked = false;
 		pool->sleeping++;
 		pthread_cond_wait(&pool->work, &pool->lock);
 		pool->sleeping--;
@@ -138,6 +180,7 @@ void npu_batch_fini(struct npu_batch *batch)
 void npu_pool_run(struct npu_thread_pool *pool, struct npu_batch *batch)
 {
 	unsigned int wanted = batch->num_slots - 1;
+	npu_u64 until = 0;
 
 	batch->next_slot = 1;
 	batch->active = 0;
@@ -150,6 +193,7 @@ void npu_pool_run(struct npu_thread_pool *pool, struct npu_batch *batch)
 	pthread_mutex_lock(&pool->lock);
 	batch->next = pool->open;
 	pool->open = batch;
+	atomic_fetch_add_explicit(&pool->num_open, 1, memory_order_relaxed);
 	if (wanted > pool->sleeping)
 		wanted = pool->sleeping;
 	pthread_mutex_unlock(&pool->lock);
@@ -160,6 +204,10 @@ void npu_pool_run(struct npu_thread_pool *pool, struct npu_batch *batch)
 
 	pthread_mutex_lock(&pool->lock);
 	batch_remove(pool, batch);
+	pthread_mutex_unlock(&pool->lock);
+	while (atomic_load_explicit(&batch->active, memory_order_relaxed) && !look_over(&until))
+		;
+	pthread_mutex_lock(&pool->lock);
 	while (batch->active)
 		pthread_cond_wait(&batch->idle, &pool->lock);
 	pthread_mutex_unlock(&pool->lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Engine internal: threads that sleep until there is work.
+ * Engine internal: threads that sleep until there is work, after a short look around for more.
  *
  * A batch is one piece of work that up to num_slots threads carry out together: each calls fn(arg,
  * slot) once, with a slot of its own, and fn takes pieces of the work until none is left. The
@@ -11,6 +11,7 @@
 #define NPU_POOL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 struct npu_batch {
@@ -18,7 +19,7 @@ struct npu_batch {
 	void *arg;
 	unsigned int num_slots;
 	unsigned int next_slot;
-	unsigned int active;		/* helpers inside fn */
+	atomic_uint active;		/* helpers inside fn; changed with the lock held */
 	struct npu_batch *next;
 	pthread_cond_t idle;		/* active became 0 */
 };
@@ -28,6 +29,7 @@ struct npu_thread_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t work;		/* a batch was opened, or quit */
 	struct npu_batch *open;
+	atomic_uint num_open;		/* of them; also read without the lock, as a hint */
 	unsigned int sleeping;		/* helpers that wait for work */
 	bool quit;
 	unsigned int num_threads;
