@@ -320,6 +320,7 @@ static const npu_check_fn checks[NPU_NUM_OPCODES] = {
 	[NPU_OP_ROPE] = npu_check_rope,
 	[NPU_OP_DYN_QUANT] = npu_check_dyn_quant,
 	[NPU_OP_COLOR] = npu_check_color,
+	[NPU_OP_COUNT] = npu_check_count,
 };
 
 int npu_insn_check(const struct npu_insn *insn, struct npu_isa_error *err)

@@ -242,3 +242,13 @@ int npu_check_dyn_quant(struct npu_check *c)
 	       npu_want_present(c, NPU_DYN_QUANT_ZERO, "without parameter group") ?:
 	       npu_want_one(c, NPU_DYN_QUANT_SCALE) ?: npu_want_one(c, NPU_DYN_QUANT_ZERO);
 }
+
+int npu_check_count(struct npu_check *c)
+{
+	npu_u32 counters = c->op[NPU_COUNT_INOUT].dim[0];
+
+	if (counters == 2 || counters == 3)
+		return 0;
+	return check_fail(c, SHAPE, NPU_COUNT_INOUT, 0, counters,
+			  "inout dim 0 is %u, expected 2 or 3 counters", counters);
+}

@@ -28,7 +28,7 @@ enum npu_opcode {
 #undef SLOT
 #undef PARAM
 #undef END
-	NPU_NUM_OPCODES = 0x52
+	NPU_NUM_OPCODES = 0x53
 };
 
 /* Slots: NPU_CONV_OUT, ..., NPU_CONV_NUM_SLOTS. */

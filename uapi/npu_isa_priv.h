@@ -135,6 +135,7 @@ int npu_check_attention(struct npu_check *c);
 int npu_check_rope(struct npu_check *c);
 int npu_check_dyn_quant(struct npu_check *c);
 int npu_check_color(struct npu_check *c);
+int npu_check_count(struct npu_check *c);
 int npu_check_load_scalar(struct npu_check *c);
 int npu_check_timestamp(struct npu_check *c);
 

@@ -407,6 +407,13 @@ OP(COLOR, 0x51, "color", "camera pixels to a planar or interleaved tensor",
 	PARAM(COLOR, FORMAT, U32, 0, NPU_NUM_COLORS - 1, "enum npu_color")
 END(COLOR)
 
+OP(COUNT, 0x52, "count", "count the codes at both ends of the range: how much was clipped",
+   "inout[0] += number of elements whose code is the type's lowest (0 of u8, -128 of i8), inout[1] += of its highest (255, 127), "
+   "inout[2] += number of elements; modulo 2^64")
+	SLOT(COUNT, INOUT, INOUT, T_I64, 1, 1, S_REQ, "[2], or [3] for the number of elements too")
+	SLOT(COUNT, IN, IN, T_I8 | T_U8, 0, 6, S_REQ, "any strides, so that some rows of a tensor stand for it; scale and zero point do not matter")
+END(COUNT)
+
 #undef EPILOGUE_SLOTS
 #undef EPILOGUE_PARAMS
 #ifdef NPU_ISA_TABLE_ALONE

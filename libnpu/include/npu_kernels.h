@@ -453,6 +453,13 @@ struct npu_color_args {
 	uint32_t tag;
 };
 
+/* Clipped codes, added up over instructions and submits: whoever reads the counters zeroes them. */
+struct npu_count_args {
+	const struct npu_tensor *inout;		/* i64 [2] lowest, highest code; [3]: elements too */
+	const struct npu_tensor *in;		/* i8 or u8, any strides */
+	uint32_t tag;
+};
+
 struct npu_marker_args {
 	uint32_t value;
 	uint32_t tag;
@@ -480,8 +487,8 @@ struct npu_load_scalar_args {
 	X(resize, RESIZE) X(crop_resize, CROP_RESIZE) X(copy, COPY) X(fill, FILL) X(pad, PAD)	\
 	X(iota, IOTA) X(gather, GATHER) X(gather_elements, GATHER_ELEMENTS)			\
 	X(scatter, SCATTER) X(scatter_elements, SCATTER_ELEMENTS) X(attention, ATTENTION)	\
-	X(rope, ROPE) X(dyn_quant, DYN_QUANT) X(color, COLOR) X(marker, MARKER)			\
-	X(timestamp, TIMESTAMP) X(load_scalar, LOAD_SCALAR)
+	X(rope, ROPE) X(dyn_quant, DYN_QUANT) X(color, COLOR) X(count, COUNT)			\
+	X(marker, MARKER) X(timestamp, TIMESTAMP) X(load_scalar, LOAD_SCALAR)
 
 #define npu_conv_transpose_args npu_conv_args
 #define X(name, op) int npu_emit_##name(struct npu_stream_builder *b, const struct npu_##name##_args *args);

@@ -118,6 +118,16 @@ int npu_emit_dyn_quant(struct npu_stream_builder *b, const struct npu_dyn_quant_
 	return EMIT(DYN_QUANT);
 }
 
+int npu_emit_count(struct npu_stream_builder *b, const struct npu_count_args *a)
+{
+	SLOTS(COUNT);
+	PARAMS(COUNT);
+
+	t[NPU_COUNT_INOUT] = a->inout;
+	t[NPU_COUNT_IN] = a->in;
+	return EMIT(COUNT);
+}
+
 int npu_emit_marker(struct npu_stream_builder *b, const struct npu_marker_args *a)
 {
 	SLOTS(MARKER);

@@ -498,6 +498,15 @@ static void make_dyn_quant(struct test_case *c)
 	c->param[NPU_DYN_QUANT_P_GROUP] = group;
 }
 
+static void make_count(struct test_case *c)
+{
+	uint32_t dim[6], counters = between(c, 2, 3);
+	unsigned int rank = shape(c, dim, 0, 6, 60000);
+
+	operand(c, NPU_COUNT_INOUT, NPU_I64, 1, &counters, false);
+	operand(c, NPU_COUNT_IN, pick(c, 2) ? NPU_I8 : NPU_U8, rank, dim, true);
+}
+
 static void make_color(struct test_case *c)
 {
 	uint32_t out[4] = { between(c, 1, 2), 2 * between(c, 1, 9),
@@ -751,6 +760,7 @@ int main(void)
 	check_op(NPU_OP_SCATTER_ELEMENTS, make_scatter_elements, count / 2);
 	check_op(NPU_OP_ROPE, make_rope, count / 2);
 	check_op(NPU_OP_DYN_QUANT, make_dyn_quant, count);
+	check_op(NPU_OP_COUNT, make_count, count);
 	check_op(NPU_OP_COLOR, make_color, count / 4);
 	check_op(NPU_OP_CROP_RESIZE, make_crop_resize, count / 4);
 	check_op(NPU_OP_ATTENTION, make_attention, count);

@@ -73,6 +73,8 @@ const struct sample_good sample_good[] = {
 	{ NPU_OP_COLOR,
 	  "out=f16[1,8,8,3] in=u8[1,8,8] chroma=u8[1,4,4,2] matrix=f32[18] format=0" },
 	{ NPU_OP_COLOR, "out=u8[1,8,8,3] in=u8[1,8,8,3] matrix=f32[18] format=2" },
+	{ NPU_OP_COUNT, "inout=i64[2] in=u8[1,4,8,32]*0.1:3" },
+	{ NPU_OP_COUNT, "inout=i64[3] in=i8[4,70]/(280,1)" },
 	{ NPU_OP_END, "" },
 };
 const unsigned int sample_num_good = sizeof(sample_good) / sizeof(sample_good[0]);

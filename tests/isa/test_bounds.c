@@ -63,6 +63,8 @@ static const struct {
 	  "out=i8[1,2000000000] scale=f32[1,1] in=f16[1,2000000000]/(0,0) group=2000000000" },
 	{ NPU_OP_DYN_QUANT,
 	  "out=u8[1,2000000000] scale=f32[1] zero=u8[1] in=f16[1,2000000000]/(0,0)" },
+	{ NPU_OP_COUNT, "inout=i64[2] in=u8[1000000,2000]/(0,0)" },
+	{ NPU_OP_COUNT, "inout=i64[2] in=u8[1000,2000000]/(0,1)" },
 	{ NPU_OP_POOL,
 	  "out=f16[1,1,1,1] in=f16[1,1,1000000000,1]/(0,0,0,0) kind=1 kernel_h=1 kernel_w=1000000000" },
 	{ NPU_OP_POOL, "out=f16[1,1,1,1] in=f16[1,1,1,1] kind=1 kernel_h=1000000000 kernel_w=1" },

@@ -250,6 +250,7 @@ static void test_index_emitters(void)
 	     .in = T(3, F32, 4, 70));
 	SAME(dyn_quant, DYN_QUANT, "out=i8[4,70] scale=f32[4,3] in=f16[4,70] group=32",
 	     .out = T(0, I8, 4, 70), .scale = T(1, F32, 4, 3), .in = T(3, F16, 4, 70), .group = 32);
+	SAME(count, COUNT, "inout=i64[3] in=u8[4,70]", .inout = T(0, I64, 3), .in = T(1, U8, 4, 70));
 	SAME(marker, MARKER, "value=9", .value = 9);
 	SAME(timestamp, TIMESTAMP, "out=i64[1]", .out = T(0, I64, 1));
 	SAME(load_scalar, LOAD_SCALAR, "in=i32[1] index=2 min=3 max=8", .in = T(0, I32, 1),

@@ -257,6 +257,10 @@ static const struct bad bads[] = {
 	B(COLOR, 1, "chroma=u8[1,4,4,2]", OPERAND, "chroma", "but with nv12"),
 	B(COLOR, 1, "matrix=f32[17]", SHAPE, "matrix", "coefficients = 18"),
 	B(COLOR, 1, "format=1", SHAPE, "in", "y and u or v = 2"),
+	B(COUNT, 0, "inout=i64[4]", SHAPE, "inout", "2 or 3 counters"),
+	B(COUNT, 0, "inout=i32[2]", OPERAND, "inout", "i32"),
+	B(COUNT, 0, "in=f16[8]", OPERAND, "in", "f16"),
+	B(COUNT, 0, "inout=i64[2]@1+8", OVERLAP, "inout", "overlaps input in"),
 
 	/* regions */
 	B(COPY, 0, "out=f16[1,4,4,3]@200", REGION, "out", "is in region 200"),

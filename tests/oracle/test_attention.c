@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* ATTENTION, ROPE, DYN_QUANT and COLOR against the oracle. */
+/* ATTENTION, ROPE, DYN_QUANT, COLOR and COUNT against the oracle. */
 #include <string.h>
 #include "../tap.h"
 #include "harness.h"
@@ -137,6 +137,24 @@ static void make_color(struct tcase *c)
 	}
 }
 
+/* Few codes, so that the ends are common; counters from anywhere, near the wrap too. */
+static void make_count(struct tcase *c)
+{
+	npu_u32 dim[NPU_MAX_RANK], counters = rng_range(2, 3), rank = rng_below(NPU_MAX_RANK + 1), i;
+	unsigned int type = rng_chance(2) ? NPU_I8 : NPU_U8;
+	npu_u64 j;
+
+	for (i = 0; i < rank; i++)
+		dim[i] = rng_range(1, i + 1 == rank ? (rng_chance(3) ? 3000 : 80) : 5);
+	case_init(c, NPU_OP_COUNT);
+	case_tensor(c, NPU_COUNT_INOUT, NPU_I64, 1, &counters, CONTENTS_WILD);
+	case_tensor(c, NPU_COUNT_IN, type, rank, dim, CONTENTS_TAME);
+	case_quantize(c, NPU_COUNT_IN);
+	for (j = 0; j < c->size[NPU_COUNT_IN]; j++)
+		c->data[NPU_COUNT_IN][j] = (unsigned char)((rng_below(3) + 255) ^
+							   (type == NPU_I8 ? 0x80 : 0));
+}
+
 int main(void)
 {
 	rng_seed(27);
@@ -144,6 +162,7 @@ int main(void)
 	harness_many("rope", 1000, make_rope);
 	harness_many("dyn_quant", 1000, make_dyn_quant);
 	harness_many("color", 1000, make_color);
+	harness_many("count", 2000, make_count);
 	harness_report();
 	return tap_done();
 }

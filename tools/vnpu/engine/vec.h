@@ -100,6 +100,8 @@ struct npu_vec {
 	void (*axpy_rows)(float *acc, const float *w, const float *v, npu_u32 n, npu_u32 depth);
 	/* v[i] = exp2((v[i] - sub[i]) * mul) */
 	void (*exp2_scaled_cols)(float *v, const float *sub, size_t n, float mul);
+	/* found[i] += bytes of the n at @p that are code[i] */
+	void (*count8)(npu_u64 found[2], const char *p, size_t n, const npu_u8 code[2]);
 	/*
 	 * dst[c][r] = src[r][c] of 1-, 2-, 4- or 8-byte elements; strides in bytes, columns dense
 	 * on both sides

@@ -654,6 +654,40 @@ static void vec_axpy_rows(float *restrict acc, const float *restrict w, const fl
 }
 #endif
 
+static void vec_count8(npu_u64 found[2], const char *p, size_t n, const npu_u8 code[2])
+{
+	npu_u64 lo = 0, hi = 0;
+	size_t i = 0;
+
+#if defined(__AVX512F__)
+	const __m512i a = _mm512_set1_epi8((char)code[0]), b = _mm512_set1_epi8((char)code[1]);
+
+	for (; i + 64 <= n; i += 64) {
+		__m512i v = _mm512_loadu_si512(p + i);
+
+		lo += (npu_u64)__builtin_popcountll(_mm512_cmpeq_epi8_mask(v, a));
+		hi += (npu_u64)__builtin_popcountll(_mm512_cmpeq_epi8_mask(v, b));
+	}
+#elif defined(__AVX2__)
+	const __m256i a = _mm256_set1_epi8((char)code[0]), b = _mm256_set1_epi8((char)code[1]);
+
+	for (; i + 32 <= n; i += 32) {
+		__m256i v = _mm256_loadu_si256((const __m256i *)(p + i));
+
+		lo += (npu_u64)__builtin_popcount(
+			(unsigned int)_mm256_movemask_epi8(_mm256_cmpeq_epi8(v, a)));
+		hi += (npu_u64)__builtin_popcount(
+			(unsigned int)_mm256_movemask_epi8(_mm256_cmpeq_epi8(v, b)));
+	}
+#endif
+	for (; i < n; i++) {
+		lo += (npu_u8)p[i] == code[0];
+		hi += (npu_u8)p[i] == code[1];
+	}
+	found[0] += lo;
+	found[1] += hi;
+}
+
 const struct npu_vec VEC_TABLE = {
 	.load = vec_load,
 	.store = vec_store,
@@ -677,5 +711,6 @@ const struct npu_vec VEC_TABLE = {
 	.lerp = vec_lerp,
 	.axpy = vec_axpy,
 	.affine = vec_affine,
+	.count8 = vec_count8,
 	.transpose = vec_transpose,
 };

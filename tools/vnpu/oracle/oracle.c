@@ -43,6 +43,7 @@ static const struct {
 	{ NPU_OP_ATTENTION, oracle_attention },
 	{ NPU_OP_ROPE, oracle_rope },
 	{ NPU_OP_DYN_QUANT, oracle_dyn_quant },
+	{ NPU_OP_COUNT, oracle_count },
 	{ NPU_OP_COLOR, oracle_color },
 };
 

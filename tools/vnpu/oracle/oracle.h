@@ -124,6 +124,7 @@ int oracle_scatter_elements(const struct npu_insn *insn, const struct oracle_mem
 int oracle_attention(const struct npu_insn *insn, const struct oracle_memory *mem);
 int oracle_rope(const struct npu_insn *insn, const struct oracle_memory *mem);
 int oracle_dyn_quant(const struct npu_insn *insn, const struct oracle_memory *mem);
+int oracle_count(const struct npu_insn *insn, const struct oracle_memory *mem);
 int oracle_color(const struct npu_insn *insn, const struct oracle_memory *mem);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* DYN_QUANT and COLOR. */
+/* DYN_QUANT, COLOR and COUNT. */
 #include <math.h>
 #include "oracle.h"
 
@@ -118,5 +118,30 @@ int oracle_color(const struct npu_insn *insn, const struct oracle_memory *mem)
 			acc = fmaf(v[i] - m[i], m[3 + c * 3 + i], acc);
 		oracle_store_real(out, oracle_at(out, index), fmaf(acc, m[12 + c], m[15 + c]));
 	} while (oracle_next(index, out.op->dim, 4));
+	return 0;
+}
+
+int oracle_count(const struct npu_insn *insn, const struct oracle_memory *mem)
+{
+	struct oracle_view io = oracle_view(insn, mem, NPU_COUNT_INOUT),
+			   in = oracle_view(insn, mem, NPU_COUNT_IN);
+	int is_signed = in.op->dtype == NPU_I8;
+	npu_u32 index[NPU_MAX_RANK] = { 0 };
+	npu_u64 found[3] = { 0 };
+
+	do {
+		unsigned char bits = *oracle_at(in, index);
+		int code = is_signed ? (signed char)bits : bits;
+
+		found[0] += code == (is_signed ? -128 : 0);
+		found[1] += code == (is_signed ? 127 : 255);
+		found[2]++;
+	} while (oracle_next(index, in.op->dim, in.op->rank));
+	for (npu_u32 i = 0; i < io.op->dim[0]; i++) {
+		unsigned char *at = oracle_at(io, &i);
+
+		oracle_store_int(io, at,
+				 (npu_s64)((npu_u64)oracle_load_int(io, at) + found[i]));
+	}
 	return 0;
 }
