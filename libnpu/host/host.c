@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+/* Host operators: the table, attributes, element types. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "core/error.h"
+#include "host/host.h"
+#include "npu_isa_desc.h"
+
+static const struct npu_host_op table[] = {
+#define NPU_HOST_OP(domain, name, since, flags, types, limits, fn) \
+	{ domain, #name, since, flags, types, limits, fn, NULL },
+#include "host/host_ops.def"
+#undef NPU_HOST_OP
+};
+
+#define NUM_OPS	(sizeof(table) / sizeof(table[0]))
+
+const struct npu_host_op *npu_host_op(unsigned int i)
+{
+	return i < NUM_OPS ? &table[i] : NULL;
+}
+
+const struct npu_host_op *npu_host_op_find_in(const struct npu_host_op *own, unsigned int num_own,
+					      const char *domain, const char *name)
+{
+	unsigned int i;
+
+	if (!strcmp(domain, "ai.onnx"))
+		domain = "";
+	for (i = 0; i < num_own; i++)
+		if (!strcmp(own[i].name, name) && !strcmp(own[i].domain, domain))
+			return &own[i];
+	for (i = 0; i < NUM_OPS; i++)
+		if (!strcmp(table[i].name, name) && !strcmp(table[i].domain, domain))
+			return &table[i];
+	return NULL;
+}
+
+const struct npu_host_op *npu_host_op_find(const char *domain, const char *name)
+{
+	return npu_host_op_find_in(NULL, 0, domain, name);
+}
+
+/* ---- element types --------------------------------------------------------------------------- */
+
+static const struct {
+	size_t size;
+	const char *name;
+} host_types[] = {
+	[NPU_HOST_F64 - NPU_HOST_F64] = { 8, "f64" }, [NPU_HOST_I16 - NPU_HOST_F64] = { 2, "i16" },
+	[NPU_HOST_U16 - NPU_HOST_F64] = { 2, "u16" }, [NPU_HOST_U32 - NPU_HOST_F64] = { 4, "u32" },
+	[NPU_HOST_U64 - NPU_HOST_F64] = { 8, "u64" },
+};
+
+size_t npu_host_dtype_size(uint32_t dtype)
+{
+	if (dtype >= NPU_HOST_F64)
+		return dtype < NPU_HOST_DTYPES_END ? host_types[dtype - NPU_HOST_F64].size : 0;
+	if (dtype >= NPU_NUM_DTYPES || npu_dtype_bits(dtype) % 8)
+		return 0;
+	return npu_dtype_bits(dtype) / 8;
+}
+
+const char *npu_host_dtype_name(uint32_t dtype)
+{
+	if (dtype >= NPU_HOST_F64)
+		return dtype < NPU_HOST_DTYPES_END ? host_types[dtype - NPU_HOST_F64].name : "?";
+	return dtype < NPU_NUM_DTYPES ? npu_dtype_name(dtype) : "?";
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+const struct npu_host_tensor *npu_host_in(const struct npu_host_call *call, uint32_t i)
+{
+	return i < call->num_in && call->in[i].present ? &call->in[i] : NULL;
+}
+
+struct npu_host_tensor *npu_host_out(const struct npu_host_call *call, uint32_t i)
+{
+	return i < call->num_out && call->out[i].present ? &call->out[i] : NULL;
+}
+
+int64_t npu_host_elems(const struct npu_host_tensor *t)
+{
+	int64_t n = 1;
+	uint32_t d;
+
+	for (d = 0; d < t->rank; d++)
+		n *= t->dim[d];
+	return n;
+}
+
+int npu_host_fail(const struct npu_host_call *call, struct npu_error *err, int code,
+		  const char *fmt, ...)
+{
+	char text[NPU_ERROR_TEXT];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return npu_error_set(err, code, "node '%.100s' (%s) on the host: %s", call->node,
+			     call->op->name, text);
+}
+
+int npu_host_bad_type(const struct npu_host_call *call, const struct npu_host_tensor *t,
+		      struct npu_error *err)
+{
+	return npu_host_fail(call, err, -ENOTSUP, "'%s' has the type %s, supported: %s", t->name,
+			     npu_host_dtype_name(t->dtype), call->op->types);
+}
+
+const struct npu_host_attr *npu_host_attr(const struct npu_host_call *call, const char *name,
+					  uint32_t kind)
+{
+	uint32_t i;
+
+	for (i = 0; i < call->num_attr; i++)
+		if (call->attr[i].kind == kind && !strcmp(call->attr[i].name, name))
+			return &call->attr[i];
+	return NULL;
+}
+
+int64_t npu_host_int(const struct npu_host_call *call, const char *name, int64_t def)
+{
+	const struct npu_host_attr *a = npu_host_attr(call, name, NPU_HOST_INT);
+
+	return a ? a->i : def;
+}
+
+double npu_host_float(const struct npu_host_call *call, const char *name, double def)
+{
+	const struct npu_host_attr *a = npu_host_attr(call, name, NPU_HOST_FLOAT);
+
+	return a ? a->f : def;
+}
+
+const char *npu_host_string(const struct npu_host_call *call, const char *name, const char *def)
+{
+	const struct npu_host_attr *a = npu_host_attr(call, name, NPU_HOST_STRING);
+
+	return a ? a->s : def;
+}
+
+const int64_t *npu_host_ints(const struct npu_host_call *call, const char *name, uint32_t *count)
+{
+	const struct npu_host_attr *a = npu_host_attr(call, name, NPU_HOST_INTS);
+
+	*count = a ? a->count : 0;
+	return a ? a->ints : NULL;
+}
+
+const float *npu_host_floats(const struct npu_host_call *call, const char *name, uint32_t *count)
+{
+	const struct npu_host_attr *a = npu_host_attr(call, name, NPU_HOST_FLOATS);
+
+	*count = a ? a->count : 0;
+	return a ? a->floats : NULL;
+}
+
+const char *const *npu_host_strings(const struct npu_host_call *call, const char *name,
+				    uint32_t *count)
+{
+	const struct npu_host_attr *a = npu_host_attr(call, name, NPU_HOST_STRINGS);
+
+	*count = a ? a->count : 0;
+	return a ? a->strings : NULL;
+}
