@@ -126,8 +126,12 @@ static void print_slots(FILE *out, const struct npu_op_desc *d)
 		else
 			fprintf(out, " | %u-%u | ", s->min_rank, s->max_rank);
 		print_cell(out, s->doc);
-		fprintf(out, "%s%s |\n", s->flags & NPU_SLOT_PANEL ? "; panel layouts too" : "",
+		fprintf(out, "%s%s", s->flags & NPU_SLOT_PANEL ? "; panel layouts too" : "",
 			s->flags & NPU_SLOT_INPLACE ? "may be exactly the first input" : "");
+		if (NPU_SLOT_SINCE(s->flags))
+			fprintf(out, "%ssince %u.%u", *s->doc ? "; " : "", NPU_ISA_MAJOR,
+				NPU_SLOT_SINCE(s->flags));
+		fprintf(out, " |\n");
 	}
 }
 
@@ -237,7 +241,7 @@ static void print_encoding(FILE *out)
 		"Generated from uapi/npu_isa_table.h by `make docs`; change it there. The encoding stands in uapi/npu_isa.h, what the\n"
 		"parts of the architecture are for in [README.md](README.md).\n\n"
 		"Version %u.%u. A stream has a header of %zu bytes. An instruction has a header of %zu bytes, an operand of %zu bytes for\n"
-		"each row of its table of operands, a word for each parameter, and terms of %zu bytes in rising order of the word they\n"
+		"each row of its table of operands (those of later versions may be left off), a word for each parameter, and terms of %zu bytes in rising order of the word they\n"
 		"name; a zero word fills it up to a multiple of 8 bytes.\n",
 		NPU_ISA_MAJOR, NPU_ISA_MINOR, sizeof(struct npu_stream_header),
 		sizeof(struct npu_insn_header), sizeof(struct npu_operand),

@@ -5,7 +5,8 @@
  * A command stream is a struct npu_stream_header followed by instructions. An instruction is
  *
  *	struct npu_insn_header
- *	struct npu_operand	operand[num_operands]	in the order of the opcode's slots
+ *	struct npu_operand	operand[num_operands]	in the order of the opcode's slots; those of later
+ *							minor versions may be left off
  *	u32			param[num_params]	in the order of the opcode's parameters
  *	struct npu_term		term[num_terms]		lengths given at run time
  *
@@ -41,7 +42,7 @@ typedef int64_t npu_s64;
 #endif
 
 #define NPU_ISA_MAJOR		1	/* a change breaks old streams */
-#define NPU_ISA_MINOR		0	/* a change only adds */
+#define NPU_ISA_MINOR		1	/* a change only adds */
 
 #define NPU_STREAM_MAGIC	0x3153504eu	/* "NPS1" */
 

@@ -112,7 +112,7 @@ int npu_want_axis(struct npu_check *c, unsigned int param, unsigned int slot)
 
 int npu_want_absent(struct npu_check *c, unsigned int slot, const char *when)
 {
-	if (!npu_is_present(&c->op[slot]))
+	if (!npu_is_present(npu_insn_slot(c->insn, slot)))
 		return 0;
 	return check_fail(c, OPERAND, slot, NPU_NO_FIELD, c->op[slot].dtype,
 			  "%s is there, it can not be used %s", slot_name(c, slot), when);

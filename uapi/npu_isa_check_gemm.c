@@ -108,10 +108,10 @@ static npu_u64 code_reach(const struct npu_operand *op, bool zero_in_memory)
 							   hi - op->zero_point;
 }
 
-static int check_accumulator(struct npu_check *c, unsigned int a, unsigned int b, bool b_zero,
-			     npu_u64 k)
+static int check_accumulator(struct npu_check *c, unsigned int a, bool a_zero, unsigned int b,
+			     bool b_zero, npu_u64 k)
 {
-	npu_u64 reach = code_reach(&c->op[a], false) * code_reach(&c->op[b], b_zero);
+	npu_u64 reach = code_reach(&c->op[a], a_zero) * code_reach(&c->op[b], b_zero);
 
 	if (reach && k > INT32_MAX / reach)
 		return check_fail(c, LIMIT, b, NPU_NO_FIELD, k,
@@ -138,11 +138,16 @@ static int check_operand_types(struct npu_check *c, unsigned int a, unsigned int
 			  *integer ? "panel16k4" : "panel16", npu_dtype_name(c->op[b].dtype));
 }
 
-/* Zero points in memory replace the operand's. */
-static int check_zero_vector(struct npu_check *c, unsigned int zero, unsigned int data,
-			     npu_u64 want, bool integer)
+static bool has_slot(const struct npu_check *c, unsigned int slot)
 {
-	if (!npu_is_present(&c->op[zero]))
+	return npu_is_present(npu_insn_slot(c->insn, slot));
+}
+
+/* Zero points in memory replace the operand's: one for each of @outputs, or 0: one for all. */
+static int check_zeros(struct npu_check *c, unsigned int zero, unsigned int data, npu_u64 outputs,
+		       bool integer)
+{
+	if (!has_slot(c, zero))
 		return 0;
 	if (!integer)
 		return npu_want_absent(c, zero, "with float operands");
@@ -151,8 +156,9 @@ static int check_zero_vector(struct npu_check *c, unsigned int zero, unsigned in
 				  "zero point of %s is %d, expected 0 beside operand %s",
 				  c->insn->desc->slots[data].name, c->op[data].zero_point,
 				  c->insn->desc->slots[zero].name);
-	return npu_want_vector(c, zero, want, "outputs") ?:
-	       npu_want_type(c, zero, npu_type_bit(&c->op[data]), "that of the data");
+	if (outputs ? npu_want_vector(c, zero, outputs, "outputs") : npu_want_one(c, zero))
+		return -EINVAL;
+	return npu_want_type(c, zero, npu_type_bit(&c->op[data]), "that of the data");
 }
 
 /* Positions stay far inside of s32, so that kernels may compute them in int. */
@@ -206,7 +212,8 @@ static int check_conv_shapes(struct npu_check *c)
 	return 0;
 }
 
-static int check_conv_common(struct npu_check *c, const struct epilogue *e, bool w_zero)
+static int check_conv_common(struct npu_check *c, const struct epilogue *e, bool x_zero,
+			     bool w_zero)
 {
 	const struct npu_operand *w = &c->op[NPU_CONV_WEIGHT];
 	npu_u64 k = (npu_u64)w->dim[1] * w->dim[2];
@@ -216,7 +223,7 @@ static int check_conv_common(struct npu_check *c, const struct epilogue *e, bool
 		return -EINVAL;
 	if (__builtin_mul_overflow(k, w->dim[3], &k))
 		k = UINT64_MAX;
-	if (integer && check_accumulator(c, NPU_CONV_IN, NPU_CONV_WEIGHT, w_zero, k))
+	if (integer && check_accumulator(c, NPU_CONV_IN, x_zero, NPU_CONV_WEIGHT, w_zero, k))
 		return -EINVAL;
 	return check_epilogue(c, e, integer);
 }
@@ -226,9 +233,10 @@ int npu_check_conv(struct npu_check *c)
 	struct epilogue e = EPILOGUE(CONV, c->op[NPU_CONV_OUT].dim[3], "output channels");
 	bool integer = npu_type_bit(&c->op[NPU_CONV_IN]) & T_INT8;
 
-	if (check_conv_common(c, &e, npu_is_present(&c->op[NPU_CONV_W_ZERO])))
+	if (check_conv_common(c, &e, has_slot(c, NPU_CONV_X_ZERO), has_slot(c, NPU_CONV_W_ZERO)))
 		return -EINVAL;
-	return check_zero_vector(c, NPU_CONV_W_ZERO, NPU_CONV_WEIGHT, e.outputs, integer);
+	return check_zeros(c, NPU_CONV_W_ZERO, NPU_CONV_WEIGHT, e.outputs, integer) ?:
+		       check_zeros(c, NPU_CONV_X_ZERO, NPU_CONV_IN, 0, integer);
 }
 
 int npu_check_conv_transpose(struct npu_check *c)
@@ -239,7 +247,7 @@ int npu_check_conv_transpose(struct npu_check *c)
 	_Static_assert((int)NPU_CONV_TRANSPOSE_WEIGHT == (int)NPU_CONV_WEIGHT &&
 			       (int)NPU_CONV_TRANSPOSE_P_GROUPS == (int)NPU_CONV_P_GROUPS,
 		       "shared by the convolutions");
-	return check_conv_common(c, &e, false);
+	return check_conv_common(c, &e, false, false);
 }
 
 /* Leading dims of a or b equal out's or are 1. */
@@ -350,6 +358,7 @@ static int check_grouped_matmul(struct npu_check *c, const struct epilogue *e)
 		       npu_want_type(c, NPU_MATMUL_B, T_INT8 | T_SUB8,
 				     "i8, u8, u6, u5 or u4 for a grouped weight") ?:
 		       npu_want_absent(c, NPU_MATMUL_B_ZERO, "with a grouped weight") ?:
+		       npu_want_absent(c, NPU_MATMUL_A_ZERO, "with a grouped weight") ?:
 		       npu_check_groups(c, &g)					      ?:
 		       check_a_scale(c)						      ?:
 		       check_epilogue(c, e, false);
@@ -378,9 +387,10 @@ int npu_check_matmul(struct npu_check *c)
 	    check_operand_types(c, NPU_MATMUL_A, NPU_MATMUL_B, &integer))
 		return -EINVAL;
 	if (integer &&
-	    check_accumulator(c, NPU_MATMUL_A, NPU_MATMUL_B,
-			      npu_is_present(&c->op[NPU_MATMUL_B_ZERO]), npu_last_dim(a)))
+	    check_accumulator(c, NPU_MATMUL_A, has_slot(c, NPU_MATMUL_A_ZERO), NPU_MATMUL_B,
+			      has_slot(c, NPU_MATMUL_B_ZERO), npu_last_dim(a)))
 		return -EINVAL;
-	return check_zero_vector(c, NPU_MATMUL_B_ZERO, NPU_MATMUL_B, e.outputs, integer) ?:
+	return check_zeros(c, NPU_MATMUL_B_ZERO, NPU_MATMUL_B, e.outputs, integer) ?:
+		       check_zeros(c, NPU_MATMUL_A_ZERO, NPU_MATMUL_A, 0, integer)	 ?:
 		       check_epilogue(c, &e, integer);
 }

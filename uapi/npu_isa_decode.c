@@ -23,6 +23,7 @@ static int decode_sizes(const npu_u32 *words, size_t avail, struct npu_insn *ins
 			struct npu_isa_error *err)
 {
 	const struct npu_insn_header *h = (const struct npu_insn_header *)words;
+	unsigned int slots;
 	size_t fixed, used;
 
 	if ((uintptr_t)words & 7 || avail < NPU_HEADER_WORDS)
@@ -38,10 +39,11 @@ static int decode_sizes(const npu_u32 *words, size_t avail, struct npu_insn *ins
 	if (h->reserved || h->reserved2)
 		return decode_fail(err, h, ENCODING, NPU_NO_FIELD, NPU_NO_FIELD, h->reserved2,
 				   "reserved header fields are not zero");
-	if (h->num_operands != insn->desc->num_slots)
+	slots = insn->desc->num_slots;
+	insn->desc = npu_op_desc_of(h->opcode, h->num_operands);
+	if (!insn->desc)
 		return decode_fail(err, h, ENCODING, NPU_NO_FIELD, NPU_NO_FIELD, h->num_operands,
-				   "%u operands, expected %u", h->num_operands,
-				   insn->desc->num_slots);
+				   "%u operands, expected %u", h->num_operands, slots);
 	if (h->num_params != insn->desc->num_params)
 		return decode_fail(err, h, ENCODING, NPU_NO_FIELD, NPU_NO_FIELD, h->num_params,
 				   "%u parameters, expected %u", h->num_params,

@@ -23,6 +23,7 @@ _Static_assert(sizeof(struct npu_region) == 24, "region");
 #define S_REQ		NPU_SLOT_REQUIRED
 #define S_PANEL		NPU_SLOT_PANEL
 #define S_INPLACE	NPU_SLOT_INPLACE
+#define S_SINCE(minor)	((minor) << NPU_SLOT_SINCE_SHIFT)
 
 /* The entry at the end is never counted: an array of none is not C. */
 #define OP(name, code, mnemonic, summary, formula)	static const struct npu_slot_desc slots_##name[] = {
@@ -45,21 +46,41 @@ _Static_assert(sizeof(struct npu_region) == 24, "region");
 #undef PARAM
 #undef END
 
-static const struct npu_op_desc ops[NPU_NUM_OPCODES] = {
-#define OP(name, op_code, op_mnemonic, op_summary, op_formula)					\
-	[op_code] = {										\
-		.mnemonic = op_mnemonic, .summary = op_summary, .formula = op_formula, .code = op_code, \
-		.slots = slots_##name, .params = params_##name,					\
-		.num_slots = NPU_##name##_NUM_SLOTS, .num_params = NPU_##name##_NUM_PARAMS,
-#define SLOT(...)
+/* Slots that were there in version 1.0; 0 for an opcode that came later, whose slots all did. */
+enum { SLOT_COUNTS_BEGIN = -1,
+#define OP(name, code, mnemonic, summary, formula)	SLOTS_1_0_##name = 0
+#define SLOT(op, name, dir, types, rmin, rmax, flags, doc) + (NPU_SLOT_SINCE(flags) == 0)
 #define PARAM(...)
-#define END(op)	},
+#define END(op)	,
 #include "npu_isa_table.h"
 #undef OP
 #undef SLOT
 #undef PARAM
 #undef END
 };
+
+/* One row for each number of operands that an instruction can have: all, and those of version 1.0. */
+static const struct npu_op_desc ops[][NPU_NUM_OPCODES] = { {
+#define OP(name, op_code, op_mnemonic, op_summary, op_formula)					\
+	[op_code] = {										\
+		.mnemonic = op_mnemonic, .summary = op_summary, .formula = op_formula, .code = op_code, \
+		.slots = slots_##name, .params = params_##name,					\
+		.num_slots = OP_SLOTS(name), .num_params = NPU_##name##_NUM_PARAMS,
+#define SLOT(...)
+#define PARAM(...)
+#define END(op)	},
+#define OP_SLOTS(name) NPU_##name##_NUM_SLOTS
+#include "npu_isa_table.h"
+#undef OP_SLOTS
+}, {
+#define OP_SLOTS(name) SLOTS_1_0_##name
+#include "npu_isa_table.h"
+#undef OP
+#undef SLOT
+#undef PARAM
+#undef END
+#undef OP_SLOTS
+} };
 
 #define OP(name, code, mnemonic, summary, formula)						\
 	_Static_assert(code < NPU_NUM_OPCODES, "opcode " #name);				\
@@ -76,9 +97,39 @@ static const struct npu_op_desc ops[NPU_NUM_OPCODES] = {
 
 const struct npu_op_desc *npu_op_desc(unsigned int opcode)
 {
-	if (opcode >= NPU_NUM_OPCODES || !ops[opcode].mnemonic)
+	if (opcode >= NPU_NUM_OPCODES || !ops[0][opcode].mnemonic)
 		return NULL;
-	return &ops[opcode];
+	return &ops[0][opcode];
+}
+
+const struct npu_op_desc *npu_op_desc_of(unsigned int opcode, unsigned int num_operands)
+{
+	unsigned int i;
+
+	if (!npu_op_desc(opcode))
+		return NULL;
+	for (i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+		if (ops[i][opcode].num_slots == num_operands)
+			return &ops[i][opcode];
+	return NULL;
+}
+
+const struct npu_operand *npu_insn_slot(const struct npu_insn *insn, unsigned int slot)
+{
+	static const struct npu_operand absent;
+
+	return slot < insn->desc->num_slots ? &insn->operand[slot] : &absent;
+}
+
+unsigned int npu_insn_minor(const struct npu_insn *insn)
+{
+	unsigned int i, minor = 0, since;
+
+	for (i = 0; i < insn->desc->num_slots; i++) {
+		since = NPU_SLOT_SINCE(insn->desc->slots[i].flags);
+		minor = since > minor ? since : minor;
+	}
+	return minor;
 }
 
 struct dtype {

@@ -59,6 +59,9 @@ enum npu_param_kind { NPU_PARAM_U32, NPU_PARAM_I32, NPU_PARAM_F32, NPU_PARAM_LEN
 #define NPU_SLOT_REQUIRED	1u
 #define NPU_SLOT_PANEL		2u
 #define NPU_SLOT_INPLACE	4u
+/* The minor version of the instruction set that a slot came with, in its flags. */
+#define NPU_SLOT_SINCE_SHIFT	8
+#define NPU_SLOT_SINCE(flags)	((flags) >> NPU_SLOT_SINCE_SHIFT)
 
 struct npu_slot_desc {
 	char name[20];			/* lower case */
@@ -88,12 +91,18 @@ struct npu_op_desc {
 	npu_u16 code;
 };
 
-/* The descriptor of @opcode, or NULL. */
+/* The descriptor of @opcode with all of its slots, or NULL. */
 const struct npu_op_desc *npu_op_desc(unsigned int opcode);
+
+/*
+ * The same for an instruction of @num_operands operands: the slots of later minor versions may be
+ * left off. NULL when the opcode never had that many.
+ */
+const struct npu_op_desc *npu_op_desc_of(unsigned int opcode, unsigned int num_operands);
 
 /* One decoded instruction; the pointers look into the words given to npu_insn_decode(). */
 struct npu_insn {
-	const struct npu_op_desc *desc;
+	const struct npu_op_desc *desc;		/* of the operands that are there: npu_op_desc_of() */
 	const struct npu_insn_header *header;
 	const struct npu_operand *operand;	/* desc->num_slots of them */
 	const npu_u32 *param;			/* desc->num_params of them */
@@ -111,12 +120,17 @@ struct npu_isa_error {
  * Decode the instruction that starts at @words (aligned to 8 bytes), of which @avail 32-bit words
  * may be read. Checks sizes, counts, reserved fields, slots (types, ranks, presence), parameters'
  * ranges (those of LEN parameters are left to npu_insn_check()) and what terms name, but no shapes.
- * A stream of an older minor version has fewer slots or parameters: they can not be decoded in
- * place, so @words must have been widened first (NPU v1.0 has none). Returns 0, or -EINVAL with
- * *@err filled in.
+ * An instruction may leave off the slots of later minor versions: then insn->desc has fewer, and
+ * they are looked at through npu_insn_slot(). Returns 0, or -EINVAL with *@err filled in.
  */
 int npu_insn_decode(const npu_u32 *words, size_t avail, struct npu_insn *insn,
 		    struct npu_isa_error *err);
+
+/* The operand in @slot, an absent one where the instruction leaves it off. */
+const struct npu_operand *npu_insn_slot(const struct npu_insn *insn, unsigned int slot);
+
+/* The minor version of the instruction set that @insn needs. */
+unsigned int npu_insn_minor(const struct npu_insn *insn);
 
 /*
  * Add factor * scalar of every term to the instruction at @words (a private copy that

@@ -11,6 +11,9 @@
  * Slots and parameters are encoded in the order written here and a minor version only appends to them.
  * types: T_* masks. flags: S_REQ the operand must be there, S_PANEL weight layouts are allowed beside STRIDED,
  * S_INPLACE the output may be exactly the first input (same region, offset, dims, strides and type size).
+ * S_SINCE(minor) the slot came with this minor version of the instruction set: an instruction may leave such slots off at
+ * the end of its operands, and does when they are absent, so that what an older version can say stays readable to it. An
+ * opcode came with the minor version of its first slot.
  *
  * Formulas: every float operation is IEEE binary32, round to nearest even, operands widened exactly on load
  * and rounded once when stored; fma is one rounding; a NaN is stored as the quiet NaN with zero payload and
@@ -83,6 +86,8 @@ OP(CONV, 0x10, "conv", "convolution: dense, grouped, depthwise, dilated; 1-D wit
 	SLOT(CONV, WEIGHT, IN, T_DATA, 4, 4, S_REQ | S_PANEL, "[O, KH, KW, C/groups]")
 	EPILOGUE_SLOTS(CONV)
 	SLOT(CONV, W_ZERO, IN, T_I8 | T_U8, 1, 1, 0, "[O]; zero points of the weight, instead of the operand's")
+	SLOT(CONV, X_ZERO, IN, T_I8 | T_U8, 0, 1, S_SINCE(1),
+	     "[1]; zero point of in, known when it runs, instead of the operand's, which is 0")
 	PARAM(CONV, STRIDE_H, U32, 1, 4096, "")
 	PARAM(CONV, STRIDE_W, U32, 1, 4096, "")
 	PARAM(CONV, DIL_H, U32, 1, 4096, "")
@@ -124,6 +129,8 @@ OP(MATMUL, 0x12, "matmul", "batched matrix product of two activations, or of an 
 	SLOT(MATMUL, CODEBOOK, IN, T_I8, 1, 1, 0, "[16]; values of 4-bit codes")
 	SLOT(MATMUL, B_ZERO, IN, T_I8 | T_U8, 1, 1, 0, "[N]; zero points of b, instead of the operand's")
 	SLOT(MATMUL, A_SCALE, IN, T_F32, 1, 5, 0, "[.., M]; scales of dynamically quantized rows")
+	SLOT(MATMUL, A_ZERO, IN, T_I8 | T_U8, 0, 1, S_SINCE(1),
+	     "[1]; zero point of a, known when it runs, instead of the operand's, which is 0")
 	PARAM(MATMUL, GROUP, U32, 0, 1024, "elements of K that share a scale, 0: none")
 	PARAM(MATMUL, SUPER, U32, 0, 4096, "elements of K that share a second-level scale, 0: none")
 	EPILOGUE_PARAMS(MATMUL)

@@ -167,6 +167,12 @@ int npu_insn_verify(const npu_u32 *words, size_t avail, const struct npu_stream_
 	v.num_regions = num_regions;
 	v.sram_size = sram_size;
 	v.err = err;
+	if (npu_insn_minor(insn) > header->isa_minor)
+		return npu_isa_fail(err, insn->header, NPU_FAULT_ENCODING, NPU_NO_FIELD,
+				    NPU_NO_FIELD, npu_insn_minor(insn),
+				    "instruction of version %u.%u in a stream of version %u.%u",
+				    NPU_ISA_MAJOR, npu_insn_minor(insn), header->isa_major,
+				    header->isa_minor);
 	v.words = words;
 	v.num_words = insn->header->words;
 	if (insn->desc->code == NPU_OP_LOAD_SCALAR && verify_load_scalar(&v, insn))

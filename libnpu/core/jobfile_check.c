@@ -372,6 +372,19 @@ static void note_opcodes(const struct npu_jobfile_program *prog, npu_u64 opcodes
 	}
 }
 
+npu_u16 npu_jobfile_isa_minor(const struct npu_jobfile *job)
+{
+	struct npu_stream_header header;
+	npu_u16 minor = 0;
+	npu_u32 i;
+
+	for (i = 0; i < job->num_programs; i++) {
+		memcpy(&header, job->programs[i].stream, sizeof(header));
+		minor = header.isa_minor > minor ? header.isa_minor : minor;
+	}
+	return minor;
+}
+
 int npu_jobfile_check(const struct npu_jobfile *job, npu_u64 opcodes[4], npu_u64 *sram_size,
 		      struct npu_error *err)
 {

@@ -169,4 +169,7 @@ void npu_runtime_version(unsigned int *major, unsigned int *minor);
 int npu_jobfile_check(const struct npu_jobfile *job, npu_u64 opcodes[4], npu_u64 *sram_size,
 		      struct npu_error *err);
 
+/* The minor version of the instruction set that the streams of a checked @job say they need. */
+npu_u16 npu_jobfile_isa_minor(const struct npu_jobfile *job);
+
 #endif

@@ -546,6 +546,10 @@ static int check_promises(struct reader *r)
 		if (opcodes[i] & ~r->header.opcodes[i])
 			return REFUSE(r, "header: opcode 0x%x is used but not in its bitmap",
 				      64 * i + __builtin_ctzll(opcodes[i] & ~r->header.opcodes[i]));
+	if (npu_jobfile_isa_minor(&r->out->job) > r->header.isa_minor)
+		return REFUSE(r, "header: instruction set %u.%u, a program needs %u.%u",
+			      NPU_ISA_MAJOR, r->header.isa_minor, NPU_ISA_MAJOR,
+			      npu_jobfile_isa_minor(&r->out->job));
 	if (sram_size > r->header.sram_size)
 		return REFUSE(r, "header: sram_size is %llu, a program needs %llu",
 			      ULL(r->header.sram_size), ULL(sram_size));

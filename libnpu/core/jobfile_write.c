@@ -324,7 +324,7 @@ static void fill_header(struct writer *w, struct image *img, const npu_u64 opcod
 	h->minor = NPU_JOBFILE_MINOR;
 	h->header_size = sizeof(*h);
 	h->isa_major = NPU_ISA_MAJOR;
-	h->isa_minor = NPU_ISA_MINOR;
+	h->isa_minor = npu_jobfile_isa_minor(w->job);
 	/* The first libnpu that reads format 1.0 with instruction set 1.0. */
 	h->runtime_major = 0;
 	h->runtime_minor = 1;

@@ -243,6 +243,11 @@ struct npu_conv_args {
 	uint32_t stride_h, stride_w, dil_h, dil_w, pad_top, pad_left, groups;
 	struct npu_epilogue epilogue;
 	uint32_t tag;
+	/*
+	 * (o) [1], of the type of in: its zero point, instead of in's own, which is 0; not for
+	 * conv_transpose
+	 */
+	const struct npu_tensor *x_zero;
 };
 
 struct npu_matmul_args {
@@ -254,6 +259,8 @@ struct npu_matmul_args {
 	uint32_t group, super;
 	struct npu_epilogue epilogue;
 	uint32_t tag;
+	/* (o) [1], of the type of a: its zero point, instead of a's own, which is 0 */
+	const struct npu_tensor *a_zero;
 };
 
 struct npu_unary_args {

@@ -155,12 +155,40 @@ int npu_code_param_len(struct npu_code *c, unsigned int index, const struct npu_
 			   c->desc->params[index].name);
 }
 
+/*
+ * Absent operands of later versions at the end are left off, so that a library of the version that
+ * an instruction needs can read it.
+ */
+static void code_shorten(struct npu_code *c)
+{
+	struct npu_insn_header *h = (struct npu_insn_header *)c->words;
+	const struct npu_op_desc *desc = c->desc;
+	unsigned int n = desc->num_slots, cut, i;
+
+	while (n && NPU_SLOT_SINCE(desc->slots[n - 1].flags) && !npu_code_operand(c, n - 1)->dtype)
+		n--;
+	while (!npu_op_desc_of(desc->code, n))
+		n++;
+	cut = (desc->num_slots - n) * OPERAND_WORDS;
+	if (!cut)
+		return;
+	memmove(npu_code_operand(c, n), npu_code_params(c), desc->num_params * sizeof(npu_u32));
+	for (i = 0; i < c->num_terms; i++)
+		if (c->term[i].word >= HEADER_WORDS + OPERAND_WORDS * desc->num_slots)
+			c->term[i].word -= cut;
+	c->desc = npu_op_desc_of(desc->code, n);
+	h->num_operands = n;
+	memset(npu_code_params(c) + desc->num_params, 0, cut * sizeof(npu_u32));
+}
+
 int npu_code_close(struct npu_code *c)
 {
 	struct npu_insn_header *h = (struct npu_insn_header *)c->words;
-	struct npu_term *out = (struct npu_term *)(npu_code_params(c) + c->desc->num_params);
+	struct npu_term *out;
 	unsigned int i, j;
 
+	code_shorten(c);
+	out = (struct npu_term *)(npu_code_params(c) + c->desc->num_params);
 	/* Sorted by word as the encoding wants it; insertion, as they mostly are already. */
 	for (i = 0; i < c->num_terms; i++) {
 		for (j = i; j && out[j - 1].word > c->term[i].word; j--)

@@ -47,6 +47,7 @@ int npu_emit_conv(struct npu_stream_builder *b, const struct npu_conv_args *a)
 	t[NPU_CONV_IN] = a->in;
 	t[NPU_CONV_WEIGHT] = a->weight;
 	t[NPU_CONV_W_ZERO] = a->w_zero;
+	t[NPU_CONV_X_ZERO] = a->x_zero;
 	emit_window(a, p);
 	emit_epilogue(&a->epilogue, t + NPU_CONV_BIAS, p + NPU_CONV_P_ACT);
 	return EMIT(CONV);
@@ -79,6 +80,7 @@ int npu_emit_matmul(struct npu_stream_builder *b, const struct npu_matmul_args *
 	t[NPU_MATMUL_CODEBOOK] = a->codebook;
 	t[NPU_MATMUL_B_ZERO] = a->b_zero;
 	t[NPU_MATMUL_A_SCALE] = a->a_scale;
+	t[NPU_MATMUL_A_ZERO] = a->a_zero;
 	p[NPU_MATMUL_P_GROUP] = a->group;
 	p[NPU_MATMUL_P_SUPER] = a->super;
 	emit_epilogue(&a->epilogue, t + NPU_MATMUL_BIAS, p + NPU_MATMUL_P_ACT);

@@ -38,6 +38,7 @@ int npu_stream_create(unsigned int num_regions, struct npu_stream_builder **buil
 	}
 	b->header.magic = NPU_STREAM_MAGIC;
 	b->header.isa_major = NPU_ISA_MAJOR;
+	/* while building any; what the instructions need is written in the end */
 	b->header.isa_minor = NPU_ISA_MINOR;
 	b->header.num_regions = num_regions;
 	b->size = sizeof(b->header);
@@ -126,6 +127,8 @@ static int stream_append(struct npu_stream_builder *b, const struct npu_code *c)
 	ret = stream_reserve(b, words * 4);
 	if (ret)
 		return ret;
+	if (npu_insn_minor(&insn) > b->isa_minor)
+		b->isa_minor = npu_insn_minor(&insn);
 	memcpy(b->data + b->size, c->words, words * 4);
 	b->size += words * 4;
 	b->header.num_insns++;
@@ -216,6 +219,7 @@ int npu_stream_finish(struct npu_stream_builder *b, const void **data, size_t *s
 		if (ret)
 			return ret;
 		b->header.size = b->size;
+		b->header.isa_minor = b->isa_minor;
 		memcpy(b->data, &b->header, sizeof(b->header));
 		b->finished = true;
 	}

@@ -9,6 +9,7 @@ struct npu_stream_builder {
 	struct npu_stream_header header;	/* copied to the front by finish */
 	npu_u8 *data;
 	size_t size, room;			/* size counts the header */
+	npu_u16 isa_minor;			/* the highest that an instruction needs */
 	bool finished;
 	bool dry_run;				/* check only; then data may be NULL */
 	struct npu_isa_error err;

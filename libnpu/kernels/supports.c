@@ -19,7 +19,8 @@ bool npu_supports(enum npu_opcode opcode, const void *args, char *why, size_t si
 {
 	/* No data: a builder that only checks does not touch it. */
 	struct npu_stream_builder b = {
-		.header = { .num_regions = NPU_MAX_REGIONS,
+		.header = { .isa_minor = NPU_ISA_MINOR,
+			    .num_regions = NPU_MAX_REGIONS,
 			    .num_scalars = opcode == NPU_OP_LOAD_SCALAR ? NPU_MAX_SCALARS : 0 },
 		.size = sizeof(struct npu_stream_header),
 		.dry_run = true,

@@ -17,6 +17,7 @@ const struct sample_good sample_good[] = {
 	{ NPU_OP_CONV,
 	  "out=f16[1,1,0,32]/(0,0,64,2) in=f16[1,1,0,16]/(0,0,32,2) weight=f32[32,1,1,16]/panel16 act=5 act_param=f32[32] "
 	  "~out.d2=8*s0 ~in.d2=8*s0 ~in.off=64*s1" },
+	{ NPU_OP_CONV, "out=i32[1,8,8,4] in=u8[1,8,8,4] weight=u8[4,1,1,4] x_zero=u8[]" },
 	{ NPU_OP_CONV_TRANSPOSE,
 	  "out=f32[1,16,16,8] in=f32[1,8,8,4] weight=f32[8,2,2,4] stride_h=2 stride_w=2" },
 	{ NPU_OP_MATMUL,
@@ -27,6 +28,7 @@ const struct sample_good sample_good[] = {
 	{ NPU_OP_MATMUL,
 	  "out=f16[8,24] a=i8[8,512]*0.1:0 b=u6[512,24]/grouped16 group_scale=u8[16,24] group_min=u8[16,24] "
 	  "super_scale=f16[2,2,24] group=32 super=256" },
+	{ NPU_OP_MATMUL, "out=f32[8,24] a=u8[8,40] b=u8[40,24] scale=f32[24] a_zero=u8[1]" },
 	{ NPU_OP_EWISE1, "out=f16[2,3,4] in=f16[2,1,4] func=2 act=10" },
 	{ NPU_OP_EWISE1, "out=i32[5] in=i32[5] func=0" },
 	{ NPU_OP_EWISE2,
@@ -242,6 +244,22 @@ static void default_params(const struct npu_op_desc *d, npu_u32 *params)
 	}
 }
 
+/* Operands of later versions at the end, when absent: CONV's tenth, MATMUL's fifteenth. */
+static void leave_off(struct sample *s, const struct npu_op_desc *d)
+{
+	struct npu_insn_header *h = (struct npu_insn_header *)s->words;
+	npu_u32 *last = s->words + 4 + 26 * (d->num_slots - 1), i;
+	struct npu_term *term = (struct npu_term *)(last + d->num_params);
+
+	if ((d->code != NPU_OP_CONV && d->code != NPU_OP_MATMUL) || ((struct npu_operand *)last)->dtype)
+		return;
+	h->num_operands--;
+	memmove(last, last + 26, (size_t)(s->words + NPU_MAX_INSN_WORDS - last - 26) * 4);
+	for (i = 0; i < h->num_terms; i++)
+		if (term[i].word > last - s->words)
+			term[i].word -= 26;
+}
+
 int sample_parse(struct sample *s, unsigned int opcode, const char *text, const char *more)
 {
 	const struct npu_op_desc *d = npu_op_desc(opcode);
@@ -273,8 +291,9 @@ int sample_parse(struct sample *s, unsigned int opcode, const char *text, const 
 			parse_param(d, params, find_param(d, word, strlen(word)), value, word);
 	}
 	qsort(term, h->num_terms, sizeof(*term), compare_terms);
-	s->num_words = h->words = (4 + 26 * d->num_slots + d->num_params + 2 * h->num_terms + 1) &
-				  ~1u;
+	leave_off(s, d);
+	s->num_words = h->words =
+		(4 + 26 * h->num_operands + d->num_params + 2 * h->num_terms + 1) & ~1u;
 	return 0;
 }
 
@@ -288,6 +307,7 @@ void *sample_stream(size_t *size)
 
 	h->magic = NPU_STREAM_MAGIC;
 	h->isa_major = NPU_ISA_MAJOR;
+	h->isa_minor = NPU_ISA_MINOR;
 	h->num_insns = sample_num_good;
 	h->num_regions = NPU_MAX_OPERANDS;
 	h->num_scalars = 4;

@@ -141,6 +141,16 @@ static void test_gemm_emitters(void)
 	     .b_zero = T(12, I8, 24));
 }
 
+static void test_zero_emitters(void)
+{
+	SAME(conv, CONV, "out=i32[1,8,8,4] in=u8[1,8,8,4] weight=u8[4,1,1,4] x_zero=u8[1]",
+	     .out = T(0, I32, 1, 8, 8, 4), .in = T(1, U8, 1, 8, 8, 4), .weight = T(2, U8, 4, 1, 1, 4),
+	     .x_zero = T(9, U8, 1));
+	SAME(matmul, MATMUL, "out=i32[8,24] a=u8[8,40] b=i8[40,24] a_zero=u8[1]",
+	     .out = T(0, I32, 8, 24), .a = T(1, U8, 8, 40), .b = T(2, I8, 40, 24),
+	     .a_zero = T(14, U8, 1));
+}
+
 static void test_ewise_emitters(void)
 {
 	SAME(unary, EWISE1,
@@ -269,14 +279,21 @@ static void test_generic(void)
 
 	begin();
 	for (i = 0; i + 1 < sample_num_good; i++) {
+		unsigned int slots = npu_op_desc(sample_good[i].opcode)->num_slots;
+		struct npu_operand operand[NPU_MAX_OPERANDS] = { 0 };
 		struct npu_insn insn;
 		struct sample s;
 
 		sample_parse(&s, sample_good[i].opcode, sample_good[i].text, NULL);
 		wrong += !!npu_insn_decode(s.words, s.num_words, &insn, &err);
-		for (j = 0; j < insn.header->num_terms; j++)
+		for (j = 0; j < slots; j++)
+			operand[j] = *npu_insn_slot(&insn, j);
+		for (j = 0; j < insn.header->num_terms; j++) {
 			terms[j] = insn.term[insn.header->num_terms - 1 - j];
-		wrong += !!npu_stream_emit(b, sample_good[i].opcode, insn.operand, insn.param,
+			if (terms[j].word >= 4 + 26 * insn.desc->num_slots)
+				terms[j].word += 26 * (slots - insn.desc->num_slots);
+		}
+		wrong += !!npu_stream_emit(b, sample_good[i].opcode, operand, insn.param,
 					   terms, insn.header->num_terms, 42);
 	}
 	tap_ok(!wrong && npu_stream_num_insns(b) == sample_num_good - 1,
@@ -292,6 +309,43 @@ static void test_generic(void)
 		       strstr(npu_stream_error(b), "finished"),
 	       "nothing comes after finish");
 	free(want);
+}
+
+/* A stream says the version that its instructions need, and what says less than that is refused. */
+static void test_versions(void)
+{
+	struct npu_matmul_args old = { .out = T(0, I32, 8, 24), .a = T(1, U8, 8, 40),
+				       .b = T(2, U8, 40, 24) };
+	struct npu_matmul_args new = old;
+	struct npu_stream_header header;
+	struct npu_isa_error err = { 0 };
+	const void *data;
+	size_t size;
+	char *copy;
+
+	new.a_zero = T(14, U8, 1);
+	begin();
+	tap_ok(!npu_emit_matmul(b, &old) && !npu_stream_finish(b, &data, &size), "a matmul of 1.0");
+	memcpy(&header, data, sizeof(header));
+	tap_ok(header.isa_major == 1 && header.isa_minor == 0 &&
+		       ((const npu_u8 *)data)[sizeof(header) + 4] == 14,
+	       "has 14 operands, the stream says 1.0");
+	begin();
+	tap_ok(!npu_emit_matmul(b, &old) && !npu_emit_matmul(b, &new) &&
+		       !npu_stream_finish(b, &data, &size),
+	       "one with a_zero");
+	memcpy(&header, data, sizeof(header));
+	tap_ok(header.isa_minor == 1 &&
+		       !npu_stream_verify(data, size, sample_regions, NPU_MAX_OPERANDS, 0, &err),
+	       "the stream says 1.1 and verifies");
+	copy = malloc(size);
+	memcpy(copy, data, size);
+	((struct npu_stream_header *)copy)->isa_minor = 0;
+	tap_ok(npu_stream_verify(copy, size, sample_regions, NPU_MAX_OPERANDS, 0, &err) &&
+		       strstr(err.text, "version 1.1 in a stream of version 1.0") &&
+		       err.fault.insn == 1,
+	       "saying 1.0 it is refused: %s", err.text);
+	free(copy);
 }
 
 /* Dense at every length: what the device sees at s0 = 3 is what a dense tensor of that size is. */
@@ -518,10 +572,12 @@ static void test_supports(void)
 int main(void)
 {
 	test_gemm_emitters();
+	test_zero_emitters();
 	test_ewise_emitters();
 	test_image_emitters();
 	test_index_emitters();
 	test_generic();
+	test_versions();
 	test_lengths();
 	test_len_arithmetic();
 	test_views();

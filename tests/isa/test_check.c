@@ -120,6 +120,12 @@ static const struct bad bads[] = {
 	B(CONV, 2, "out=f32[1,8,8,4]", OPERAND, "out", "integer accumulator without scale"),
 	B(CONV, 2, "act=1", PARAM, "", "an epilogue beside bias"),
 	B(CONV, 2, "post_add=1", PARAM, "", "an epilogue beside bias"),
+	B(CONV, 0, "x_zero=i8[1]", OPERAND, "x_zero", "with float operands"),
+	B(CONV, 4, "x_zero=i8[1]", OPERAND, "x_zero", "that of the data"),
+	B(CONV, 4, "x_zero=u8[2]", SHAPE, "x_zero", "one element"),
+	B(CONV, 4, "in=u8[1,8,8,4]*1:7", OPERAND, "in", "expected 0 beside operand x_zero"),
+	B(CONV, 4, "in=u8[1,8,8,33026] weight=u8[4,1,1,33026]", LIMIT, "weight",
+	  "do not fit the i32 accumulator"),
 	B(CONV_TRANSPOSE, 0, "weight=f32[8,2,2,3]", SHAPE, "weight", "channels / groups = 4"),
 
 	B(MATMUL, 0, "a=f16[4,8,41]", SHAPE, "b", "b dim 1 is 40, expected the last dim of a = 41"),
@@ -131,6 +137,11 @@ static const struct bad bads[] = {
 	B(MATMUL, 0, "group_scale=f16[2,24]", OPERAND, "group_scale", "without a grouped weight"),
 	B(MATMUL, 0, "b=u4[1,40,24]", OPERAND, "b", "expected grouped16"),
 	B(MATMUL, 1, "b_zero=i8[23]", SHAPE, "b_zero", "b_zero dim 0 is 23"),
+	B(MATMUL, 0, "a_zero=u8[1]", OPERAND, "a_zero", "with float operands"),
+	B(MATMUL, 2, "a_zero=i8[1]", OPERAND, "a_zero", "with a grouped weight"),
+	B(MATMUL, 4, "a_zero=i8[1]", OPERAND, "a_zero", "that of the data"),
+	B(MATMUL, 4, "a_zero=u8[8]", SHAPE, "a_zero", "one element"),
+	B(MATMUL, 4, "a=u8[8,40]*1:1", OPERAND, "a", "expected 0 beside operand a_zero"),
 	B(MATMUL, 2, "group=0", PARAM, "", "group is 0"),
 	B(MATMUL, 2, "group=8", SHAPE, "group_scale", "groups = 5"),
 	B(MATMUL, 2, "group_scale=-", OPERAND, "group_scale", "required by parameter group"),
@@ -287,6 +298,8 @@ static const struct bad goods[] = {
 	B(PAD, 0, "before0=-1", NONE, "", ""),
 	B(IOTA, 0, "out=f32[10] start=1e30", NONE, "", ""),
 	B(PAD, 0, "out=f32[7,9] before0=3", NONE, "", ""),
+	/* 255 * 255 each, as the zero point may be any */
+	B(CONV, 4, "in=u8[1,8,8,33025] weight=u8[4,1,1,33025]", NONE, "", ""),
 	/* two channel slices of one image */
 	B(CONV, 0, "out=f16[1,8,8,32]/(6144,768,96,2)@1+32 in=f16[1,8,8,16]/(6144,768,96,2)@1",
 	  NONE, "", ""),

@@ -301,7 +301,7 @@ static void test_header(const npu_u8 *stream, size_t size)
 		{ 0, 4, 0, "magic" },
 		{ 4, 2, 2, "version" },
 		{ 4, 2, 0, "version" },
-		{ 6, 2, 1, "version" },
+		{ 6, 2, NPU_ISA_MINOR + 1, "version" },
 		{ 8, 4, 0, "size" },
 		{ 8, 4, 151, "size" },
 		{ 8, 4, 0xfffffff8, "size" },

@@ -32,6 +32,7 @@ static size_t one_stream(npu_u8 *buf, const struct sample_good *good)
 	memset(h, 0, sizeof(*h));
 	h->magic = NPU_STREAM_MAGIC;
 	h->isa_major = NPU_ISA_MAJOR;
+	h->isa_minor = NPU_ISA_MINOR;
 	h->num_insns = 2;
 	h->num_regions = 16;
 	h->num_scalars = 4;

@@ -280,10 +280,23 @@ void case_epilogue(struct tcase *c, unsigned int bias_slot, unsigned int act_par
 	case_activation(c, act_param + 6, 0);
 }
 
+/* Operands of later versions are left off in half of the cases that could. */
+static const struct npu_op_desc *encoded_desc(const struct tcase *c)
+{
+	const struct npu_op_desc *desc = npu_op_desc(c->opcode);
+	unsigned int n = desc->num_slots;
+
+	while (n && NPU_SLOT_SINCE(desc->slots[n - 1].flags) && !c->operand[n - 1].dtype)
+		n--;
+	if (c->size[0] % 2 || !npu_op_desc_of(c->opcode, n))
+		return desc;
+	return npu_op_desc_of(c->opcode, n);
+}
+
 /* The stream: header, the instruction, END. */
 static unsigned char *encode(const struct tcase *c, npu_u32 *size)
 {
-	const struct npu_op_desc *desc = npu_op_desc(c->opcode);
+	const struct npu_op_desc *desc = encoded_desc(c);
 	npu_u32 bytes = 16 + desc->num_slots * (npu_u32)sizeof(struct npu_operand) +
 			desc->num_params * 4u;
 	struct npu_insn_header h = {

@@ -109,6 +109,13 @@ static void int_conv(struct tcase *c, int transposed, int depthwise)
 		case_dense(c, NPU_CONV_W_ZERO, c->operand[NPU_CONV_WEIGHT].dtype, 1, &o,
 			   CONTENTS_TAME);
 	}
+	if (!transposed && rng_chance(4)) {
+		npu_u32 one = 1;
+
+		c->operand[NPU_CONV_IN].zero_point = 0;
+		case_dense(c, NPU_CONV_X_ZERO, c->operand[NPU_CONV_IN].dtype, rng_below(2), &one,
+			   CONTENTS_TAME);
+	}
 }
 
 static void make_dense(struct tcase *c)

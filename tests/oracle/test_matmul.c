@@ -41,6 +41,12 @@ static void place(struct tcase *c, unsigned int a_type, unsigned int b_type, uns
 		c->operand[NPU_MATMUL_B].zero_point = 0;
 		case_dense(c, NPU_MATMUL_B_ZERO, b_type, 1, &n, CONTENTS_TAME);
 	}
+	if (integer && rng_chance(4)) {
+		npu_u32 one = 1;
+
+		c->operand[NPU_MATMUL_A].zero_point = 0;
+		case_dense(c, NPU_MATMUL_A_ZERO, a_type, rng_below(2), &one, CONTENTS_TAME);
+	}
 }
 
 static void make_float(struct tcase *c)

@@ -165,9 +165,19 @@ static inline npu_s32 npu_exec_param_i32(const struct npu_exec *x, unsigned int 
 	return (npu_s32)x->param[p];
 }
 
+/* @slot may be one that the instruction leaves off; then x->ptr of it is NULL, as for any absent one. */
 static inline bool npu_exec_present(const struct npu_exec *x, unsigned int slot)
 {
-	return x->operand[slot].dtype != NPU_NONE;
+	return npu_insn_slot(&x->insn, slot)->dtype != NPU_NONE;
+}
+
+/* The zero point of the 8-bit operand @data: the one in memory in @slot, or its own. */
+static inline npu_s32 npu_exec_zero(const struct npu_exec *x, unsigned int data, unsigned int slot)
+{
+	if (!x->ptr[slot])
+		return x->operand[data].zero_point;
+	return x->operand[data].dtype == NPU_I8 ? *(const signed char *)x->ptr[slot] :
+						  *(const unsigned char *)x->ptr[slot];
 }
 
 #endif

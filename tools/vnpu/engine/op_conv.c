@@ -88,7 +88,8 @@ int npu_conv_init(struct npu_conv *c, struct npu_exec *x, bool transposed)
 	c->kw = c->weight->dim[2];
 	c->cg = c->weight->dim[3];
 	c->og = c->o / c->groups;
-	c->x_zero = c->in->zero_point;
+	c->x_zero = transposed ? c->in->zero_point :
+				 npu_exec_zero(x, NPU_CONV_IN, NPU_CONV_X_ZERO);
 	if (vectors_init(c, x, 0, NULL))
 		return -ENOMEM;
 	c->epi_fn = npu_epi_select(x->simd);

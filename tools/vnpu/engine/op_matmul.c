@@ -57,7 +57,7 @@ int npu_matmul_init(struct npu_matmul *m, struct npu_exec *x)
 		m->res_ptr = x->ptr[NPU_MATMUL_RESIDUAL];
 	if (m->integer) {
 		zero = (npu_s32 *)(void *)((char *)npu_exec_shared(x) + vectors);
-		m->a_zero = m->a->zero_point;
+		m->a_zero = npu_exec_zero(x, NPU_MATMUL_A, NPU_MATMUL_A_ZERO);
 		zeros_pack(x, m->b->zero_point, (npu_u32)m->n, zero);
 		m->b_zero = zero;
 	}

@@ -51,6 +51,9 @@ bool oracle_is_exact(const struct npu_insn *insn);
 /* oracle_value.c: elements and indices. */
 struct oracle_view oracle_view(const struct npu_insn *insn, const struct oracle_memory *mem,
 			       unsigned int slot);
+/* Zero point of operand @data: the one in memory in @slot (if there is such a slot), or its own. */
+npu_s64 oracle_zero(const struct npu_insn *insn, const struct oracle_memory *mem, unsigned int data,
+		    unsigned int slot);
 bool oracle_present(struct oracle_view v);
 unsigned char *oracle_at(struct oracle_view v, const npu_u32 *index);
 /*

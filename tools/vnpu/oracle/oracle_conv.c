@@ -5,6 +5,7 @@
 
 struct conv {
 	struct oracle_view out, in, weight, w_zero;
+	npu_s64 x_zero;
 	struct oracle_epilogue epilogue;
 	npu_s64 stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
 	npu_u32 groups, kh, kw, cg, og;
@@ -17,6 +18,7 @@ static void conv_init(struct conv *c, const struct npu_insn *insn, const struct 
 	c->transposed = transposed;
 	c->out = oracle_view(insn, mem, NPU_CONV_OUT);
 	c->in = oracle_view(insn, mem, NPU_CONV_IN);
+	c->x_zero = oracle_zero(insn, mem, NPU_CONV_IN, transposed ? ~0u : NPU_CONV_X_ZERO);
 	c->weight = oracle_view(insn, mem, NPU_CONV_WEIGHT);
 	c->w_zero = (struct oracle_view){ NULL, NULL };
 	if (!transposed)
@@ -74,8 +76,7 @@ static void tap(const struct conv *c, const npu_u32 *x, bool outside, npu_u32 o,
 		npu_s64 w = strided ? oracle_load_int(c->weight, oracle_at(c->weight, at)) :
 				      oracle_weight_int(c->weight, o, k, c->og, k_size);
 		npu_s64 v = outside ? 0 :
-				      oracle_load_int(c->in, oracle_at(c->in, x)) -
-					      c->in.op->zero_point;
+				      oracle_load_int(c->in, oracle_at(c->in, x)) - c->x_zero;
 
 		*iacc += v * (w - weight_zero(c, o));
 	} else {

@@ -57,6 +57,7 @@ int oracle_matmul(const struct npu_insn *insn, const struct oracle_memory *mem)
 	npu_u32 index[NPU_MAX_RANK] = { 0 };
 	struct oracle_epilogue e;
 	bool integer = p.a.op->dtype == NPU_I8 || p.a.op->dtype == NPU_U8;
+	npu_s64 a_zero = oracle_zero(insn, mem, NPU_MATMUL_A, NPU_MATMUL_A_ZERO);
 
 	if (p.b.op->layout == NPU_LAYOUT_GROUPED16 || oracle_present(p.a_scale))
 		return -ENOTSUP;
@@ -78,7 +79,7 @@ int oracle_matmul(const struct npu_insn *insn, const struct oracle_memory *mem)
 			at_b[rank - 2] = k;
 			a = oracle_at_broadcast(p.a, at_a, rank);
 			if (integer)
-				iacc += (oracle_load_int(p.a, a) - p.a.op->zero_point) *
+				iacc += (oracle_load_int(p.a, a) - a_zero) *
 					b_int(&p, at_b, batch, k, n);
 			else
 				facc = fmaf(oracle_load_real(p.a, a), b_real(&p, at_b, batch, k, n),

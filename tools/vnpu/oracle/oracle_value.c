@@ -7,7 +7,7 @@
 struct oracle_view oracle_view(const struct npu_insn *insn, const struct oracle_memory *mem,
 			       unsigned int slot)
 {
-	const struct npu_operand *op = &insn->operand[slot];
+	const struct npu_operand *op = npu_insn_slot(insn, slot);
 	struct oracle_view v = { NULL, NULL };
 
 	if (op->dtype != NPU_NONE) {
@@ -15,6 +15,14 @@ struct oracle_view oracle_view(const struct npu_insn *insn, const struct oracle_
 		v.base = mem->region[op->region] + op->offset;
 	}
 	return v;
+}
+
+npu_s64 oracle_zero(const struct npu_insn *insn, const struct oracle_memory *mem, unsigned int data,
+		    unsigned int slot)
+{
+	struct oracle_view v = oracle_view(insn, mem, slot);
+
+	return oracle_present(v) ? oracle_load_int(v, v.base) : insn->operand[data].zero_point;
 }
 
 bool oracle_present(struct oracle_view v)
