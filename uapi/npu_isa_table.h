@@ -417,8 +417,8 @@ END(COLOR)
 OP(COUNT, 0x52, "count", "count the codes at both ends of the range: how much was clipped",
    "inout[0] += number of elements whose code is the type's lowest (0 of u8, -128 of i8), inout[1] += of its highest (255, 127), "
    "inout[2] += number of elements; modulo 2^64")
-	SLOT(COUNT, INOUT, INOUT, T_I64, 1, 1, S_REQ, "[2], or [3] for the number of elements too")
-	SLOT(COUNT, IN, IN, T_I8 | T_U8, 0, 6, S_REQ, "any strides, so that some rows of a tensor stand for it; scale and zero point do not matter")
+	SLOT(COUNT, INOUT, INOUT, T_I64, 1, 1, S_REQ | S_SINCE(1), "[2], or [3] for the number of elements too")
+	SLOT(COUNT, IN, IN, T_I8 | T_U8, 0, 6, S_REQ | S_SINCE(1), "any strides, so that some rows of a tensor stand for it; scale and zero point do not matter")
 END(COUNT)
 
 #undef EPILOGUE_SLOTS
