@@ -162,6 +162,7 @@ static size_t stream_of(unsigned int opcode, const char *text, unsigned char *bu
 {
 	struct npu_stream_header h = { .magic = NPU_STREAM_MAGIC,
 				       .isa_major = NPU_ISA_MAJOR,
+				       .isa_minor = NPU_ISA_MINOR,
 				       .num_insns = 2,
 				       .num_regions = NPU_MAX_OPERANDS };
 	struct sample s, end;
