@@ -18,3 +18,9 @@ docs: $(BUILD)/gen-isa
 # The test that holds the page against the table prints it by the same code.
 $(BUILD)/tests/isa/test_docs: $(GEN_ISA_OBJ)
 $(call obj,tests/isa/test_docs.c): EXTRA_CFLAGS += -IDocumentation
+
+## make conformance	write Documentation/conformance: what became of each of ONNX's tests
+.PHONY: conformance
+conformance: $(BUILD)/tests/compiler/test_onnx_node check-models
+	$(call say,GEN,Documentation/conformance)
+	$(Q)$(BUILD)/tests/compiler/test_onnx_node --write Documentation/conformance

@@ -48,7 +48,11 @@ double array_at(const struct npu_npy *arr, size_t i)
 	case NPU_NPY_F64: return ((const double *)arr->data)[i];
 	case NPU_NPY_I64: return (double)((const int64_t *)arr->data)[i];
 	case NPU_NPY_I32: return ((const int32_t *)arr->data)[i];
+	case NPU_NPY_I16: return ((const int16_t *)arr->data)[i];
 	case NPU_NPY_I8: return ((const int8_t *)arr->data)[i];
+	case NPU_NPY_U64: return (double)((const uint64_t *)arr->data)[i];
+	case NPU_NPY_U32: return ((const uint32_t *)arr->data)[i];
+	case NPU_NPY_U16: return ((const uint16_t *)arr->data)[i];
 	case NPU_NPY_U8:
 	case NPU_NPY_BOOL: return ((const uint8_t *)arr->data)[i];
 	default: return NAN;
@@ -99,6 +103,7 @@ static enum npu_npy_type npy_type(uint32_t dtype)
 	switch (dtype) {
 	case NPU_F32: return NPU_NPY_F32;
 	case NPU_F16: return NPU_NPY_F16;
+	case NPU_BF16: return NPU_NPY_U16;	/* its bits: NumPy has no such type */
 	case NPU_I64: return NPU_NPY_I64;
 	case NPU_I32: return NPU_NPY_I32;
 	case NPU_I8: return NPU_NPY_I8;
