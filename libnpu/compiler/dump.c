@@ -16,6 +16,10 @@ static void dump_tensor(const struct npu_graph *g, const struct npu_gtensor *t, 
 	}
 	fprintf(out, "%s%s:%s%s", t->data ? "@" : "%", t->name, npu_gtype_name(t->type),
 		npu_shape_text(g, t, shape, sizeof(shape)));
+	if (t->quant && t->quant->axis < 0)
+		fprintf(out, "{%.9g,%d}", (double)t->quant->scale, t->quant->zero);
+	else if (t->quant)
+		fprintf(out, "{axis %d}", t->quant->axis);
 	if (t->data && t->type != NPU_GT_STRING && npu_gtensor_const_elems(t) == 1)
 		fprintf(out, "=%.9g", npu_gtensor_elem(t, 0));
 }

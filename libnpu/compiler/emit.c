@@ -78,10 +78,7 @@ static bool output_view(const struct npu_lower *l, const struct npu_gtensor *t, 
 {
 	bool padded = false;
 
-	memset(v, 0, sizeof(*v));
-	v->dtype = t->type == NPU_GT_F32 ? NPU_F32 : npu_lower_dtype(l, t);
-	v->rank = t->rank;
-	memcpy(v->dim, t->dim, sizeof(v->dim));
+	npu_lview_of(t, npu_lower_user_dtype(l, t), v);
 	if (npu_lview_dense(l, v, NULL, false))
 		padded = true;
 	for (int i = 0; i < v->rank; i++)
@@ -184,6 +181,8 @@ static int view_tensor(struct scalars *sc, const struct npu_lview *v, struct npu
 	t->layout = v->layout;
 	t->region = region_of(sc->l, v->buf);
 	t->rank = (unsigned int)v->rank;
+	t->scale = v->scale;
+	t->zero_point = v->zero_point;
 	if (__builtin_add_overflow(offset.base, (int64_t)v->buf->offset, &offset.base))
 		return -ERANGE;
 	err = poly_len(sc, &offset, &t->offset);
@@ -341,6 +340,8 @@ static int describe_io(struct scalars *sc, struct npu_jobfile_region *regions,
 			.rank = (npu_u32)t->rank,
 			.region = NPU_REGION_ID_IO + i,
 			.flags = padded ? 0 : NPU_JOBFILE_DENSE,
+			.scale = v.scale,
+			.zero_point = v.zero_point,
 		};
 		for (int d = 0; d < t->rank && !err; d++) {
 			struct npu_poly p = npu_poly_dim(t->dim[d]);

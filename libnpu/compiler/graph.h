@@ -196,10 +196,29 @@ enum npu_gtype {
 size_t npu_gtype_size(enum npu_gtype type);
 const char *npu_gtype_name(enum npu_gtype type);	/* "f32", ... */
 
+/**
+ * struct npu_gquant - what the codes of an 8-bit tensor (or of an i32 bias) stand for
+ * @scale: of the whole tensor, finite and > 0; value = (code - @zero) * @scale
+ * @axis: -1, or the dimension along which @ch_scale and @ch_zero (NULL: all 0) hold instead, one
+ *	  entry per index; constants only
+ *
+ * Never changed once a tensor has it, so that tensors may share one.
+ */
+struct npu_gquant {
+	float scale;
+	int32_t zero;
+	int axis;
+	unsigned int count;		/* entries of the arrays */
+	const float *ch_scale;
+	const int32_t *ch_zero;
+};
+
 struct npu_gtensor {
 	unsigned int id;
 	const char *name;		/* unique in the graph */
 	enum npu_gtype type;
+	/* i8, u8, or i32 that stand for real numbers; NULL: plain, whatever the type is */
+	const struct npu_gquant *quant;
 	int rank;			/* 0..NPU_GRAPH_MAX_RANK; -1 = not inferred yet */
 	struct npu_dim dim[NPU_GRAPH_MAX_RANK];
 
@@ -234,9 +253,34 @@ int64_t npu_gtensor_const_elems(const struct npu_gtensor *t);
  */
 bool npu_gtensor_scalar(const struct npu_gtensor *t, double *value);
 
-/** npu_gtensor_elem - element @i of a numeric constant as double (i64 beyond 2^53 rounds) */
+/**
+ * npu_gtensor_elem - element @i of a numeric constant as double (i64 beyond 2^53 rounds); of a
+ * quantized one the real number, computed in f32
+ * npu_gtensor_elem_int - as integer, floats truncated; of a quantized one the code
+ */
 double npu_gtensor_elem(const struct npu_gtensor *t, size_t i);
 int64_t npu_gtensor_elem_int(const struct npu_gtensor *t, size_t i);
+
+/* ---- quantization (quant.c) ------------------------------------------------------------------ */
+
+/**
+ * npu_graph_quant - quantization of a whole tensor; NULL: no memory
+ * npu_graph_quant_axis - along dimension @axis; @zero may be NULL; the arrays are copied
+ */
+const struct npu_gquant *npu_graph_quant(struct npu_graph *g, float scale, int32_t zero);
+const struct npu_gquant *npu_graph_quant_axis(struct npu_graph *g, int axis, unsigned int count,
+					      const float *scale, const int32_t *zero);
+
+/* The same codes stand for the same numbers; NULL is equal to NULL only. */
+bool npu_gquant_equal(const struct npu_gquant *a, const struct npu_gquant *b);
+/* Scale and zero point at index @i of the axis; of a whole tensor the same for every @i. */
+float npu_gquant_scale(const struct npu_gquant *q, size_t i);
+int32_t npu_gquant_zero(const struct npu_gquant *q, size_t i);
+/* Of element @i of @t, in row-major order. */
+size_t npu_gquant_index(const struct npu_gtensor *t, size_t i);
+
+/* Floats and quantized tensors: what nodes compute with real numbers. */
+bool npu_gtensor_is_real(const struct npu_gtensor *t);
 
 /* ---- operators ------------------------------------------------------------------------------- */
 

@@ -95,10 +95,7 @@ static int preview(const struct npu_lower *l, const struct npu_gtensor *t, bool 
 {
 	static const int cl4[] = { 0, 2, 3, 1 }, cl3[] = { 0, 2, 1 };
 
-	memset(v, 0, sizeof(*v));
-	v->dtype = npu_lower_dtype(l, t);
-	v->rank = t->rank;
-	memcpy(v->dim, t->dim, sizeof(v->dim));
+	npu_lview_of(t, npu_lower_dtype(l, t), v);
 	return npu_lview_dense(l, v, !channels_last ? NULL : t->rank == 4 ? cl4 : cl3, true);
 }
 
@@ -129,13 +126,18 @@ static bool place_through(struct npu_lower *l, struct npu_gnode *n, const struct
 	return place(l, in, &back);
 }
 
-/* A cast on the way out is free only for instructions that convert when they store. */
+/*
+ * A cast on the way out is free only for instructions that convert when they store. A tensor that
+ * is quantized keeps its own codes: others would be a second rounding.
+ */
 static bool type_fits(const struct npu_lower *l, const struct npu_gtensor *t,
-		      const struct npu_op_rule *r, enum npu_dtype dtype)
+		      const struct npu_op_rule *r, const struct npu_lview *v)
 {
-	enum npu_dtype own = npu_lower_dtype(l, t);
+	struct npu_lview own;
 
-	return own == dtype || (r->retypes && npu_dtype_is_float(own) && npu_dtype_is_float(dtype));
+	npu_lview_of(t, npu_lower_dtype(l, t), &own);
+	return npu_lview_same_elem(&own, v) ||
+	       (r->retypes && npu_dtype_is_float(own.dtype) && npu_lview_is_real(v));
 }
 
 static bool place(struct npu_lower *l, struct npu_gtensor *t, const struct npu_lview *v)
@@ -153,7 +155,7 @@ static bool place(struct npu_lower *l, struct npu_gtensor *t, const struct npu_l
 	if (t->producer->op == NPU_GOP_Reshape || t->producer->op == NPU_GOP_Transpose) {
 		if (!place_through(l, t->producer, v))
 			return false;
-	} else if (r->layout == NPU_OL_VIEW || !type_fits(l, t, r, v->dtype)) {
+	} else if (r->layout == NPU_OL_VIEW || !type_fits(l, t, r, v)) {
 		return false;
 	}
 	val->placed = true;
@@ -165,11 +167,9 @@ static int place_outputs(struct npu_lower *l)
 {
 	for (unsigned int i = 0; i < l->g->num_outputs; i++) {
 		struct npu_gtensor *t = l->g->outputs[i];
-		struct npu_lview v = { 0 };
+		struct npu_lview v;
 
-		v.dtype = t->type == NPU_GT_F32 ? NPU_F32 : npu_lower_dtype(l, t);
-		v.rank = t->rank;
-		memcpy(v.dim, t->dim, sizeof(v.dim));
+		npu_lview_of(t, npu_lower_user_dtype(l, t), &v);
 		v.buf = l->output_buf[i];
 		if (npu_lview_dense(l, &v, NULL, true))
 			return -EINVAL;

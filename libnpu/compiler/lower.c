@@ -135,46 +135,97 @@ static int view_alloc(struct npu_lower *l, struct npu_lview *v, const int *order
 	return v->buf ? 0 : -ENOMEM;
 }
 
-static void view_of(const struct npu_gtensor *t, enum npu_dtype dtype, struct npu_lview *v)
+void npu_lview_of(const struct npu_gtensor *t, enum npu_dtype dtype, struct npu_lview *v)
 {
 	memset(v, 0, sizeof(*v));
 	v->dtype = dtype;
+	/* Quantized along an axis it is read as codes by convolutions and products only. */
+	if (t->quant && t->quant->axis < 0 && !npu_dtype_is_float(dtype)) {
+		v->scale = t->quant->scale;
+		v->zero_point = t->quant->zero;
+	}
 	v->rank = t->rank;
 	memcpy(v->dim, t->dim, sizeof(v->dim));
+}
+
+int npu_lower_temp_like(struct npu_lower *l, const struct npu_dim *dim, int rank,
+			const struct npu_lview *like, struct npu_lview *out)
+{
+	/* the caller's dims and template may be those of @out */
+	struct npu_lview v = { .dtype = like->dtype, .scale = like->scale,
+			       .zero_point = like->zero_point, .rank = rank };
+	int err;
+
+	memcpy(v.dim, dim, (size_t)rank * sizeof(*dim));
+	err = view_alloc(l, &v, NULL, NPU_LBUF_SCRATCH, "");
+	*out = v;
+	return err;
 }
 
 int npu_lower_temp(struct npu_lower *l, const struct npu_dim *dim, int rank, enum npu_dtype dtype,
 		   struct npu_lview *out)
 {
-	memset(out, 0, sizeof(*out));
-	out->dtype = dtype;
-	out->rank = rank;
-	memcpy(out->dim, dim, (size_t)rank * sizeof(*dim));
-	return view_alloc(l, out, NULL, NPU_LBUF_SCRATCH, "");
+	const struct npu_lview like = { .dtype = dtype };
+
+	return npu_lower_temp_like(l, dim, rank, &like, out);
 }
 
-int npu_lower_out_typed(struct npu_lower *l, struct npu_gtensor *t, enum npu_dtype dtype,
-			struct npu_lview *out)
+static enum npu_dtype program_float(const struct npu_lower *l)
+{
+	return l->precision == NPU_PRECISION_F32 ? NPU_F32 : NPU_F16;
+}
+
+int npu_lower_as_float(struct npu_lower *l, struct npu_lview *v)
+{
+	struct npu_lview f = { .dtype = program_float(l), .rank = v->rank };
+	int order[NPU_GRAPH_MAX_RANK], err;
+
+	if (npu_dtype_is_float(v->dtype) || v->scale == 0)
+		return 0;
+	memcpy(f.dim, v->dim, sizeof(f.dim));
+	npu_lview_order(l, v, order);
+	err = view_alloc(l, &f, order, NPU_LBUF_SCRATCH, "");
+	if (!err)
+		err = npu_lower_copy(l, &f, v, "the instruction takes floats");
+	*v = f;
+	return err;
+}
+
+/* Whether readers of @t may find it stored like @v: quantized tensors are what they are. */
+static bool may_be(const struct npu_lower *l, const struct npu_gtensor *t, const struct npu_lview *v)
+{
+	struct npu_lview own;
+
+	npu_lview_of(t, npu_lower_dtype(l, t), &own);
+	return npu_dtype_is_float(own.dtype) ? npu_lview_is_real(v) : npu_lview_same_elem(&own, v);
+}
+
+int npu_lower_out_like(struct npu_lower *l, struct npu_gtensor *t, const struct npu_lview *like,
+		       struct npu_lview *out)
 {
 	/* channels-last: batch, then the spatial dimensions, then channels */
 	static const int cl4[] = { 0, 2, 3, 1 }, cl3[] = { 0, 2, 1 };
 	struct npu_lvalue *val = &l->value[t->id];
+	struct npu_lview v;
 	const int *order = NULL;
 	int err;
 
-	if (val->placed && val->view.dtype == dtype) {
+	if (val->placed && npu_lview_same_elem(&val->view, like)) {
 		val->ready = true;
 		*out = val->view;
 		return 0;
 	}
-	view_of(t, dtype, out);
+	npu_lview_of(t, like->dtype, &v);
+	v.scale = like->scale;
+	v.zero_point = like->zero_point;
 	if (val->channels_last)
 		order = t->rank == 4 ? cl4 : t->rank == 3 ? cl3 : NULL;
-	err = view_alloc(l, out, order, NPU_LBUF_SCRATCH, t->name);
-	if (!err && !val->placed) {
-		val->view = *out;
+	err = view_alloc(l, &v, order, NPU_LBUF_SCRATCH, t->name);
+	if (!err && !val->placed && may_be(l, t, &v)) {
+		val->view = v;
 		val->ready = true;
 	}
+	*out = v;
 	return err;
 }
 
@@ -198,29 +249,48 @@ int npu_lower_out(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *
 {
 	enum npu_dtype dtype = npu_lower_dtype(l, t);
 	const struct npu_op_rule *rule = t->producer ? npu_op_rule(t->producer->op) : NULL;
+	struct npu_lview like;
 
 	if (l->value[t->id].placed)
-		dtype = l->value[t->id].view.dtype;
-	else if (dtype == NPU_F16 && t->type == NPU_GT_F32 &&
-		 ((rule && rule->wide) || feeds_exponent(t)))
+		return npu_lower_out_like(l, t, &l->value[t->id].view, out);
+	if (dtype == NPU_F16 && t->type == NPU_GT_F32 &&
+	    ((rule && rule->wide) || feeds_exponent(t)))
 		dtype = NPU_F32;
-	return npu_lower_out_typed(l, t, dtype, out);
+	npu_lview_of(t, dtype, &like);
+	return npu_lower_out_like(l, t, &like, out);
+}
+
+int npu_lower_out_float(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *out)
+{
+	const struct npu_lview like = { .dtype = program_float(l) };
+	const struct npu_lvalue *val = &l->value[t->id];
+	bool quantized = val->placed ? val->view.scale != 0 : t->quant != NULL;
+
+	return quantized ? npu_lower_out_like(l, t, &like, out) : npu_lower_out(l, t, out);
 }
 
 int npu_lower_finish(struct npu_lower *l, struct npu_gtensor *t, const struct npu_lview *out)
 {
 	struct npu_lvalue *val = &l->value[t->id];
+	struct npu_lview own;
+	int err;
 
-	if (!val->placed || npu_lview_same_place(&val->view, out))
+	if (val->ready && npu_lview_same_place(&val->view, out))
 		return 0;
-	val->ready = true;
-	return npu_lower_copy(l, &val->view, out, "its type differs from the place it belongs to");
+	err = npu_lower_out(l, t, &own);
+	return err ? err : npu_lower_copy(l, &own, out, "its type differs from the place it belongs to");
 }
 
 int npu_lower_alias(struct npu_lower *l, struct npu_gtensor *t, const struct npu_lview *view)
 {
 	struct npu_lvalue *val = &l->value[t->id];
+	struct npu_lview own;
+	int err;
 
+	if (!val->placed && !may_be(l, t, view)) {
+		err = npu_lower_out(l, t, &own);
+		return err ? err : npu_lower_copy(l, &own, view, "it is quantized differently");
+	}
 	val->ready = true;
 	if (!val->placed) {
 		val->view = *view;
@@ -265,7 +335,7 @@ int npu_lower_const(struct npu_lower *l, const struct npu_gtensor *t, enum npu_d
 	uint8_t *p;
 	int err;
 
-	view_of(t, dtype, out);
+	npu_lview_of(t, dtype, out);
 	p = npu_weights_reserve(l->weights, count * size);
 	if (!p)
 		return -ENOMEM;
@@ -305,6 +375,8 @@ static enum npu_dtype const_dtype(const struct npu_lower *l, const struct npu_gt
 	struct npu_half_fit fit = { 0 };
 	int64_t count = npu_gtensor_const_elems(t);
 
+	if (t->quant && t->quant->axis >= 0)
+		return NPU_F32;	/* one operand has one scale */
 	if (dtype != NPU_F16 || t->type != NPU_GT_F32)
 		return dtype;
 	for (int64_t i = 0; i < count && count > SMALL_CONST; i++)
@@ -396,13 +468,27 @@ int npu_lower_copy(struct npu_lower *l, const struct npu_lview *out, const struc
 }
 
 /* The stored bits of @value as an element of @dtype. */
-static uint64_t elem_bits(enum npu_dtype dtype, double value)
+/* The code that the device would store: divided, rounded to even, saturated. */
+static int64_t quantized_code(const struct npu_lview *like, double value)
+{
+	double lo = like->dtype == NPU_I8 ? -128 : like->dtype == NPU_U8 ? 0 : INT32_MIN;
+	double hi = like->dtype == NPU_I8 ? 127 : like->dtype == NPU_U8 ? 255 : INT32_MAX;
+	double code = (double)rintf((float)value / like->scale) + like->zero_point;
+
+	if (isnan(code))
+		code = like->zero_point;
+	return (int64_t)(code < lo ? lo : code > hi ? hi : code);
+}
+
+static uint64_t elem_bits(const struct npu_lview *like, double value)
 {
 	uint64_t bits = 0;
 	int64_t n = isnan(value) ? 0 : value >= 9.2e18 ? INT64_MAX : value <= -9.2e18 ? INT64_MIN : (int64_t)value;
 	float f = (float)value;
 
-	switch (dtype) {
+	if (like->scale != 0 && !npu_dtype_is_float(like->dtype))
+		n = quantized_code(like, value);
+	switch (like->dtype) {
 	case NPU_F32:
 		memcpy(&bits, &f, sizeof(f));
 		return bits;
@@ -413,26 +499,36 @@ static uint64_t elem_bits(enum npu_dtype dtype, double value)
 	case NPU_BOOL:
 		return value != 0;
 	default:
-		memcpy(&bits, &n, npu_dtype_bits(dtype) / 8);
+		memcpy(&bits, &n, npu_dtype_bits(like->dtype) / 8);
 		return bits;
 	}
 }
 
 int npu_lower_scalar(struct npu_lower *l, enum npu_dtype dtype, double value, struct npu_lview *out)
 {
-	uint64_t bits = elem_bits(dtype, value), offset;
-	int err = npu_weights_add(l->weights, &bits, npu_dtype_bits(dtype) / 8, &offset);
+	const struct npu_lview like = { .dtype = dtype };
 
-	memset(out, 0, sizeof(*out));
-	out->dtype = dtype;
+	return npu_lower_scalar_like(l, &like, value, out);
+}
+
+int npu_lower_scalar_like(struct npu_lower *l, const struct npu_lview *like, double value,
+			  struct npu_lview *out)
+{
+	const struct npu_lview v = { .dtype = like->dtype, .scale = like->scale,
+				     .zero_point = like->zero_point };
+	uint64_t bits = elem_bits(&v, value), offset;
+	int err = npu_weights_add(l->weights, &bits, npu_dtype_bits(v.dtype) / 8, &offset);
+
+	*out = v;
 	out->buf = l->weight_buf;
 	out->offset = npu_poly_const((int64_t)offset);
 	return err;
 }
 
-void npu_linsn_bits(struct npu_linsn *insn, unsigned int lo, enum npu_dtype dtype, double value)
+void npu_linsn_bits(struct npu_linsn *insn, unsigned int lo, const struct npu_lview *like,
+		    double value)
 {
-	uint64_t bits = elem_bits(dtype, value);
+	uint64_t bits = elem_bits(like, value);
 
 	insn->param[lo] = (uint32_t)bits;
 	insn->param[lo + 1] = (uint32_t)(bits >> 32);
@@ -447,7 +543,7 @@ int npu_lower_fill(struct npu_lower *l, const struct npu_lview *out, double valu
 	if (!insn)
 		return -ENOMEM;
 	npu_lview_canonical(l, one, 1, -1);
-	npu_linsn_bits(insn, NPU_FILL_P_VALUE_LO, o.dtype, value);
+	npu_linsn_bits(insn, NPU_FILL_P_VALUE_LO, &o, value);
 	return npu_linsn_operand(l, insn, NPU_FILL_OUT, &o);
 }
 
@@ -472,8 +568,7 @@ static int lower_setup(struct npu_lower *l)
 	return 0;
 }
 
-/* The type that users see: f32 of the model stays f32 whatever the precision. */
-static enum npu_dtype user_dtype(const struct npu_lower *l, const struct npu_gtensor *t)
+enum npu_dtype npu_lower_user_dtype(const struct npu_lower *l, const struct npu_gtensor *t)
 {
 	return t->type == NPU_GT_F32 ? NPU_F32 : npu_lower_dtype(l, t);
 }
@@ -481,7 +576,7 @@ static enum npu_dtype user_dtype(const struct npu_lower *l, const struct npu_gte
 static int io_view(struct npu_lower *l, struct npu_gtensor *t, enum npu_lbuf_kind kind,
 		   unsigned int index, struct npu_lview *v)
 {
-	enum npu_dtype dtype = user_dtype(l, t);
+	enum npu_dtype dtype = npu_lower_user_dtype(l, t);
 	const char *what = kind == NPU_LBUF_INPUT ? "input" : "output";
 	int err;
 
@@ -492,7 +587,7 @@ static int io_view(struct npu_lower *l, struct npu_gtensor *t, enum npu_lbuf_kin
 		if (npu_dim_low(l->g, t->dim[i]) < 1)
 			return npu_lower_refuse(l, t->name, "model %s can be empty (dimension %d)",
 						what, i);
-	view_of(t, dtype, v);
+	npu_lview_of(t, dtype, v);
 	err = view_alloc(l, v, NULL, kind, t->name);
 	if (!err)
 		v->buf->index = index;
@@ -526,6 +621,36 @@ static int lower_io(struct npu_lower *l)
 	return refused;
 }
 
+/* What the importer or a pass may have got wrong about a quantized tensor. */
+static int check_quant(struct npu_lower *l, const struct npu_gtensor *t)
+{
+	const struct npu_gquant *q = t->quant;
+	bool narrow = t->type == NPU_GT_I8 || t->type == NPU_GT_U8;
+	int32_t lo = t->type == NPU_GT_U8 ? 0 : -128;
+
+	if (!q)
+		return 0;
+	if (!narrow && !(t->type == NPU_GT_I32 && npu_gtensor_is_const(t)))
+		return npu_lower_refuse(l, t->name, "type %s cannot be quantized",
+					npu_gtype_name(t->type));
+	if (q->axis >= t->rank || (q->axis >= 0 && (!npu_gtensor_is_const(t) ||
+						   q->count != t->dim[q->axis].base)))
+		return npu_lower_refuse(l, t->name, "%u scales along dimension %d of this tensor",
+					q->count, q->axis);
+	for (unsigned int i = 0; i < q->count; i++) {
+		float scale = npu_gquant_scale(q, i);
+		int32_t zero = npu_gquant_zero(q, i);
+
+		if (!(scale > 0) || !isfinite(scale))
+			return npu_lower_refuse(l, t->name, "scale %g, expected a number above 0",
+						(double)scale);
+		if (narrow ? zero < lo || zero > lo + 255 : zero != 0)
+			return npu_lower_refuse(l, t->name, "zero point %d of type %s", zero,
+						npu_gtype_name(t->type));
+	}
+	return 0;
+}
+
 static int check_tensor(struct npu_lower *l, const struct npu_gtensor *t)
 {
 	if (!t)
@@ -535,6 +660,8 @@ static int check_tensor(struct npu_lower *l, const struct npu_gtensor *t)
 					npu_gtype_name(t->type));
 	if (t->rank < 0)
 		return npu_lower_refuse(l, t->name, "its shape is not known");
+	if (check_quant(l, t))
+		return -EOPNOTSUPP;
 	for (int i = 0; i < t->rank; i++) {
 		if (t->dim[i].sym == NPU_DIM_UNKNOWN)
 			return npu_lower_refuse(l, t->name, "dimension %d is not known", i);
@@ -573,7 +700,7 @@ static int refused_outputs(struct npu_lower *l, struct npu_gnode *n)
 		if (!t || l->value[t->id].ready)
 			continue;
 		dtype = npu_lower_dtype(l, t);
-		view_of(t, dtype == NPU_NONE ? NPU_F32 : dtype, &v);
+		npu_lview_of(t, dtype == NPU_NONE ? NPU_F32 : dtype, &v);
 		if (v.rank < 0)
 			v.rank = 0;
 		for (int d = 0; d < v.rank; d++)
@@ -605,7 +732,7 @@ static int lower_outputs(struct npu_lower *l)
 			return err;
 		if (have.buf == l->output_buf[i])
 			continue;
-		view_of(t, user_dtype(l, t), &want);
+		npu_lview_of(t, npu_lower_user_dtype(l, t), &want);
 		want.buf = l->output_buf[i];
 		err = npu_lview_dense(l, &want, NULL, true);
 		if (!err)

@@ -46,6 +46,9 @@ struct npu_lview {
 	struct npu_lbuf *buf;
 	enum npu_dtype dtype;
 	enum npu_layout layout;
+	/* of quantized data: value = (code - zero_point) * scale; 0: plain */
+	float scale;
+	int32_t zero_point;
 	int rank;
 	struct npu_dim dim[NPU_GRAPH_MAX_RANK];
 	/* bytes; of a dimension of size 1: anything */
@@ -147,6 +150,14 @@ void npu_lview_drop(struct npu_lview *v, int at);	/* one of size 1 */
  */
 int npu_lview_dense(const struct npu_lower *l, struct npu_lview *v, const int *order, bool pad);
 bool npu_lview_same_place(const struct npu_lview *a, const struct npu_lview *b);
+/* Equal bits mean the same: type, scale and zero point agree. */
+bool npu_lview_same_elem(const struct npu_lview *a, const struct npu_lview *b);
+
+/* Instructions compute in f32 with it: floats and quantized data. */
+static inline bool npu_lview_is_real(const struct npu_lview *v)
+{
+	return npu_dtype_is_float(v->dtype) || v->scale != 0;
+}
 /* of the elements, at the bound */
 int64_t npu_lview_bytes(const struct npu_lower *l, const struct npu_lview *v);
 
@@ -183,21 +194,38 @@ int npu_lower_vector(struct npu_lower *l, const float *data, size_t count, struc
 /* One element, rank 0. */
 int npu_lower_scalar(struct npu_lower *l, enum npu_dtype dtype, double value,
 		     struct npu_lview *out);
+/* The same with the type and the quantization of @like. */
+int npu_lower_scalar_like(struct npu_lower *l, const struct npu_lview *like, double value,
+			  struct npu_lview *out);
 /*
  * Where the node's output @t must be written: placed by a consumer, or a new buffer in its memory
  * order.
  */
 int npu_lower_out(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *out);
 /*
- * The same for an instruction that must write elements of @dtype: when @t was placed as another
- * type, @out is a temporary that npu_lower_finish() copies to its place.
+ * The same for an instruction that must write elements like those of @like (type, scale, zero
+ * point): when @t has others, or was placed as others, @out is a temporary that npu_lower_finish()
+ * copies to its place.
  */
-int npu_lower_out_typed(struct npu_lower *l, struct npu_gtensor *t, enum npu_dtype dtype,
-			struct npu_lview *out);
+int npu_lower_out_like(struct npu_lower *l, struct npu_gtensor *t, const struct npu_lview *like,
+		       struct npu_lview *out);
 int npu_lower_finish(struct npu_lower *l, struct npu_gtensor *t, const struct npu_lview *out);
+/*
+ * The same for an instruction that writes floats only, when @t may be quantized; npu_lower_finish()
+ * is needed.
+ */
+int npu_lower_out_float(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *out);
 /* A new dense buffer that is nobody's output. */
 int npu_lower_temp(struct npu_lower *l, const struct npu_dim *dim, int rank, enum npu_dtype dtype,
 		   struct npu_lview *out);
+/* The same with the type and the quantization of @like. */
+int npu_lower_temp_like(struct npu_lower *l, const struct npu_dim *dim, int rank,
+			const struct npu_lview *like, struct npu_lview *out);
+/*
+ * For an instruction that takes floats only: quantized data is copied to the program's float type,
+ * in the memory order that it has.
+ */
+int npu_lower_as_float(struct npu_lower *l, struct npu_lview *v);
 /*
  * Tensor @t is this view (an alias of something that exists). Copies when @t was placed elsewhere.
  */
@@ -212,8 +240,9 @@ static inline void npu_linsn_param(struct npu_linsn *insn, unsigned int i, uint3
 	insn->param[i] = v;
 }
 void npu_linsn_float(struct npu_linsn *insn, unsigned int i, float v);
-/* Parameters VALUE_LO, VALUE_HI: the stored bits of @value. */
-void npu_linsn_bits(struct npu_linsn *insn, unsigned int lo, enum npu_dtype dtype, double value);
+/* Parameters VALUE_LO, VALUE_HI: the bits that @value has when it is stored like @like. */
+void npu_linsn_bits(struct npu_linsn *insn, unsigned int lo, const struct npu_lview *like,
+		    double value);
 
 /* COPY @in to @out (same logical dims; in's may be 1). @why is what the report says. */
 int npu_lower_copy(struct npu_lower *l, const struct npu_lview *out, const struct npu_lview *in,
@@ -230,6 +259,10 @@ void npu_lower_note(struct npu_lower *l, const char *fmt, ...);
 
 /* Type in memory of a graph tensor; NPU_NONE when the device has none. */
 enum npu_dtype npu_lower_dtype(const struct npu_lower *l, const struct npu_gtensor *t);
+/* The same for what users see of it: f32 of the model stays f32 whatever the precision. */
+enum npu_dtype npu_lower_user_dtype(const struct npu_lower *l, const struct npu_gtensor *t);
+/* Type, quantization and dims of @t stored as @dtype; no buffer, no strides. */
+void npu_lview_of(const struct npu_gtensor *t, enum npu_dtype dtype, struct npu_lview *v);
 
 /* ---- activations (lower_act.c) --------------------------------------------------------------- */
 
@@ -237,6 +270,7 @@ enum npu_dtype npu_lower_dtype(const struct npu_lower *l, const struct npu_gtens
  * The device's form of a graph activation: v = act(v) * mul + add. -EOPNOTSUPP: needs instructions
  * of its own.
  */
+struct npu_lint;
 struct npu_lact {
 	enum npu_act act;
 	float alpha, beta;
@@ -248,11 +282,12 @@ int npu_lact_map(const struct npu_gact *a, struct npu_lact *out);
  * Bias and epilogue of node @n for CONV, CONV_TRANSPOSE or MATMUL: slots from @slot (BIAS) on,
  * parameters from @param (ACT) on. @perm brings the logical order of the output into the
  * instruction's (NULL: as it is); @channels is the size of its last dimension and @axis that
- * dimension's logical place.
+ * dimension's logical place. @li: the accumulator's integer side, when that is on. The result's
+ * operand is there already.
  */
 int npu_lower_epilogue(struct npu_lower *l, struct npu_linsn *insn, struct npu_gnode *n,
 		       unsigned int slot, unsigned int param, const int *perm, int axis,
-		       int64_t channels);
+		       int64_t channels, const struct npu_lint *li);
 /*
  * Slopes of PRelu as an f32 vector when they differ along logical dimension @axis of @out only,
  * else -EDOM.

@@ -5,8 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "compiler/lower.h"
-#include "compiler/weights.h"
+#include "compiler/lower_quant.h"
 
 static const enum npu_act plain_act[NPU_GA_COUNT] = {
 	[NPU_GA_NONE] = NPU_ACT_NONE,		[NPU_GA_RELU] = NPU_ACT_RELU,
@@ -144,20 +143,21 @@ static int epilogue_residual(struct npu_lower *l, struct npu_linsn *insn, struct
 
 int npu_lower_epilogue(struct npu_lower *l, struct npu_linsn *insn, struct npu_gnode *n,
 		       unsigned int slot, unsigned int param, const int *perm, int axis,
-		       int64_t channels)
+		       int64_t channels, const struct npu_lint *li)
 {
 	const struct npu_gepilogue *ep = &n->ep;
+	const bool integer = li && li->on;
 	struct npu_lact a, b;
 	struct npu_lview slope;
-	float mul, add;
-	int err;
+	int err = 0;
 
 	if (npu_lact_map(&ep->act, &a) || npu_lact_map(&ep->act2, &b) || b.mul != 1 ||
 	    b.act == NPU_ACT_PRELU)
 		return npu_lower_refuse(l, NULL, "activation %s cannot be part of an epilogue",
 					npu_gact_name(npu_lact_map(&ep->act, &a) ? ep->act.kind :
 										   ep->act2.kind));
-	err = epilogue_bias(l, insn, npu_gnode_in(n, 2), slot, channels);
+	if (!integer)
+		err = epilogue_bias(l, insn, npu_gnode_in(n, 2), slot, channels);
 	if (!err && a.act == NPU_ACT_PRELU && !one_slope(n, &a)) {
 		err = npu_lower_slope(l, n->inputs[ep->act.slope], n->outputs[0], axis, &slope);
 		err = err ? npu_lower_refuse(l, "slope", "it must be a constant per channel") :
@@ -165,13 +165,20 @@ int npu_lower_epilogue(struct npu_lower *l, struct npu_linsn *insn, struct npu_g
 	}
 	if (!err && ep->res_op != NPU_GR_NONE)
 		err = epilogue_residual(l, insn, n, slot + 2, perm);
-	mul = ep->has_affine ? a.mul * ep->post_mul : a.mul;
-	add = ep->has_affine ? a.add * ep->post_mul + ep->post_add : a.add;
+	if (ep->has_affine) {
+		a.mul *= ep->post_mul;
+		a.add = a.add * ep->post_mul + ep->post_add;
+	}
+	if (!err && integer) {
+		npu_lint_divide(li, insn->operand[0], insn->operand[slot + 2],
+				ep->res_op == NPU_GR_MUL, &a, &b);
+		err = npu_lint_operands(l, li, insn, slot);
+	}
 	npu_linsn_param(insn, param, a.act);
 	npu_linsn_float(insn, param + 1, a.alpha);
 	npu_linsn_float(insn, param + 2, a.beta);
-	npu_linsn_float(insn, param + 3, mul);
-	npu_linsn_float(insn, param + 4, add);
+	npu_linsn_float(insn, param + 3, a.mul);
+	npu_linsn_float(insn, param + 4, a.add);
 	npu_linsn_param(insn, param + 5, ep->res_op == NPU_GR_ADD ? NPU_JOIN_ADD :
 					 ep->res_op == NPU_GR_MUL ? NPU_JOIN_MUL : NPU_JOIN_NONE);
 	npu_linsn_param(insn, param + 6, b.act);
@@ -276,7 +283,7 @@ static int threshold(struct npu_lower *l, const struct npu_gact *a, const struct
 	if (!err)
 		err = npu_lower_ewise2(l, &cond, in, &limit, NPU_BINARY_GT, NULL);
 	if (!err)
-		err = npu_lower_scalar(l, in->dtype, 0, &zero);
+		err = npu_lower_scalar_like(l, in, 0, &zero);
 	if (err)
 		return err;
 	npu_lview_extend(&zero, in->rank, &zero);
@@ -363,7 +370,7 @@ int npu_lower_activation(struct npu_lower *l, struct npu_gnode *n)
 		err = npu_lower_out(l, n->outputs[0], &out);
 	if (err)
 		return err;
-	if (!npu_dtype_is_float(in.dtype))
+	if (!npu_lview_is_real(&in))
 		return integer_clip(l, &n->ep.act, &out, &in);
 	if (n->ep.act.kind == NPU_GA_CELU)
 		return celu(l, &n->ep.act, &out, &in);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compiler/lower_quant.h"
 #include "compiler/pack.h"
 
 static const int nhwc[] = { 0, 2, 3, 1 }, nlc[] = { 0, 2, 1 };
@@ -66,7 +67,7 @@ static int read_window(struct npu_lower *l, const struct npu_gnode *n, int rank,
  * @transposed: the model has [C, O / groups, ...].
  */
 static int conv_weight(struct npu_lower *l, struct npu_gtensor *t, int64_t groups, bool transposed,
-		       struct npu_lview *view)
+		       bool codes, struct npu_lview *view)
 {
 	int64_t d[4] = { 1, 1, 1, 1 }, outs, chans;
 	struct npu_pack_source src;
@@ -83,6 +84,7 @@ static int conv_weight(struct npu_lower *l, struct npu_gtensor *t, int64_t group
 		.stride = { d[3], 1, d[2] * d[3] * (transposed ? d[1] : 1) },
 		.out_stride = d[2] * d[3] * (transposed ? 1 : d[1]),
 		.group_stride = (transposed ? chans : outs) * d[1] * d[2] * d[3],
+		.codes = codes,
 	};
 	err = npu_pack_weight(l, &src, chans > 1 || groups == 1, view);
 	if (err)
@@ -108,9 +110,60 @@ static int computed_weight(struct npu_lower *l, struct npu_gtensor *t, bool tran
 
 	if (err)
 		return err;
+	err = npu_lower_as_float(l, view);
+	if (err)
+		return err;
 	if (transposed)
 		return npu_lower_refuse(l, "W", "a transposed convolution needs a constant weight");
 	return image_view(l, view);
+}
+
+/* Whether it is done in integers, which constant 8-bit weights are for. */
+static int conv_integer(struct npu_lower *l, struct npu_gnode *n, bool transposed,
+			const struct npu_lview *in, struct npu_lint *li)
+{
+	const struct npu_gtensor *w = n->inputs[1];
+	struct npu_lint_args args = { .x = in, .weight = w, .bias = npu_gnode_in(n, 2),
+				      .axis = transposed, .outs = n->outputs[0]->dim[1].base,
+				      .depth = 1, .has_zero_slot = !transposed };
+	int64_t groups = npu_gnode_int(n, "group", 1);
+
+	*li = (struct npu_lint){ .on = false };
+	if (!npu_gtensor_is_const(w))
+		return 0;
+	/* [O, C / groups, ...] or, transposed, [C, O / groups, ...] */
+	for (int i = 1; i < w->rank; i++)
+		if (!(transposed && i == 1))
+			args.depth *= w->dim[i].base;
+	if (transposed)
+		args.depth *= w->dim[0].base / groups;
+	return npu_lower_integer(l, &args, li);
+}
+
+/* X, W and the result as the instruction's; @whole is the result as the graph has it. */
+static int conv_views(struct npu_lower *l, struct npu_gnode *n, bool transposed,
+		      struct npu_lint *li, struct npu_lview *v, struct npu_lview *whole)
+{
+	int64_t groups = npu_gnode_int(n, "group", 1);
+	struct npu_gtensor *w = n->inputs[1];
+	int err = npu_lower_in(l, n->inputs[0], &v[NPU_CONV_IN]);
+
+	if (!err)
+		err = conv_integer(l, n, transposed, &v[NPU_CONV_IN], li);
+	if (!err && !li->on)
+		err = npu_lower_as_float(l, &v[NPU_CONV_IN]);
+	if (!err)
+		err = li->on ? npu_lower_out(l, n->outputs[0], whole) :
+			       npu_lower_out_float(l, n->outputs[0], whole);
+	if (!err)
+		err = npu_gtensor_is_const(w) ?
+			      conv_weight(l, w, groups, transposed, li->on, &v[NPU_CONV_WEIGHT]) :
+			      computed_weight(l, w, transposed, &v[NPU_CONV_WEIGHT]);
+	if (err)
+		return err;
+	v[NPU_CONV_OUT] = *whole;
+	err = image_view(l, &v[NPU_CONV_IN]);
+	return err ? err : image_view(l, &v[NPU_CONV_OUT]);
 }
 
 static int conv_common(struct npu_lower *l, struct npu_gnode *n, enum npu_opcode op)
@@ -118,29 +171,21 @@ static int conv_common(struct npu_lower *l, struct npu_gnode *n, enum npu_opcode
 	const bool transposed = op == NPU_OP_CONV_TRANSPOSE;
 	int64_t groups = npu_gnode_int(n, "group", 1);
 	struct npu_gtensor *w = n->inputs[1];
-	struct npu_lview in, out, weight;
+	struct npu_lview v[3], whole;
 	struct npu_linsn *insn;
+	struct npu_lint li;
 	struct window win;
 	int err, rank = n->outputs[0]->rank;
 
 	if (groups < 1 || w->rank != rank || (npu_gtensor_is_const(w) && w->dim[0].base % groups))
 		return npu_lower_refuse(l, "group", "%lld groups of a weight of rank %d",
 					(long long)groups, w->rank);
-	if (!npu_dtype_is_float(npu_lower_dtype(l, n->inputs[0])))
-		return npu_lower_refuse(l, "X", "type %s; floats are supported",
+	if (!npu_gtensor_is_real(n->inputs[0]))
+		return npu_lower_refuse(l, "X", "type %s; floats and quantized 8-bit integers are supported",
 					npu_gtype_name(n->inputs[0]->type));
 	err = read_window(l, n, rank, &win);
 	if (!err)
-		err = npu_lower_in(l, n->inputs[0], &in);
-	if (!err)
-		err = npu_lower_out(l, n->outputs[0], &out);
-	if (!err)
-		err = npu_gtensor_is_const(w) ? conv_weight(l, w, groups, transposed, &weight) :
-						computed_weight(l, w, transposed, &weight);
-	if (!err)
-		err = image_view(l, &in);
-	if (!err)
-		err = image_view(l, &out);
+		err = conv_views(l, n, transposed, &li, v, &whole);
 	if (err)
 		return err;
 	insn = npu_lower_insn(l, op);
@@ -155,13 +200,14 @@ static int conv_common(struct npu_lower *l, struct npu_gnode *n, enum npu_opcode
 		npu_linsn_param(insn, NPU_CONV_P_PAD_TOP + (unsigned int)i, (uint32_t)win.pad[i]);
 	}
 	npu_linsn_param(insn, NPU_CONV_P_GROUPS, (uint32_t)groups);
-	err = npu_linsn_operand(l, insn, NPU_CONV_OUT, &out);
+	for (unsigned int i = 0; i < 3 && !err; i++)
+		err = npu_linsn_operand(l, insn, i, &v[i]);
+	if (!err && li.on)
+		err = npu_lint_zeros(l, &li, insn, NPU_CONV_WEIGHT, NPU_CONV_W_ZERO);
 	if (!err)
-		err = npu_linsn_operand(l, insn, NPU_CONV_IN, &in);
-	if (!err)
-		err = npu_linsn_operand(l, insn, NPU_CONV_WEIGHT, &weight);
-	return err ? err : npu_lower_epilogue(l, insn, n, NPU_CONV_BIAS, NPU_CONV_P_ACT, rank == 4 ? nhwc : nlc, 1,
-					      out.dim[3].base);
+		err = npu_lower_epilogue(l, insn, n, NPU_CONV_BIAS, NPU_CONV_P_ACT,
+					 rank == 4 ? nhwc : nlc, 1, whole.dim[1].base, &li);
+	return err ? err : npu_lower_finish(l, n->outputs[0], &whole);
 }
 
 int npu_lower_conv(struct npu_lower *l, struct npu_gnode *n)

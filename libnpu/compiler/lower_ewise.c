@@ -137,6 +137,44 @@ static int binary_func(const struct npu_gnode *n)
 	}
 }
 
+/*
+ * A result with a scale is divided by it when it is stored. What is linear in the scales is divided
+ * here instead, once: the operands' scales, or their product's, over the result's, in f32, and the
+ * stored number is in steps of the result. It is what ONNX Runtime's integer kernels compute.
+ */
+static void fold_out_scale(struct npu_lview *out, struct npu_lview *a, struct npu_lview *b,
+			   enum npu_binary func, struct npu_lact *act)
+{
+	float scale = out->scale, ratio;
+
+	if (scale == 0 || a->scale == 0 || b->scale == 0 || act->mul != 1 || act->add != 0 ||
+	    (act->act != NPU_ACT_NONE && act->act != NPU_ACT_RELU))
+		return;
+	switch (func) {
+	case NPU_BINARY_ADD:
+	case NPU_BINARY_SUB:
+	case NPU_BINARY_MAX:
+	case NPU_BINARY_MIN:
+		if (!isnormal(a->scale / scale) || !isnormal(b->scale / scale))
+			return;
+		a->scale /= scale;
+		b->scale /= scale;
+		break;
+	case NPU_BINARY_MUL:
+	case NPU_BINARY_DIV:
+		ratio = func == NPU_BINARY_MUL ? a->scale * b->scale / scale :
+						 a->scale / b->scale / scale;
+		if (!isnormal(ratio))
+			return;
+		a->scale = b->scale = 1;
+		act->mul = ratio;
+		break;
+	default:
+		return;
+	}
+	out->scale = 1;
+}
+
 /* x * c, x + c and x - c need no second operand. */
 static bool scalar_affine(const struct npu_gnode *n, unsigned int *tensor, struct npu_lact *act)
 {
@@ -177,29 +215,32 @@ int npu_lower_binary(struct npu_lower *l, struct npu_gnode *n)
 		err = npu_lower_out(l, n->outputs[0], &out);
 	if (err)
 		return err;
-	if (npu_dtype_is_float(out.dtype) && n->inputs[0]->type == n->inputs[1]->type &&
-	    scalar_affine(n, &tensor, &act)) {
+	if (npu_lview_is_real(&out) && npu_gtensor_is_real(n->inputs[0]) &&
+	    npu_gtensor_is_real(n->inputs[1]) && scalar_affine(n, &tensor, &act)) {
 		err = npu_lower_in(l, n->inputs[tensor], &a);
 		return err ? err : npu_lower_ewise1(l, &out, &a, NPU_UNARY_COPY, &act);
 	}
 	err = npu_lower_in(l, n->inputs[0], &a);
 	if (!err)
 		err = npu_lower_in(l, n->inputs[1], &b);
-	return err ? err : npu_lower_ewise2(l, &out, &a, &b, (enum npu_binary)func, &act);
+	if (err)
+		return err;
+	fold_out_scale(&out, &a, &b, (enum npu_binary)func, &act);
+	return npu_lower_ewise2(l, &out, &a, &b, (enum npu_binary)func, &act);
 }
 
-/* Bring @v to @dtype: constants are stored so, others are copied. */
-static int as_type(struct npu_lower *l, struct npu_gtensor *t, enum npu_dtype dtype,
+/* Bring @v to the type @like: constants are stored so, others are copied. */
+static int as_type(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview like,
 		   struct npu_lview *v)
 {
 	struct npu_lview c;
 	int err;
 
-	if (v->dtype == dtype)
+	if (npu_lview_same_elem(v, &like))
 		return 0;
-	if (npu_gtensor_is_const(t))
-		return npu_lower_const(l, t, dtype, v);
-	err = npu_lower_temp(l, v->dim, v->rank, dtype, &c);
+	if (npu_gtensor_is_const(t) && like.scale == 0)
+		return npu_lower_const(l, t, like.dtype, v);
+	err = npu_lower_temp_like(l, v->dim, v->rank, &like, &c);
 	if (!err)
 		err = npu_lower_copy(l, &c, v, "both choices must have one type");
 	*v = c;
@@ -210,7 +251,7 @@ int npu_lower_where(struct npu_lower *l, struct npu_gnode *n)
 {
 	struct npu_lview v[4];
 	struct npu_lview *all[] = { &v[0], &v[1], &v[2], &v[3] };
-	enum npu_dtype dtype;
+	struct npu_lview like = { .dtype = NPU_F32 };
 	struct npu_linsn *insn;
 	int err = npu_lower_out(l, n->outputs[0], &v[0]);
 
@@ -218,12 +259,18 @@ int npu_lower_where(struct npu_lower *l, struct npu_gnode *n)
 		err = npu_lower_in(l, n->inputs[i], &v[i + 1]);
 	if (err)
 		return err;
-	/* The wider of the two, unless only constants ask for it. */
-	dtype = npu_gtensor_is_const(n->inputs[1]) ? v[3].dtype : npu_gtensor_is_const(n->inputs[2]) ? v[2].dtype :
-		npu_dtype_bits(v[2].dtype) > npu_dtype_bits(v[3].dtype) ? v[2].dtype : v[3].dtype;
-	err = as_type(l, n->inputs[1], dtype, &v[2]);
+	/*
+	 * The wider of the two, unless only constants ask for it. Numbers of two scales meet in
+	 * f32.
+	 */
+	if (v[2].scale == 0 && v[3].scale == 0)
+		like.dtype = npu_gtensor_is_const(n->inputs[1]) ? v[3].dtype : npu_gtensor_is_const(n->inputs[2]) ? v[2].dtype :
+			     npu_dtype_bits(v[2].dtype) > npu_dtype_bits(v[3].dtype) ? v[2].dtype : v[3].dtype;
+	else if (npu_lview_same_elem(&v[2], &v[3]))
+		like = v[2];
+	err = as_type(l, n->inputs[1], like, &v[2]);
 	if (!err)
-		err = as_type(l, n->inputs[2], dtype, &v[3]);
+		err = as_type(l, n->inputs[2], like, &v[3]);
 	if (err)
 		return err;
 	insn = npu_lower_insn(l, NPU_OP_SELECT);
@@ -246,8 +293,10 @@ int npu_lower_cast(struct npu_lower *l, struct npu_gnode *n)
 
 	if (err)
 		return err;
-	if (in.dtype == npu_lower_dtype(l, n->outputs[0]) ||
-	    n->inputs[0]->type == n->outputs[0]->type)
+	npu_lview_of(n->outputs[0], npu_lower_dtype(l, n->outputs[0]), &out);
+	if (npu_lview_same_elem(&in, &out) ||
+	    (n->inputs[0]->type == n->outputs[0]->type &&
+	     npu_gquant_equal(n->inputs[0]->quant, n->outputs[0]->quant)))
 		return npu_lower_alias(l, n->outputs[0], &in);
 	err = npu_lower_out(l, n->outputs[0], &out);
 	if (err)

@@ -29,7 +29,7 @@ static int index_vector(struct npu_lower *l, struct npu_gtensor *t, struct npu_l
 		return npu_lower_refuse(l, "indices", "their number mixes two run-time lengths");
 	if (!npu_lview_reshape(l, v, &count, 1, v))
 		return 0;
-	err = npu_lower_temp(l, v->dim, v->rank, v->dtype, &dense);
+	err = npu_lower_temp_like(l, v->dim, v->rank, v, &dense);
 	if (!err)
 		err = npu_lower_copy(l, &dense, v, "indices must lie in a row");
 	return err ? err : npu_lview_reshape(l, &dense, &count, 1, v);
@@ -58,7 +58,7 @@ int npu_lower_gather_rows(struct npu_lower *l, const struct npu_lview *out,
 	if (err)
 		return err;
 	if (three_dims(l, in, axis, 1, &rows)) {
-		err = npu_lower_temp(l, in->dim, in->rank, in->dtype, &dense);
+		err = npu_lower_temp_like(l, in->dim, in->rank, in, &dense);
 		if (!err)
 			err = npu_lower_copy(l, &dense, in, "rows must be evenly spaced");
 		if (!err && three_dims(l, &dense, axis, 1, &rows))
@@ -68,7 +68,7 @@ int npu_lower_gather_rows(struct npu_lower *l, const struct npu_lview *out,
 	}
 	if (!three_dims(l, out, axis, axes, &dst))
 		return gather_insn(l, &dst, &rows, &ix);
-	err = npu_lower_temp(l, out->dim, out->rank, out->dtype, &whole);
+	err = npu_lower_temp_like(l, out->dim, out->rank, out, &whole);
 	if (!err && three_dims(l, &whole, axis, axes, &dst))
 		err = npu_lower_refuse(l, "data", "its size mixes two run-time lengths");
 	if (!err)
@@ -140,7 +140,7 @@ int npu_lower_gather_elements(struct npu_lower *l, struct npu_gnode *n)
 	if (!err)
 		err = npu_lower_in(l, n->inputs[1], &index);
 	if (!err)
-		err = npu_lower_out_typed(l, n->outputs[0], in.dtype, &out);
+		err = npu_lower_out_like(l, n->outputs[0], &in, &out);
 	if (err)
 		return err;
 	insn = npu_lower_insn(l, NPU_OP_GATHER_ELEMENTS);
@@ -177,8 +177,8 @@ int npu_lower_scatter_elements(struct npu_lower *l, struct npu_gnode *n)
 		err = npu_lower_out(l, n->outputs[0], &out);
 	if (!err)
 		err = npu_lower_copy(l, &out, &data, NULL);
-	if (!err && in.dtype != out.dtype) {
-		err = npu_lower_temp(l, in.dim, in.rank, out.dtype, &same);
+	if (!err && !npu_lview_same_elem(&in, &out)) {
+		err = npu_lower_temp_like(l, in.dim, in.rank, &out, &same);
 		if (!err)
 			err = npu_lower_copy(l, &same, &in, "the updates' type differs");
 		in = same;

@@ -74,7 +74,7 @@ int npu_lower_trilu(struct npu_lower *l, struct npu_gnode *n)
 	if (!err)
 		err = npu_lower_const(l, mask, NPU_BOOL, &m);
 	if (!err)
-		err = npu_lower_scalar(l, in.dtype, 0, &zero);
+		err = npu_lower_scalar_like(l, &in, 0, &zero);
 	return err ? err : select_insn(l, &out, &m, &in, &zero);
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compiler/lower_quant.h"
 #include "compiler/pack.h"
 
 static void swap_last(struct npu_lview *v)
@@ -20,8 +21,8 @@ static void swap_last(struct npu_lview *v)
  * A constant [K, N] (or [N, K] when @trans), alone or with leading dimensions: panels of 16
  * columns.
  */
-static int matmul_weight(struct npu_lower *l, const struct npu_gtensor *t, bool trans, int rank,
-			 struct npu_lview *view)
+static int matmul_weight(struct npu_lower *l, const struct npu_gtensor *t, bool trans, bool codes,
+			 int rank, struct npu_lview *view)
 {
 	int64_t k = t->dim[t->rank - (trans ? 1 : 2)].base, n = t->dim[t->rank - (trans ? 2 : 1)].base, batch = 1;
 	struct npu_pack_source src;
@@ -37,6 +38,7 @@ static int matmul_weight(struct npu_lower *l, const struct npu_gtensor *t, bool 
 		.stride = { 0, 0, trans ? 1 : n },
 		.out_stride = trans ? k : 1,
 		.group_stride = k * n,
+		.codes = codes,
 	};
 	err = npu_pack_weight(l, &src, true, view);
 	view->rank = t->rank;
@@ -114,62 +116,105 @@ static void fold_rows(struct npu_lview **v)
 	}
 }
 
-int npu_lower_matmul(struct npu_lower *l, struct npu_gnode *n)
+/* Whether it is done in integers: both sides are 8-bit codes. */
+static int matmul_integer(struct npu_lower *l, struct npu_gnode *n, const struct npu_lview *a,
+			  const struct npu_lview *b, struct npu_lint *li)
+{
+	const struct npu_gtensor *gb = n->inputs[1];
+	const bool weight = npu_gtensor_is_const(gb) && gb->rank >= 2;
+	int axis = gb->rank - (npu_gnode_int(n, "transB", 0) ? 2 : 1);
+	struct npu_lint_args args = { .x = a, .weight = weight ? gb : NULL, .computed = b,
+				      .bias = npu_gnode_in(n, 2), .axis = axis, .outs = 1,
+				      .has_zero_slot = true };
+
+	args.depth = npu_dim_high(l->g, a->dim[a->rank - 1]);
+	if (weight)
+		args.outs = gb->dim[axis].base;
+	else if (args.bias && npu_gtensor_is_const(args.bias))
+		args.outs = npu_gtensor_const_elems(args.bias);
+	return npu_lower_integer(l, &args, li);
+}
+
+/* A, B and the result (@whole as the graph has it) with both sides at least matrices. */
+static int matmul_views(struct npu_lower *l, struct npu_gnode *n, struct npu_lint *li,
+			struct npu_lview *v, struct npu_lview *whole)
 {
 	const bool ta = npu_gnode_int(n, "transA", 0), tb = npu_gnode_int(n, "transB", 0);
-	struct npu_gtensor *ga = n->inputs[0], *gb = n->inputs[1];
-	struct npu_lview out, a, b;
-	struct npu_lview *all[] = { &out, &a, &b };
-	struct npu_linsn *insn;
-	int rank, err = npu_lower_out(l, n->outputs[0], &out);
+	struct npu_gtensor *ga = n->inputs[0], *gb = n->inputs[1], *gout = n->outputs[0];
+	const bool weight = npu_gtensor_is_const(gb) && gb->rank >= 2;
+	struct npu_lview *out = &v[NPU_MATMUL_OUT], *a = &v[NPU_MATMUL_A], *b = &v[NPU_MATMUL_B];
+	int err = npu_lower_in(l, ga, a);
 
+	if (!err && ta && ga->rank > 1)
+		swap_last(a);
+	if (!err && !weight)
+		err = npu_lower_in(l, gb, b);
 	if (!err)
-		err = npu_lower_in(l, ga, &a);
+		err = matmul_integer(l, n, a, b, li);
+	if (!err && !li->on)
+		err = npu_lower_as_float(l, a);
+	if (!err && !li->on && !weight)
+		err = npu_lower_as_float(l, b);
+	if (!err)
+		err = li->on ? npu_lower_out(l, gout, whole) : npu_lower_out_float(l, gout, whole);
 	if (err)
 		return err;
-	if (!npu_dtype_is_float(npu_lower_dtype(l, n->outputs[0])))
-		return npu_lower_refuse(l, NULL, "type %s; floats are supported",
-					npu_gtype_name(ga->type));
+	*out = *whole;
 	/*
 	 * numpy: a vector on the left is a row, on the right a column, and the result loses that
 	 * dimension.
 	 */
 	if (ga->rank == 1) {
-		npu_lview_insert(&a, 0);
-		npu_lview_insert(&out, out.rank - (gb->rank > 1 ? 1 : 0));
-	} else if (ta) {
-		swap_last(&a);
+		npu_lview_insert(a, 0);
+		npu_lview_insert(out, out->rank - (gb->rank > 1 ? 1 : 0));
 	}
 	if (gb->rank == 1)
-		npu_lview_insert(&out, out.rank);
-	rank = out.rank;
-	if (npu_gtensor_is_const(gb) && gb->rank >= 2) {
-		err = matmul_weight(l, gb, tb, rank, &b);
-	} else {
-		err = npu_lower_in(l, gb, &b);
-		if (!err && gb->rank == 1)
-			npu_lview_insert(&b, 1);
-		else if (!err && tb)
-			swap_last(&b);
-	}
+		npu_lview_insert(out, out->rank);
+	if (weight)
+		return matmul_weight(l, gb, tb, li->on, out->rank, b);
+	if (gb->rank == 1)
+		npu_lview_insert(b, 1);
+	else if (tb)
+		swap_last(b);
+	return 0;
+}
+
+int npu_lower_matmul(struct npu_lower *l, struct npu_gnode *n)
+{
+	struct npu_lview v[3], whole;
+	struct npu_lview *all[] = { &v[NPU_MATMUL_OUT], &v[NPU_MATMUL_A], &v[NPU_MATMUL_B] };
+	struct npu_linsn *insn;
+	struct npu_lint li;
+	int rank, err = 0;
+
+	for (unsigned int i = 0; i < 2; i++)
+		if (!npu_gtensor_is_real(n->inputs[i]))
+			return npu_lower_refuse(
+				l, i ? "B" : "A",
+				"type %s; floats and quantized 8-bit integers are supported",
+				npu_gtype_name(n->inputs[i]->type));
+	err = matmul_views(l, n, &li, v, &whole);
 	if (err)
 		return err;
-	npu_lview_extend(&a, rank, &a);
-	npu_lview_extend(&b, rank, &b);
+	rank = v[NPU_MATMUL_OUT].rank;
+	npu_lview_extend(&v[NPU_MATMUL_A], rank, &v[NPU_MATMUL_A]);
+	npu_lview_extend(&v[NPU_MATMUL_B], rank, &v[NPU_MATMUL_B]);
 	if (n->ep.res_op == NPU_GR_NONE) {
 		fold_rows(all);
-		for (int i = 0; out.rank > 2 && i + 3 < out.rank;)
+		for (int i = 0; v[0].rank > 2 && i + 3 < v[0].rank;)
 			if (!merge_leading(all, i))
 				i++;
 	}
 	insn = npu_lower_insn(l, NPU_OP_MATMUL);
 	if (!insn)
 		return -ENOMEM;
-	err = npu_linsn_operand(l, insn, NPU_MATMUL_OUT, &out);
+	for (unsigned int i = 0; i < 3 && !err; i++)
+		err = npu_linsn_operand(l, insn, i, &v[i]);
+	if (!err && li.on)
+		err = npu_lint_zeros(l, &li, insn, NPU_MATMUL_B, NPU_MATMUL_B_ZERO);
 	if (!err)
-		err = npu_linsn_operand(l, insn, NPU_MATMUL_A, &a);
-	if (!err)
-		err = npu_linsn_operand(l, insn, NPU_MATMUL_B, &b);
-	return err ? err : npu_lower_epilogue(l, insn, n, NPU_MATMUL_BIAS, NPU_MATMUL_P_ACT, NULL,
-					      n->outputs[0]->rank - 1, out.dim[out.rank - 1].base);
+		err = npu_lower_epilogue(l, insn, n, NPU_MATMUL_BIAS, NPU_MATMUL_P_ACT, NULL,
+					 n->outputs[0]->rank - 1, v[0].dim[v[0].rank - 1].base,
+					 &li);
+	return err ? err : npu_lower_finish(l, n->outputs[0], &whole);
 }

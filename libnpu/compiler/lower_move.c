@@ -24,7 +24,7 @@ int npu_lower_reshape(struct npu_lower *l, struct npu_gnode *n)
 		val->ready = true;
 		return npu_lower_copy(l, &whole, &in, "the reshape crosses the memory order");
 	}
-	err = npu_lower_temp(l, in.dim, in.rank, in.dtype, &whole);
+	err = npu_lower_temp_like(l, in.dim, in.rank, &in, &whole);
 	if (!err)
 		err = npu_lower_copy(l, &whole, &in, "the reshape crosses the memory order");
 	if (!err && npu_lview_reshape(l, &whole, out->dim, out->rank, &v))
@@ -216,7 +216,7 @@ int npu_lower_pad(struct npu_lower *l, struct npu_gnode *n)
 		l->value[n->outputs[0]->id].ready = true;
 		return pad_borders(l, n, &l->value[n->outputs[0]->id].view, pads);
 	}
-	err = npu_lower_out_typed(l, n->outputs[0], in.dtype, &out);
+	err = npu_lower_out_like(l, n->outputs[0], &in, &out);
 	if (err)
 		return err;
 	insn = npu_lower_insn(l, NPU_OP_PAD);
@@ -232,7 +232,7 @@ int npu_lower_pad(struct npu_lower *l, struct npu_gnode *n)
 		npu_linsn_param(insn, NPU_PAD_P_BEFORE0 + (unsigned int)d,
 				(uint32_t)(int32_t)pads[perm[d]]);
 	}
-	npu_linsn_bits(insn, NPU_PAD_P_VALUE_LO, in.dtype, npu_gnode_float(n, "value", 0));
+	npu_linsn_bits(insn, NPU_PAD_P_VALUE_LO, &in, npu_gnode_float(n, "value", 0));
 	err = npu_linsn_operand(l, insn, NPU_PAD_OUT, &o);
 	if (!err)
 		err = npu_linsn_operand(l, insn, NPU_PAD_IN, &i);

@@ -14,7 +14,7 @@ static int reshaped(struct npu_lower *l, struct npu_lview *v, const struct npu_d
 
 	if (!npu_lview_reshape(l, v, dim, rank, v))
 		return 0;
-	err = npu_lower_temp(l, v->dim, v->rank, v->dtype, &t);
+	err = npu_lower_temp_like(l, v->dim, v->rank, v, &t);
 	if (!err)
 		err = npu_lower_copy(l, &t, v,
 				     "the elements that are normalized together must lie in a row");

@@ -109,8 +109,8 @@ int npu_lower_topk(struct npu_lower *l, struct npu_gnode *n)
 	int err = npu_lower_in(l, n->inputs[0], &in);
 
 	if (!err)
-		err = n->outputs[0] ? npu_lower_out_typed(l, n->outputs[0], in.dtype, &values) :
-				      npu_lower_temp(l, some->dim, some->rank, in.dtype, &values);
+		err = n->outputs[0] ? npu_lower_out_like(l, n->outputs[0], &in, &values) :
+				      npu_lower_temp_like(l, some->dim, some->rank, &in, &values);
 	if (!err)
 		err = n->num_outputs > 1 && n->outputs[1] ?
 			      npu_lower_out(l, n->outputs[1], &indices) :

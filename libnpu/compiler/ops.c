@@ -95,11 +95,21 @@ const char *npu_gtype_name(enum npu_gtype type)
 	return type < NPU_GT_COUNT ? type_table[type].name : "?";
 }
 
+static double quantized_elem(const struct npu_gtensor *t, size_t i)
+{
+	size_t c = npu_gquant_index(t, i);
+	int64_t code = npu_gtensor_elem_int(t, i) - npu_gquant_zero(t->quant, c);
+
+	return (double)((float)code * npu_gquant_scale(t->quant, c));
+}
+
 double npu_gtensor_elem(const struct npu_gtensor *t, size_t i)
 {
 	const unsigned char *p = (const unsigned char *)t->data + i * npu_gtype_size(t->type);
 	union { float f; double d; uint64_t u64; uint16_t u16; } v = { 0 };
 
+	if (t->quant)
+		return quantized_elem(t, i);
 	memcpy(&v, p, npu_gtype_size(t->type));
 	switch (t->type) {
 	case NPU_GT_F32: return v.f;

@@ -18,12 +18,13 @@ struct npu_pack_source {
 	int64_t groups, outs;			/* outs: of one group */
 	int64_t dim[3], stride[3];		/* kernel height, kernel width, channels */
 	int64_t out_stride, group_stride;
+	bool codes;		/* of 8-bit constants: as they are, for an integer instruction */
 };
 
 /*
  * Store as PANEL16 (@panel) or as [h][w][c][o] for one-channel groups, f16 or f32 as the program
- * wants it and the values allow. @view gets buffer, type, layout and offset; the caller sets dims.
- * *@kept_f32 tells that f16 would have lost too much.
+ * wants it and the values allow; codes as PANEL16K4 or [h][w][c][o]. @view gets buffer, type,
+ * layout and offset; the caller sets dims.
  */
 int npu_pack_weight(struct npu_lower *l, const struct npu_pack_source *src, bool panel,
 		    struct npu_lview *view);

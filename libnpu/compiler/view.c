@@ -94,9 +94,14 @@ int npu_lview_dense(const struct npu_lower *l, struct npu_lview *v, const int *o
 	return 0;
 }
 
+bool npu_lview_same_elem(const struct npu_lview *a, const struct npu_lview *b)
+{
+	return a->dtype == b->dtype && a->scale == b->scale && a->zero_point == b->zero_point;
+}
+
 bool npu_lview_same_place(const struct npu_lview *a, const struct npu_lview *b)
 {
-	if (a->buf != b->buf || a->dtype != b->dtype || a->rank != b->rank ||
+	if (a->buf != b->buf || !npu_lview_same_elem(a, b) || a->rank != b->rank ||
 	    a->layout != b->layout || !npu_poly_equal(&a->offset, &b->offset))
 		return false;
 	for (int i = 0; i < a->rank; i++) {
