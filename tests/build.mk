@@ -20,7 +20,7 @@ tool-archive	= $(patsubst %,$(BUILD)/tests/%.a,$(filter npu-$(patsubst %/,%,$1),
 
 define test-rule
 $(BUILD)/tests/$1: $(BUILD)/obj/tests/$1.o $(call obj,$(filter-out tests/$(dir $1)test_%,$(wildcard tests/$(dir $1)*.c))) \
-		$(call obj,$(wildcard tests/common/*.c)) $(call tool-archive,$(dir $1)) $(TOOL_COMMON_OBJ) $(BUILD)/liboracle.a $(BUILD)/libnpu.a
+		$(call obj,$(wildcard tests/common/*.c)) $(call tool-archive,$(dir $1)) $(TOOL_COMMON_OBJ) $(CHECK_LIBS) $(BUILD)/libnpu.a
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o %.a,$$^) $$(TOOL_LIBS) $$(LIBNPU_LIBS)
@@ -99,7 +99,7 @@ check-clang:
 	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC=clang all build-run
 
 ## make tidy		clang-tidy over the library, the tools and the tests
-TIDY_SRC	= $(filter %.c,$(LIBNPU_SRC) $(call src,tools/common $(addprefix tools/,$(TOOLS))) $(wildcard tests/*/*.c))
+TIDY_SRC	= $(filter %.c,$(LIBNPU_SRC) $(call src,tools/common tools/check $(addprefix tools/,$(TOOLS))) $(wildcard tests/*/*.c))
 tidy: $(ONNX_PB).h
 	@printf '%s\n' $(filter-out %_avx2.c %_avx512.c,$(TIDY_SRC)) | \
 		xargs -P $(JOBS) -I{} clang-tidy --quiet {} -- $(filter-out $(WARN),$(ALL_CFLAGS)) -Itests -IDocumentation

@@ -11,8 +11,12 @@ TOOL_LIBS	:= -lpng -ljpeg -lcjson
 tools: $(addprefix $(BUILD)/,$(TOOLS))
 all: tools
 
+# Stepping through a job beside the oracle: npu-run --check, and the tests of whole models.
+CHECK_LIBS	:= $(BUILD)/libcheck.a $(BUILD)/liboracle.a
+tool-libs-npu-run := $(CHECK_LIBS)
+
 define tool-rule
-$(BUILD)/$1: $(call obj,$(call src,tools/$1)) $(TOOL_COMMON_OBJ) $(BUILD)/libnpu.a
+$(BUILD)/$1: $(call obj,$(call src,tools/$1)) $(TOOL_COMMON_OBJ) $(tool-libs-$1) $(BUILD)/libnpu.a
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(TOOL_LIBS) $$(LIBNPU_LIBS)
 endef
@@ -21,5 +25,8 @@ $(foreach t,$(TOOLS),$(eval $(call tool-rule,$t)))
 # The plain reference of every opcode: for tests and for checking a model layer by layer, never in
 # the library.
 $(BUILD)/liboracle.a: $(call obj,$(call src,tools/vnpu/oracle))
+$(BUILD)/libcheck.a: $(call obj,$(call src,tools/check))
+$(BUILD)/liboracle.a $(BUILD)/libcheck.a:
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR,$@)
+	$(Q)$(AR) rcs $@ $^

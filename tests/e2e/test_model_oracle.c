@@ -1,28 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Real models, instruction by instruction: the engine yields after each one, the oracle computes
- * the same instruction from the memory the engine had before it, and what both stored is compared.
- * Then the whole job is run without stopping by every instruction set and thread count, and must
- * leave the same bytes in every region.
+ * Real models, instruction by instruction: the oracle computes each one from the memory the engine
+ * has before it, and what both stored is compared (tools/check). Then the whole job is run without
+ * stopping by every instruction set and thread count, and must leave the same bytes in every
+ * region.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "../tap.h"
-#include "core/jobfile.h"
 #include "npu_compiler.h"
-#include "npu_engine.h"
-#include "npu_isa_desc.h"
-#include "tools/vnpu/oracle/oracle.h"
+#include "tools/check/machine.h"
 #include "common/file.h"
-
-/* A job in memory with all its regions; SRAM is the engine state's. */
-struct machine {
-	const struct npu_jobfile_program *program;
-	npu_u32 scalar[NPU_MAX_SCALARS];
-	unsigned char *mem[NPU_MAX_REGIONS];
-	npu_u64 size[NPU_MAX_REGIONS];
-	struct npu_region table[NPU_MAX_REGIONS];
-};
 
 static struct {
 	unsigned int insns, exact, close;
@@ -41,154 +29,65 @@ static void fill_input(unsigned char *mem, npu_u64 size)
 	}
 }
 
-static void machine_free(struct machine *m)
+static int machine_init(struct check_machine *m, const struct npu_jobfile *job, npu_u32 scalar,
+			struct npu_engine *e, struct npu_error *err)
 {
-	for (npu_u32 r = 0; r < m->program->num_regions; r++)
-		free(m->mem[r]);
-}
+	npu_u32 scalars[NPU_MAX_SCALARS] = { 0 };
+	int ret;
 
-static int machine_init(struct machine *m, const struct npu_jobfile *job, npu_u32 scalar)
-{
-	const struct npu_jobfile_program *p = &job->programs[0];
-
-	memset(m, 0, sizeof(*m));
-	m->program = p;
-	for (npu_u32 s = 0; s < p->num_symbols; s++)
-		m->scalar[s] = scalar;
-	npu_jobfile_derive(p, m->scalar);
-	for (npu_u32 r = 0; r < p->num_regions; r++) {
-		const struct npu_jobfile_region *region = &p->regions[r];
-
-		if (npu_jobfile_eval(&region->size, m->scalar, &m->size[r]))
-			return -1;
-		m->table[r] = (struct npu_region){ .size = m->size[r], .access = region->access };
-		m->mem[r] = aligned_alloc(4096, (m->size[r] + 4096) & ~4095ull);
-		if (!m->mem[r])
-			return -1;
-		memset(m->mem[r], 0, m->size[r]);
-		if (region->role == NPU_REGION_WEIGHTS)
-			memcpy(m->mem[r], (const char *)job->weights + region->offset, m->size[r]);
-		if (region->role == NPU_REGION_INPUT)
+	for (npu_u32 s = 0; s < job->programs[0].num_symbols; s++)
+		scalars[s] = scalar;
+	ret = check_machine_init(m, job, 0, scalars, e, err);
+	for (npu_u32 r = 0; !ret && r < m->program->num_regions; r++)
+		if (m->program->regions[r].role == NPU_REGION_INPUT)
 			fill_input(m->mem[r], m->size[r]);
-		if (region->role != NPU_REGION_SRAM)
-			m->table[r].base = (npu_u64)(uintptr_t)m->mem[r];
-	}
-	return 0;
-}
-
-static void start(struct npu_engine *e, struct npu_engine_state *state, const struct machine *m)
-{
-	memset(state, 0, sizeof(*state));
-	state->stream = m->program->stream;
-	state->stream_size = m->program->stream_size;
-	state->num_regions = m->program->num_regions;
-	state->regions = m->table;
-	memcpy(state->scalar, m->scalar, sizeof(state->scalar));
-	npu_engine_state_init(e, state);
-}
-
-static int decode(const struct machine *m, npu_u32 offset, npu_u32 *words, struct npu_insn *insn)
-{
-	const struct npu_insn_header *h = (const void *)((const char *)m->program->stream + offset);
-	struct npu_isa_error err;
-
-	memcpy(words, h, h->words * 4u);
-	return npu_insn_decode(words, h->words, insn, &err) ||
-	       npu_insn_apply_terms(words, m->scalar, &err) || npu_insn_check(insn, &err);
-}
-
-/*
- * Compare one output; where polynomials are involved within the tolerance of the formula's steps.
- */
-static int compare(const struct npu_insn *insn, unsigned int slot, unsigned char **got,
-		   unsigned char **want)
-{
-	const struct npu_operand *op = &insn->operand[slot];
-	struct oracle_view g = { op, got[op->region] + op->offset },
-			   w = { op, want[op->region] + op->offset };
-	npu_u32 index[NPU_MAX_RANK] = { 0 };
-	bool exact = oracle_is_exact(insn);
-	double largest = 1e-30, worst = 0, step = op->dtype == NPU_F16 ? 1.0 / 1024 : 0;
-
-	do {
-		double a = oracle_load_real(g, oracle_at(g, index)),
-		       b = oracle_load_real(w, oracle_at(w, index));
-
-		largest = b > largest ? b : -b > largest ? -b : largest;
-		worst = a - b > worst ? a - b : b - a > worst ? b - a : worst;
-	} while (oracle_next(index, op->dim, op->rank));
-	seen.exact += exact;
-	seen.close += !exact;
-	if (!exact && worst / largest > seen.worst)
-		seen.worst = worst / largest;
-	if (exact ? worst == 0 : worst <= largest * (step + 2e-5))
-		return 1;
-	tap_diag("instruction %u, %s, tag %u: differs by %g of %g", seen.insns,
-		 insn->desc->mnemonic, insn->header->tag, worst, largest);
-	return 0;
+	return ret;
 }
 
 /* Step through the job. Returns 1 when every instruction agrees. */
-static int step_through(struct npu_engine *e, struct machine *m)
+static int step_through(struct check_machine *m)
 {
-	npu_u32 words[4096] __attribute__((aligned(8)));
-	struct oracle_memory before = { 0 };
-	struct npu_engine_state state;
-	enum npu_run_result r = NPU_RUN_YIELD;
-	atomic_bool stop = false;
-	int ok = 1;
+	struct check_how how = { .threads = 2 };
+	struct check_result r;
+	struct npu_error err = { 0 };
+	int ret;
 
-	for (npu_u32 i = 0; i < m->program->num_regions; i++)
-		before.region[i] = malloc(m->size[i] + 1);
-	start(e, &state, m);
-	while (ok && r == NPU_RUN_YIELD) {
-		unsigned char *now[NPU_MAX_REGIONS];
-		struct npu_insn insn;
-
-		for (npu_u32 i = 0; i < m->program->num_regions; i++) {
-			now[i] = m->program->regions[i].role == NPU_REGION_SRAM ? state.sram :
-										  m->mem[i];
-			memcpy(before.region[i], now[i], m->size[i]);
-		}
-		ok = !decode(m, state.offset, words, &insn) && !oracle_execute(&insn, &before);
-		r = npu_engine_run(e, &state, 0, &stop, NULL);
-		if (r == NPU_RUN_FAULT)
-			tap_diag("instruction %u: %s", seen.insns, state.fault_text);
-		for (unsigned int s = 0; ok && r != NPU_RUN_FAULT && s < insn.desc->num_slots; s++)
-			if (insn.desc->slots[s].dir != NPU_DIR_IN && insn.operand[s].dtype)
-				ok = compare(&insn, s, now, before.region);
+	while ((ret = check_step(m, &how, &r, &err)) > 0) {
 		seen.insns++;
+		seen.exact += r.exact;
+		seen.close += !r.exact;
+		if (!r.exact && r.largest > 0 && r.worst / r.largest > seen.worst)
+			seen.worst = r.worst / r.largest;
+		if (r.ok)
+			continue;
+		tap_diag("instruction %u, %s, tag %u: differs by %g of %g", r.index,
+			 r.desc->mnemonic, r.tag, r.worst, r.largest);
+		return 0;
 	}
-	npu_engine_state_fini(&state);
-	for (npu_u32 i = 0; i < m->program->num_regions; i++)
-		free(before.region[i]);
-	return ok && r == NPU_RUN_DONE;
+	if (ret)
+		tap_diag("instruction %u: %s", m->state.insn, err.text);
+	return !ret;
 }
 
 /* The same job in one go with another configuration: outputs must hold the same bytes. */
-static int run_whole(const struct npu_jobfile *job, const struct machine *stepped, npu_u32 scalar,
-		     enum npu_simd simd, unsigned int threads)
+static int run_whole(const struct npu_jobfile *job, const struct check_machine *stepped,
+		     npu_u32 scalar, enum npu_simd simd, unsigned int threads)
 {
 	struct npu_engine_config config = { .threads = threads, .simd = simd };
-	struct npu_engine_state state;
 	struct npu_engine *e;
 	atomic_bool stop = false;
-	struct machine m;
+	struct check_machine m = { 0 };
 	int ok;
 
 	if (npu_engine_create(&config, &e))
 		return -1;
-	ok = !machine_init(&m, job, scalar);
-	if (ok) {
-		start(e, &state, &m);
-		ok = npu_engine_run(e, &state, UINT64_MAX, &stop, NULL) == NPU_RUN_DONE;
-		npu_engine_state_fini(&state);
-	}
+	ok = !machine_init(&m, job, scalar, e, NULL) &&
+	     npu_engine_run(e, &m.state, UINT64_MAX, &stop, NULL) == NPU_RUN_DONE;
 	for (npu_u32 i = 0; ok && i < m.program->num_regions; i++)
 		if (m.program->regions[i].role == NPU_REGION_OUTPUT ||
 		    m.program->regions[i].role == NPU_REGION_SCRATCH)
 			ok = !memcmp(m.mem[i], stepped->mem[i], m.size[i]);
-	machine_free(&m);
+	check_machine_fini(&m);
 	npu_engine_destroy(e);
 	return ok;
 }
@@ -208,7 +107,7 @@ static void check_model(const char *model, const char *shape, npu_u32 scalar,
 	struct npu_compile_result *result = NULL;
 	struct npu_jobfile *job = NULL;
 	struct npu_engine *e = NULL;
-	struct machine m = { 0 };
+	struct check_machine m = { 0 };
 	struct npu_error err = { 0 };
 	int agrees;
 	char path[512];
@@ -231,12 +130,12 @@ static void check_model(const char *model, const char *shape, npu_u32 scalar,
 	}
 	data = npu_compile_job(result, &size);
 	if (npu_jobfile_parse(data, size, 0, &job, &err) || npu_engine_create(&config, &e) ||
-	    machine_init(&m, job, scalar)) {
+	    machine_init(&m, job, scalar, e, &err)) {
 		tap_ok(0, "%s: %s", model, err.text);
 		goto out;
 	}
 	memset(&seen, 0, sizeof(seen));
-	agrees = step_through(e, &m);
+	agrees = step_through(&m);
 	tap_ok(agrees, "%s %s: %u instructions, %u bit-equal with the oracle, %u within %.2g",
 	       model, type, seen.insns, seen.exact, seen.close, seen.worst);
 	for (unsigned int s = 0; s < sizeof(sets) / sizeof(sets[0]); s++) {
@@ -251,8 +150,7 @@ static void check_model(const char *model, const char *shape, npu_u32 scalar,
 		}
 	}
 out:
-	if (m.program)
-		machine_free(&m);
+	check_machine_fini(&m);
 	npu_engine_destroy(e);
 	npu_jobfile_free(job);
 	npu_compile_result_free(result);

@@ -55,6 +55,17 @@ int oracle_execute(const struct npu_insn *insn, const struct oracle_memory *mem)
 	return -ENOTSUP;
 }
 
+bool oracle_can_sample(const struct npu_insn *insn)
+{
+	switch (insn->desc->code) {
+	case NPU_OP_CONV:
+	case NPU_OP_CONV_TRANSPOSE:
+	case NPU_OP_MATMUL:
+		return true;
+	}
+	return false;
+}
+
 bool oracle_is_exact(const struct npu_insn *insn)
 {
 	switch (insn->desc->code) {

@@ -14,11 +14,27 @@
 
 #include "npu_isa_desc.h"
 
-/* Memory of one job: the host address of each region. */
+/*
+ * Memory of one job: the host address of each region.
+ *
+ * Products of large models take too long here as a whole: with @step above 1, convolutions and
+ * products compute only the outputs whose number in row-major order is @phase modulo @step.
+ * Different phases may be computed by different threads. Other opcodes always compute all.
+ */
 struct oracle_memory {
 	unsigned char *region[NPU_MAX_REGIONS];
 	npu_u64 size[NPU_MAX_REGIONS];
+	npu_u64 step, phase;
 };
+
+/* Whether output @number of an instruction is computed. */
+static inline bool oracle_wanted(const struct oracle_memory *mem, npu_u64 number)
+{
+	return mem->step < 2 || number % mem->step == mem->phase;
+}
+
+/* True for the opcodes that @step and @phase of struct oracle_memory apply to. */
+bool oracle_can_sample(const struct npu_insn *insn);
 
 /*
  * One operand: its descriptor and the host address of its first element (NULL descriptor: absent).

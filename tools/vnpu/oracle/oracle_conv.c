@@ -92,6 +92,7 @@ static int conv_execute(const struct npu_insn *insn, const struct oracle_memory 
 			bool transposed)
 {
 	npu_u32 index[4] = { 0 };
+	npu_u64 number = 0;
 	struct conv c;
 
 	conv_init(&c, insn, mem, transposed);
@@ -100,6 +101,8 @@ static int conv_execute(const struct npu_insn *insn, const struct oracle_memory 
 		npu_s64 iacc = 0, ih, iw;
 		float facc = 0;
 
+		if (!oracle_wanted(mem, number++))
+			continue;
 		for (npu_u32 kh = 0; kh < c.kh; kh++) {
 			for (npu_u32 kw = 0; kw < c.kw; kw++) {
 				bool outside = false;

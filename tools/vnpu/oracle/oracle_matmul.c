@@ -55,6 +55,7 @@ int oracle_matmul(const struct npu_insn *insn, const struct oracle_memory *mem)
 	};
 	unsigned int rank = out.op->rank;
 	npu_u32 index[NPU_MAX_RANK] = { 0 };
+	npu_u64 number = 0;
 	struct oracle_epilogue e;
 	bool integer = p.a.op->dtype == NPU_I8 || p.a.op->dtype == NPU_U8;
 	npu_s64 a_zero = oracle_zero(insn, mem, NPU_MATMUL_A, NPU_MATMUL_A_ZERO);
@@ -70,6 +71,8 @@ int oracle_matmul(const struct npu_insn *insn, const struct oracle_memory *mem)
 		npu_s64 iacc = 0;
 		float facc = 0;
 
+		if (!oracle_wanted(mem, number++))
+			continue;
 		for (unsigned int i = 0; i < rank; i++)
 			at_a[i] = at_b[i] = index[i];
 		for (npu_u32 k = 0; k < p.k; k++) {
