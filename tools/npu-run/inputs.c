@@ -49,6 +49,8 @@ static int set_given_shapes(struct session *s)
 	for (i = 0; i < s->opt->num_shape; i++) {
 		const struct item *item = &s->opt->shape[i];
 
+		if (s->opt->check && strchr(item->value, '{'))
+			continue;	/* a range is for the compiler */
 		if (parse_dims(item->value, &rank, dims))
 			return fail("--shape %s=%s: want dims like 1x3x64x64", item->name,
 				    item->value);
@@ -161,7 +163,8 @@ static int set_source_shape(struct session *s, const struct source *src)
 	unsigned int i, program, axis;
 
 	for (i = 0; i < s->opt->num_shape; i++)
-		if (!strcmp(s->opt->shape[i].name, src->item->name))
+		if (!strcmp(s->opt->shape[i].name, src->item->name) &&
+		    !(s->opt->check && strchr(s->opt->shape[i].value, '{')))
 			return 0;
 	if (!find_tensor(s, src->item->name, &program, &t)) {
 		npu_run_set_shape(s->run, src->item->name, 0, NULL, &s->err);
@@ -289,9 +292,10 @@ static int image_fill(struct session *s, const struct source *src, const struct 
 }
 
 /* The same numbers on every machine: floats in [-1, 1), bytes, small whole numbers. */
-static void make_up(const struct npu_tensor_info *t, size_t count, enum kind kind, void *data)
+static void make_up(const struct npu_tensor_info *t, size_t count, enum kind kind, uint64_t seed,
+		    void *data)
 {
-	uint64_t state = 88172645463325252u;
+	uint64_t state = 88172645463325252u ^ seed * 0x9e3779b97f4a7c15u;
 	size_t i;
 
 	memset(data, 0, count * dtype_size(t->dtype));
@@ -340,7 +344,7 @@ static int fill_one(struct session *s, const struct source *src, const struct np
 	if (!data)
 		return fail("no memory for input '%s'", t->name);
 	if (!src || src->kind >= KIND_ZEROS)
-		make_up(t, count, src ? src->kind : KIND_RANDOM, data);
+		make_up(t, count, src ? src->kind : KIND_RANDOM, s->opt->seed, data);
 	else if (src->kind == KIND_NPY)
 		ret = npy_fill(src, t, count * dtype_size(t->dtype), data);
 	else if (src->kind == KIND_IMAGE)
@@ -359,7 +363,7 @@ static int fill_one(struct session *s, const struct source *src, const struct np
 
 static int fill_all(struct session *s, const struct source *src, unsigned int n)
 {
-	bool may_make_up = s->opt->bench || s->opt->profile || s->opt->digest;
+	bool may_make_up = s->opt->bench || s->opt->profile || s->opt->digest || s->opt->check;
 	struct npu_tensor_info t;
 	unsigned int i, k;
 	char dims[128];
@@ -379,8 +383,9 @@ static int fill_all(struct session *s, const struct source *src, unsigned int n)
 				t.name, dtype_name(t.dtype), dims_text(t.rank, t.min_dim, dims),
 				t.name);
 		if (k == n)
-			fprintf(stderr, "input %s: %s %s, made up (random)\n", t.name,
-				dtype_name(t.dtype), dims_text(t.rank, t.min_dim, dims));
+			fprintf(stderr, "input %s: %s %s, made up (random, seed %llu)\n", t.name,
+				dtype_name(t.dtype), dims_text(t.rank, t.min_dim, dims),
+				(unsigned long long)s->opt->seed);
 		if (fill_one(s, k < n ? &src[k] : NULL, &t))
 			return 1;
 	}

@@ -7,6 +7,7 @@
 
 static const char usage[] =
 "usage: npu-run MODEL.npu [options]\n"
+"       npu-run --check MODEL.onnx|MODEL.npu [options]\n"
 "\n"
 "Run a compiled model. Without --output or --top, a summary of each output is printed.\n"
 "\n"
@@ -30,6 +31,15 @@ static const char usage[] =
 "      --bench[=N]          run N times (50) and print median, minimum and 90th percentile\n"
 "      --digest             a digest of every layer's output, the same on every machine\n"
 "      --disasm             the instructions\n"
+"      --seed N             another set of random data\n"
+"\n"
+"      --check[=json]       every instruction beside the oracle, a plain reference: the same bits? And\n"
+"                           every layer beside the model in f32: how far off? Exit status 1 when not good\n"
+"      --against MODEL.onnx   the model that a checked job file was made from, for the second question\n"
+"  -p, --precision f16|f32, --all-f16, --no-sram, -s NAME=DIMS   as of npu-compile, for a checked model\n"
+"      --max-error V, --min-cosine V   what a layer may be off by, of its largest value (default: by type)\n"
+"      --check-work N       million MACs that the oracle does of a job, default 1000; 'all': no sampling\n"
+"\n"
 "  -d, --device URI         default: the first NPU, else 'sim'; see 'npu-run --devices'\n"
 "      --threads N          CPU threads of the sim device\n"
 "      --devices            what devices there are, and why one can not be used\n"
@@ -51,7 +61,15 @@ enum {
 	OPT_DIGEST,
 	OPT_DISASM,
 	OPT_THREADS,
-	OPT_DEVICES
+	OPT_DEVICES,
+	OPT_SEED,
+	OPT_CHECK,
+	OPT_AGAINST,
+	OPT_ALL_F16,
+	OPT_NO_SRAM,
+	OPT_MAX_ERROR,
+	OPT_MIN_COSINE,
+	OPT_CHECK_WORK
 };
 
 static const struct option longs[] = { { "input", required_argument, NULL, 'i' },
@@ -76,6 +94,15 @@ static const struct option longs[] = { { "input", required_argument, NULL, 'i' }
 				       { "disasm", no_argument, NULL, OPT_DISASM },
 				       { "threads", required_argument, NULL, OPT_THREADS },
 				       { "devices", no_argument, NULL, OPT_DEVICES },
+				       { "seed", required_argument, NULL, OPT_SEED },
+				       { "check", optional_argument, NULL, OPT_CHECK },
+				       { "against", required_argument, NULL, OPT_AGAINST },
+				       { "precision", required_argument, NULL, 'p' },
+				       { "all-f16", no_argument, NULL, OPT_ALL_F16 },
+				       { "no-sram", no_argument, NULL, OPT_NO_SRAM },
+				       { "max-error", required_argument, NULL, OPT_MAX_ERROR },
+				       { "min-cosine", required_argument, NULL, OPT_MIN_COSINE },
+				       { "check-work", required_argument, NULL, OPT_CHECK_WORK },
 				       { NULL, 0, NULL, 0 } };
 
 static int usage_error(const char *what, const char *value)
@@ -153,6 +180,48 @@ static int parse_word(const char *what, const char *arg, const char *const *word
 	return usage_error(what, arg);
 }
 
+static int parse_limit(const char *what, const char *arg, double *out)
+{
+	char *end;
+
+	*out = strtod(arg, &end);
+	return end == arg || *end || !(*out >= 0) ? usage_error(what, arg) : 0;
+}
+
+static int parse_format(const char *what, const char *arg, enum format *out)
+{
+	*out = arg ? FORMAT_JSON : FORMAT_TEXT;
+	return arg && strcmp(arg, "json") ? usage_error(what, arg) : 0;
+}
+
+/* Options that only --check has. */
+static int parse_check(struct options *opt, int c, char *arg)
+{
+	static const char *const types[] = { "f16", "f32", NULL };
+	int ret, word = 0;
+
+	switch (c) {
+	case OPT_CHECK: return parse_format("--check takes nothing or =json", arg, &opt->check);
+	case OPT_AGAINST: opt->against = arg; return 0;
+	case 'p':
+		ret = parse_word("--precision wants f16 or f32", arg, types, &word);
+		opt->compile.precision = word ? NPU_PRECISION_F32 : NPU_PRECISION_F16;
+		return ret;
+	case OPT_ALL_F16: opt->compile.all_f16 = true; return 0;
+	case OPT_NO_SRAM: opt->compile.no_sram = true; return 0;
+	case OPT_MAX_ERROR:
+		return parse_limit("--max-error wants a number from 0 on", arg, &opt->max_error);
+	case OPT_MIN_COSINE:
+		return parse_limit("--min-cosine wants a number from 0 on", arg, &opt->min_cosine);
+	case OPT_CHECK_WORK:
+		opt->check_all = !strcmp(arg, "all");
+		return opt->check_all ? 0 : parse_count("--check-work wants 1 to 1000000, or all", arg, 1000000,
+							&opt->check_work);
+	default:
+		return 2;	/* getopt has said what */
+	}
+}
+
 static int print_devices(void)
 {
 	struct npu_device_candidate c;
@@ -167,6 +236,7 @@ static int parse_one(struct options *opt, int c, char *arg)
 {
 	static const char *const fits[] = { "stretch", "pad", NULL };
 	static const char *const sorts[] = { "order", "time", "macs", "bytes", NULL };
+	unsigned int seed = 0;
 	int ret, word = 0;
 
 	switch (c) {
@@ -199,6 +269,10 @@ static int parse_one(struct options *opt, int c, char *arg)
 	case OPT_DISASM: opt->disasm = true; return 0;
 	case OPT_THREADS: return parse_count("--threads wants 1 to 256", arg, 256, &opt->threads);
 	case OPT_DEVICES: return print_devices();
+	case OPT_SEED:
+		ret = parse_count("--seed wants 1 to 4000000000", arg, 4000000000u, &seed);
+		opt->seed = seed;
+		return ret;
 	case 'V':
 		printf("npu-run %s, libnpu %s\n", NPU_VERSION, npu_version());
 		return -1;
@@ -206,7 +280,7 @@ static int parse_one(struct options *opt, int c, char *arg)
 		fputs(usage, stdout);
 		return -1;
 	default:
-		return 2;	/* getopt has said what */
+		return parse_check(opt, c, arg);
 	}
 }
 
@@ -214,8 +288,10 @@ int options_parse(struct options *opt, int argc, char **argv)
 {
 	int c, ret;
 
-	*opt = (struct options){ .std = { 1, 1, 1 }, .scale = 1.0f / 255 };
-	while ((c = getopt_long(argc, argv, "i:s:o:t:d:hV", longs, NULL)) != -1) {
+	*opt = (struct options){ .std = { 1, 1, 1 }, .scale = 1.0f / 255, .max_error = -1,
+				 .min_cosine = -1, .check_work = 1000 };
+	npu_compile_options_init(&opt->compile);
+	while ((c = getopt_long(argc, argv, "i:s:o:t:d:p:hV", longs, NULL)) != -1) {
 		ret = parse_one(opt, c, optarg);
 		if (ret)
 			return ret;

@@ -4,6 +4,7 @@
 #define NPU_RUN_TOOL_H
 
 #include "npu.h"
+#include "npu_compiler.h"
 #include "tools/common/npy.h"
 
 #define MAX_ITEMS	64
@@ -14,6 +15,7 @@ struct item {
 	char *value;
 };
 
+enum format { FORMAT_NONE, FORMAT_TEXT, FORMAT_JSON };
 enum fit { FIT_STRETCH, FIT_PAD };
 enum sort { SORT_ORDER, SORT_TIME, SORT_MACS, SORT_BYTES };
 
@@ -27,6 +29,13 @@ struct options {
 	unsigned int bench;		/* runs; 0: none */
 	bool info, profile, json, disasm, digest, report;
 	enum sort sort;
+	enum format check;
+	const char *against;		/* --check of a job file: the model it came from */
+	struct npu_compile_options compile;	/* --check of a model */
+	double max_error, min_cosine;	/* limits of --check; negative: by the types in use */
+	unsigned int check_work;	/* million MACs for the oracle; 0: all */
+	bool check_all;
+	uint64_t seed;			/* of what is made up */
 	/* Pictures: (pixel * scale - mean[c]) / std[c]. */
 	float mean[3], std[3], scale;
 	bool bgr;
@@ -50,6 +59,13 @@ int options_parse(struct options *opt, int argc, char **argv);
 /* Print "npu-run: ..." and return 1, the exit status. */
 __attribute__((format(printf, 1, 2)))
 int fail(const char *fmt, ...);
+
+/* The whole of --check, session included. Returns 0, or 1 after a message. */
+int check_run(struct session *s);
+
+/* Device, job, queue and run; 0, or 1 after a message. session_close() in either case. */
+int session_open(struct session *s);
+void session_close(struct session *s);
 
 /* These return 0, or 1 after a message. */
 int inputs_fill(struct session *s);

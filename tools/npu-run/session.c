@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+/* What a model is run with, and what all of npu-run says things with. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include "run.h"
+
+int fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fputs("npu-run: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return 1;
+}
+
+double now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1e3 + ts.tv_nsec / 1e6;
+}
+
+int session_submit(struct session *s, uint32_t flags, struct npu_fence **fence)
+{
+	struct npu_submit_options opt = { .size = sizeof(opt), .flags = flags };
+	struct npu_fence *f;
+	int ret;
+
+	if (npu_queue_submit(s->queue, s->run, &opt, &f, &s->err))
+		return fail("%s", s->err.text);
+	ret = npu_fence_wait(f, NPU_FOREVER, &s->err);
+	if (ret || !fence)
+		npu_fence_put(f);
+	else
+		*fence = f;
+	return ret ? fail("%s", s->err.text) : 0;
+}
+
+bool session_tensor(struct session *s, unsigned int index, struct npu_tensor_info *info)
+{
+	unsigned int program, rank;
+
+	*info = (struct npu_tensor_info)NPU_INIT(*info);
+	if (npu_run_program(s->run, &program, NULL, &s->err) ||
+	    npu_job_tensor(s->job, program, index, info))
+		return false;
+	if (info->role != NPU_TENSOR_INTERNAL)
+		npu_run_get_shape(s->run, info->name, &rank, info->min_dim, &s->err);
+	return true;
+}
+
+int session_open(struct session *s)
+{
+	struct npu_device_options opt = { .size = sizeof(opt), .threads = s->opt->threads };
+	double start;
+
+	if (npu_device_open(s->opt->device, &opt, &s->dev, &s->err))
+		return fail("%s", s->err.text);
+	start = now_ms();
+	if (npu_job_load(s->dev, s->opt->model, 0, &s->job, &s->err))
+		return fail("%s", s->err.text);
+	s->load_ms = now_ms() - start;
+	if (npu_queue_create(s->dev, NULL, &s->queue, &s->err) ||
+	    npu_run_create(s->job, &s->run, &s->err))
+		return fail("%s", s->err.text);
+	return 0;
+}
+
+void session_close(struct session *s)
+{
+	npu_run_destroy(s->run);
+	npu_job_unload(s->job);
+	npu_queue_destroy(s->queue);
+	npu_device_close(s->dev);
+}
