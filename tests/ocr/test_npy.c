@@ -9,6 +9,7 @@
 
 #include "tools/common/file.h"
 #include "tools/common/npy.h"
+#include "tools/common/npy_dir.h"
 
 /* A file with this header and @bytes bytes 0, 1, 2, ... */
 static size_t make(uint8_t *file, int version, const char *header, size_t bytes)
@@ -175,11 +176,60 @@ static void test_write(void)
 	tap_ok(npu_npy_read("/dev/null", &in, &why) == -EBADMSG, "an empty file: %s", why.text);
 }
 
+static void put(const char *dir, const char *name, const void *data, size_t len)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if (npu_file_write(path, data, len, NULL))
+		abort();
+}
+
+/* A folder: its .npy files by name, nothing else; the file that is wrong is named. */
+static void test_dir(void)
+{
+	static const char header[] =
+		"{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }\n";
+	char dir[] = "/tmp/test_npy.XXXXXX", command[64];
+	struct npu_reason why = { "" };
+	struct npu_npy_dir d;
+	uint8_t file[256];
+	size_t len;
+	int err;
+
+	if (!mkdtemp(dir))
+		abort();
+	err = npu_npy_dir_read(dir, &d, &why);
+	tap_ok(err == -ENOENT && strstr(why.text, dir), "an empty folder: %s", why.text);
+	len = make(file, 1, header, 2);
+	put(dir, "b.npy", file, len);
+	file[len - 1] = 77;
+	put(dir, "a10.npy", file, len);
+	put(dir, "a.txt", "text", 4);
+	put(dir, ".hidden.npy", "text", 4);
+	err = npu_npy_dir_read(dir, &d, &why);
+	tap_ok(!err && d.count == 2 && !strcmp(d.name[0], "a10.npy") &&
+		       !strcmp(d.name[1], "b.npy") && ((uint8_t *)d.arr[0].data)[1] == 77 &&
+		       ((uint8_t *)d.arr[1].data)[1] == 1,
+	       "a folder's .npy files, in the order of their names %s", why.text);
+	npu_npy_dir_free(&d);
+	put(dir, "bad.npy", file, len - 1);
+	err = npu_npy_dir_read(dir, &d, &why);
+	tap_ok(err == -EBADMSG && strstr(why.text, "bad.npy") && !d.count && !d.arr,
+	       "one cut short is named: %s", why.text);
+	err = npu_npy_dir_read("/nonexistent", &d, &why);
+	tap_ok(err == -ENOENT && strstr(why.text, "/nonexistent"), "no folder: %s", why.text);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	if (system(command))
+		abort();
+}
+
 int main(void)
 {
 	test_good();
 	test_bad();
 	test_mangled();
 	test_write();
+	test_dir();
 	return tap_done();
 }

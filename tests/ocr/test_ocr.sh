@@ -45,6 +45,19 @@ tap_is "$? $(wc -l <"$tap_tmp/again") $(($(stat -c %s "$cache"/cls-*.npu) > 5000
 "$ocr" --cache "$cache" --quiet --no-cls --dump "$tap_tmp/dump" "$picture" >/dev/null
 tap_is "$(ls "$tap_tmp/dump" | sed 's/-[0-9]*\././' | sort | uniq -c | tr -s ' \n' ' ')" \
 	" 13 crop.png 1 det.in.npy 1 det.out.npy 13 rec.in.npy 13 rec.out.npy " "--dump writes every tensor and crop"
+for i in 1 2; do
+	cp "$picture" "$tap_tmp/page$i.png"
+	"$ocr" --cache "$cache" --quiet --dump-calib "$tap_tmp/calib" "$tap_tmp/page$i.png" >/dev/null
+done
+tap_is "$(cd "$tap_tmp/calib" && ls | tr '\n' ' ')" "cls det rec " "--dump-calib has a folder for each network"
+tap_is "$(ls "$tap_tmp"/calib/*/*.npy | grep -v turned | sed 's/.*calib.//; s/-[0-9]*\././' | sort | uniq -c | tr -s ' \n' ' ')" \
+	" 13 cls/page1.png.npy 13 cls/page2.png.npy 1 det/page1.png.npy 1 det/page2.png.npy 13 rec/page1.png.npy 13 rec/page2.png.npy " \
+	"with the inputs of both pictures"
+tap_run "which are the tensors that --dump writes" cmp "$tap_tmp/calib/rec/page2.png-007.npy" "$tap_tmp/dump/rec-007.in.npy"
+"$NPU_BUILD/npu-compile" "$NPU_MODELS/cls.onnx" -o "$tap_tmp/cls.npu" --shape x=1x3x48x192 --quiet
+"$NPU_BUILD/npu-compile" "$NPU_MODELS/rec.onnx" -o "$tap_tmp/rec.npu" --shape x=1x3x48x192 --quiet
+tap_is "$("$ocr" --cache "$cache" --quiet --job cls="$tap_tmp/cls.npu" "$picture" | sum)" \
+	"$("$ocr" --cache "$cache" --quiet "$picture" | sum)" "a job file of the user's own reads the same"
 tap_is "$("$ocr" --cache "$cache" --quiet --threads 1 "$picture" | sum)" \
 	"$("$ocr" --cache "$cache" --quiet --threads 2 "$picture" | sum)" "one thread and two print the same"
 tap_run "a smaller limit for detection is taken" "$ocr" --cache "$cache" --quiet --det-limit 320 "$picture"
@@ -74,6 +87,11 @@ refused 'unrecognized option' "an unknown option" --fast "$picture"
 refused '/nonexistent/' "no models" --models /nonexistent "$picture"
 refused 'device: .*nodevice' "no device" --device nodevice "$picture"
 refused '/nonexistent/x\.png' "nowhere to write" --annotate /nonexistent/x.png "$picture"
+refused "job 'cls': det=FILE" "a job for no network" --job cls "$picture"
+refused "job for rec: .*'x' can not be 1x3x48x16, want 1x3x48x192" "a job of too few shapes" --job rec="$tap_tmp/rec.npu" "$picture"
+refused 'cls: the output is not' "a job of another network" --job cls="$tap_tmp/rec.npu" "$picture"
+refused 'cls: .*No such file' "a job that is not there" --job cls="$tap_tmp/none.npu" "$picture"
+refused '/dev/null/' "nowhere to put samples" --dump-calib /dev/null/x "$picture"
 mkdir "$tap_tmp/models"
 cp "$NPU_MODELS"/*_infer.onnx "$NPU_MODELS/ppocr_keys_v1.txt" "$tap_tmp/models"
 head -c 100000 "$NPU_MODELS/ch_PP-OCRv4_det_infer.onnx" >"$tap_tmp/models/ch_PP-OCRv4_det_infer.onnx"

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "tools/common/file.h"
 #include "tools/common/npy.h"
 
 static int dump_path(const struct ocr *ocr, const char *name, long index, const char *tail,
@@ -21,6 +23,22 @@ static int dump_path(const struct ocr *ocr, const char *name, long index, const 
 					     ocr->opt.dump);
 }
 
+/* The folder is named after the network: "rec-turned", a second try, is one more of rec's. */
+static int dump_sample(const struct ocr *ocr, const char *net, long index,
+		       const struct npu_npy *arr, struct npu_reason *why)
+{
+	int len = (int)strcspn(net, "-"), err;
+	char path[PATH_MAX], dir[PATH_MAX];
+
+	if (snprintf(dir, sizeof(dir), "%s/%.*s", ocr->opt.calib_out, len, net) >= PATH_MAX ||
+	    snprintf(path, sizeof(path), "%s/%s-%03ld%s.npy", dir, ocr->opt.picture, index,
+		     net + len) >= PATH_MAX)
+		return npu_reason_set(why, -ENAMETOOLONG, "%s: the name is too long",
+				      ocr->opt.calib_out);
+	err = npu_file_mkdirs(dir, why);
+	return err ? err : npu_npy_write(path, arr, why);
+}
+
 int ocr_dump_tensor(const struct ocr *ocr, const char *net, long index, const char *what,
 		    const float *data, const int64_t *dims, int rank, struct npu_reason *why)
 {
@@ -28,10 +46,15 @@ int ocr_dump_tensor(const struct ocr *ocr, const char *net, long index, const ch
 	char path[PATH_MAX], tail[32];
 	int i, err;
 
-	if (!ocr->opt.dump)
-		return 0;
 	for (i = 0; i < rank; i++)
 		arr.dims[i] = dims[i];
+	if (ocr->opt.calib_out && !strcmp(what, "in")) {
+		err = dump_sample(ocr, net, index, &arr, why);
+		if (err)
+			return err;
+	}
+	if (!ocr->opt.dump)
+		return 0;
 	snprintf(tail, sizeof(tail), ".%s.npy", what);
 	err = dump_path(ocr, net, index, tail, path, why);
 	return err ? err : npu_npy_write(path, &arr, why);

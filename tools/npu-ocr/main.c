@@ -22,10 +22,13 @@ static const char usage[] =
 	"  --cache DIR       where compiled job files are kept (default: $XDG_CACHE_HOME/npu or ~/.cache/npu)\n"
 	"  --device NAME     a device node, or 'sim' for in process (default: the first there is)\n"
 	"  --precision T     f16 (default) or f32: slower, and nearer to the model\n"
+	"  --job NET=FILE    a job file for det, cls or rec, as npu-compile makes it, in place of the model\n"
 	"  --threads N       threads of the in-process NPU (default: all CPUs)\n"
 	"  --det-limit N     longest side that detection looks at, 32 to 1280 pixels (default: 960)\n"
 	"  --cls, --no-cls   do or do not look for lines that are upside down (default: do)\n"
 	"  --dump DIR        write every network input and output (.npy) and every crop (.png)\n"
+	"  --dump-calib DIR  write what each network is given to DIR/det, DIR/cls and DIR/rec: samples\n"
+	"                    for npu-compile --calib. Further pictures add to them\n"
 	"  --quiet           print the lines only: no progress, no times\n"
 	"  --help, --version\n"
 	"\n"
@@ -56,12 +59,33 @@ static int arg_int(const char *name, const char *text, int lo, int hi, int *valu
 	return 0;
 }
 
-static int arg_precision(const char *text, int *f32)
+static int arg_precision(const char *text, enum ocr_precision *precision)
 {
-	*f32 = !strcmp(text, "f32");
-	if (*f32 || !strcmp(text, "f16"))
-		return 0;
+	const char *name;
+
+	for (*precision = 0; (name = ocr_precision_name(*precision)); ++*precision)
+		if (!strcmp(text, name))
+			return 0;
 	fprintf(stderr, "npu-ocr: --precision '%s': f16 or f32 is expected\n", text);
+	return -EINVAL;
+}
+
+/* "det=FILE" */
+static int arg_job(const char *text, struct ocr_options *opt)
+{
+	const char *eq = strchr(text, '=');
+	size_t len = eq ? (size_t)(eq - text) : 0;
+	const char **job = len != 3			? NULL :
+			   !strncmp(text, "det", 3)	? &opt->det_job :
+			   !strncmp(text, "cls", 3)	? &opt->cls_job :
+			   !strncmp(text, "rec", 3)	? &opt->rec_job :
+							  NULL;
+
+	if (job && eq[1]) {
+		*job = eq + 1;
+		return 0;
+	}
+	fprintf(stderr, "npu-ocr: --job '%s': det=FILE, cls=FILE or rec=FILE is expected\n", text);
 	return -EINVAL;
 }
 
@@ -72,11 +96,13 @@ enum {
 	OPT_CACHE,
 	OPT_DEVICE,
 	OPT_PRECISION,
+	OPT_JOB,
 	OPT_THREADS,
 	OPT_DET_LIMIT,
 	OPT_CLS,
 	OPT_NO_CLS,
 	OPT_DUMP,
+	OPT_DUMP_CALIB,
 	OPT_QUIET,
 	OPT_VERSION
 };
@@ -88,11 +114,13 @@ static const struct option options[] = {
 	{ "cache", required_argument, NULL, OPT_CACHE },
 	{ "device", required_argument, NULL, OPT_DEVICE },
 	{ "precision", required_argument, NULL, OPT_PRECISION },
+	{ "job", required_argument, NULL, OPT_JOB },
 	{ "threads", required_argument, NULL, OPT_THREADS },
 	{ "det-limit", required_argument, NULL, OPT_DET_LIMIT },
 	{ "cls", no_argument, NULL, OPT_CLS },
 	{ "no-cls", no_argument, NULL, OPT_NO_CLS },
 	{ "dump", required_argument, NULL, OPT_DUMP },
+	{ "dump-calib", required_argument, NULL, OPT_DUMP_CALIB },
 	{ "quiet", no_argument, NULL, OPT_QUIET },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, OPT_VERSION },
@@ -122,7 +150,9 @@ static int arg_option(struct args *a, int opt)
 		a->rt.device = optarg;
 		return 0;
 	case OPT_PRECISION:
-		return arg_precision(optarg, &a->rt.f32);
+		return arg_precision(optarg, &a->rt.precision);
+	case OPT_JOB:
+		return arg_job(optarg, &a->opt);
 	case OPT_THREADS:
 		return arg_int("threads", optarg, 1, 256, &a->rt.threads);
 	case OPT_DET_LIMIT:
@@ -133,6 +163,9 @@ static int arg_option(struct args *a, int opt)
 		return 0;
 	case OPT_DUMP:
 		a->opt.dump = optarg;
+		return 0;
+	case OPT_DUMP_CALIB:
+		a->opt.calib_out = optarg;
 		return 0;
 	case OPT_QUIET:
 		a->quiet = a->rt.quiet = 1;
@@ -165,6 +198,7 @@ static int args_parse(struct args *a, int argc, char **argv)
 		return -EINVAL;
 	}
 	a->picture = argv[optind];
+	a->opt.picture = strrchr(a->picture, '/') ? strrchr(a->picture, '/') + 1 : a->picture;
 	return 0;
 }
 

@@ -35,10 +35,12 @@ int ocr_models_find(char *dir, size_t size, struct npu_reason *why)
 }
 
 static int net_open(struct ocr_runtime *rt, const char *dir, const char *name, const char *file,
-		    struct ocr_range h, struct ocr_range w, struct ocr_net **net,
+		    const char *job, struct ocr_range h, struct ocr_range w, struct ocr_net **net,
 		    struct npu_reason *why)
 {
-	struct ocr_net_spec spec = { .name = name, .dims = { { 1, 1, 1 }, { 3, 3, 1 }, h, w } };
+	struct ocr_net_spec spec = { .name = name,
+				     .job = job,
+				     .dims = { { 1, 1, 1 }, { 3, 3, 1 }, h, w } };
 	char path[PATH_MAX];
 	int compiled;
 
@@ -61,11 +63,11 @@ int ocr_models_open(struct ocr *ocr, struct ocr_runtime *rt, const char *dir,
 		return npu_reason_set(why, -ENAMETOOLONG, "%s: the name is too long", dir);
 	err = ocr_dict_load(&ocr->dict, keys, why);
 	if (!err)
-		err = net_open(rt, dir, "det", det_file, page, page, &ocr->det, why);
+		err = net_open(rt, dir, "det", det_file, opt->det_job, page, page, &ocr->det, why);
 	if (!err && opt->classify)
-		err = net_open(rt, dir, "cls", cls_file, h48, w192, &ocr->cls, why);
+		err = net_open(rt, dir, "cls", cls_file, opt->cls_job, h48, w192, &ocr->cls, why);
 	if (!err)
-		err = net_open(rt, dir, "rec", rec_file, h48, line, &ocr->rec, why);
+		err = net_open(rt, dir, "rec", rec_file, opt->rec_job, h48, line, &ocr->rec, why);
 	if (err)
 		ocr_models_close(ocr);
 	return err;

@@ -28,16 +28,26 @@ struct ocr_range {
 struct ocr_net_spec {
 	const char *name;		/* "det": names the job file, dumps and messages */
 	const char *model;		/* path of the ONNX file */
+	const char *job;		/* path of a job file to be taken in its place, or NULL */
 	struct ocr_range dims[4];	/* of the one input, NCHW */
 };
+
+/* What networks are compiled for. */
+enum ocr_precision {
+	OCR_F16,
+	OCR_F32,			/* slower, nearer to the model */
+	OCR_PRECISIONS
+};
+
+/* "f16", "f32"; NULL past the end */
+const char *ocr_precision_name(enum ocr_precision precision);
 
 struct ocr_runtime_options {
 	const char *device;		/* NULL: the first device there is, or in process */
 	const char *cache;		/* directory for compiled job files */
 	int threads;			/* 0: all CPUs */
 	int quiet;			/* no progress lines while compiling */
-	/* compile for f32 in place of f16: slower, nearer to the model */
-	int f32;
+	enum ocr_precision precision;
 };
 
 /* How a network was placed; MACs are those of one run at the largest lengths. */
@@ -54,7 +64,9 @@ void ocr_runtime_close(struct ocr_runtime *rt);
 const char *ocr_runtime_name(const struct ocr_runtime *rt);
 
 /*
- * Load the compiled network from the cache, or compile it and put it there. @compiled tells which.
+ * Load the compiled network from spec->job or from the cache, or compile it and put it there.
+ * @compiled tells which. A job that does not take the spec's smallest and largest shapes is refused
+ * (-EINVAL).
  */
 int ocr_net_open(struct ocr_runtime *rt, const struct ocr_net_spec *spec, struct ocr_net **net,
 		 int *compiled, struct npu_reason *why);

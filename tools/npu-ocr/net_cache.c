@@ -39,8 +39,9 @@ static int add_build_id(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-int ocr_cache_path(const char *dir, const struct ocr_net_spec *spec, const char *shape, int f32,
-		   const void *model, size_t len, char *path, size_t size, struct npu_reason *why)
+int ocr_cache_path(const char *dir, const struct ocr_net_spec *spec, const char *shape,
+		   const char *variant, const void *model, size_t len, char *path, size_t size,
+		   struct npu_reason *why)
 {
 	const char *version = npu_version();
 	struct npu_xxh64 xxh;
@@ -49,7 +50,7 @@ int ocr_cache_path(const char *dir, const struct ocr_net_spec *spec, const char 
 	npu_xxh64_init(&xxh);
 	npu_xxh64_update(&xxh, version, strlen(version) + 1);
 	npu_xxh64_update(&xxh, shape, strlen(shape) + 1);
-	npu_xxh64_update(&xxh, f32 ? "f32" : "f16", 3);
+	npu_xxh64_update(&xxh, variant, strlen(variant) + 1);
 	dl_iterate_phdr(add_build_id, &xxh);
 	npu_xxh64_update(&xxh, model, len);
 	n = snprintf(path, size, "%s/%s-%016llx.npu", dir, spec->name,

@@ -9,10 +9,11 @@
 
 /*
  * The job file for the model bytes @model compiled for @spec: DIR/NAME-KEY.npu, where KEY digests
- * the model, the shapes, the precision and the build of this program (which holds the compiler).
- * -ENAMETOOLONG when it does not fit into @size.
+ * the model, the shapes, @variant (the precision and all that goes with it) and the build of this
+ * program (which holds the compiler). -ENAMETOOLONG when it does not fit into @size.
  */
-int ocr_cache_path(const char *dir, const struct ocr_net_spec *spec, const char *shape, int f32,
-		   const void *model, size_t len, char *path, size_t size, struct npu_reason *why);
+int ocr_cache_path(const char *dir, const struct ocr_net_spec *spec, const char *shape,
+		   const char *variant, const void *model, size_t len, char *path, size_t size,
+		   struct npu_reason *why);
 
 #endif

@@ -23,7 +23,8 @@ struct ocr_runtime {
 	struct npu_device *dev;
 	struct npu_queue *queue;
 	char *cache;
-	int quiet, f32;
+	int quiet;
+	enum ocr_precision precision;
 	char name[200];
 };
 
@@ -43,6 +44,13 @@ static int npu_why(struct npu_reason *why, const char *what, int err, const stru
 	return err ? npu_reason_set(why, err, "%s: %s", what, text->text) : 0;
 }
 
+const char *ocr_precision_name(enum ocr_precision precision)
+{
+	static const char *const names[OCR_PRECISIONS] = { [OCR_F16] = "f16", [OCR_F32] = "f32" };
+
+	return precision < OCR_PRECISIONS ? names[precision] : NULL;
+}
+
 int ocr_runtime_open(struct ocr_runtime **out, const struct ocr_runtime_options *opt,
 		     struct npu_reason *why)
 {
@@ -59,7 +67,7 @@ int ocr_runtime_open(struct ocr_runtime **out, const struct ocr_runtime_options 
 		return npu_reason_set(why, -ENOMEM, "no memory");
 	}
 	rt->quiet = opt->quiet;
-	rt->f32 = opt->f32;
+	rt->precision = opt->precision;
 	dev_opt.threads = (uint32_t)opt->threads;
 	err = npu_device_open(opt->device, &dev_opt, &rt->dev, &text);
 	if (!err)
@@ -157,7 +165,7 @@ static int net_compile(const struct ocr_runtime *rt, const struct ocr_net_spec *
 	npu_compile_options_init(&opt);
 	opt.shapes = shapes;
 	opt.num_shapes = 1;
-	opt.precision = rt->f32 ? NPU_PRECISION_F32 : NPU_PRECISION_F16;
+	opt.precision = rt->precision == OCR_F32 ? NPU_PRECISION_F32 : NPU_PRECISION_F16;
 	opt.progress = show_progress;
 	opt.progress_arg = &progress;
 	clock_gettime(CLOCK_MONOTONIC, &t0);
@@ -231,13 +239,58 @@ static void net_unload(struct ocr_net *net)
 	*net->input = *net->output = 0;
 }
 
+/* A job of the user's own has to take the shapes that the pipeline will ask for. */
+static int net_check_shapes(const struct ocr_net *net, const struct ocr_net_spec *spec,
+			    struct npu_reason *why)
+{
+	int64_t dims[4];
+	int i, largest;
+
+	for (largest = 0; largest < 2; largest++) {
+		struct npu_error text = { 0 };
+		int err;
+
+		for (i = 0; i < 4; i++)
+			dims[i] = largest ? spec->dims[i].max : spec->dims[i].min;
+		err = npu_run_set_shape(net->run, net->input, 4, dims, &text);
+		if (err)
+			return npu_reason_set(why, -EINVAL, "job for %s: %s", net->name,
+					      text.text);
+	}
+	return 0;
+}
+
+/* From the cache, or compiled into it. */
+static int net_from_model(struct ocr_net *net, const struct ocr_net_spec *spec, int *compiled,
+			  struct npu_reason *why)
+{
+	struct ocr_runtime *rt = net->rt;
+	char path[PATH_MAX], shape[128];
+	uint8_t *model = NULL;
+	size_t len;
+	int err;
+
+	shape_text(spec, shape, sizeof(shape));
+	err = npu_file_read(spec->model, MODEL_FILE_MAX, &model, &len, why);
+	if (!err)
+		err = ocr_cache_path(rt->cache, spec, shape, ocr_precision_name(rt->precision),
+				     model, len, path, sizeof(path), why);
+	/* A file that does not load (cut short, of a newer format) is made anew. */
+	if (!err && (access(path, R_OK) || net_load(net, path, why))) {
+		net_unload(net);
+		*compiled = 1;
+		err = net_compile(rt, spec, shape, model, len, path, why);
+		if (!err)
+			err = net_load(net, path, why);
+	}
+	free(model);
+	return err;
+}
+
 int ocr_net_open(struct ocr_runtime *rt, const struct ocr_net_spec *spec, struct ocr_net **out,
 		 int *compiled, struct npu_reason *why)
 {
-	char path[PATH_MAX], shape[128];
-	uint8_t *model = NULL;
 	struct ocr_net *net;
-	size_t len;
 	int err;
 
 	*out = NULL;
@@ -247,30 +300,17 @@ int ocr_net_open(struct ocr_runtime *rt, const struct ocr_net_spec *spec, struct
 		return npu_reason_set(why, -ENOMEM, "%s: no memory", spec->name);
 	net->rt = rt;
 	snprintf(net->name, sizeof(net->name), "%s", spec->name);
-	shape_text(spec, shape, sizeof(shape));
-	err = npu_file_read(spec->model, MODEL_FILE_MAX, &model, &len, why);
-	if (!err)
-		err = ocr_cache_path(rt->cache, spec, shape, rt->f32, model, len, path,
-				     sizeof(path), why);
-	if (err)
-		goto err_free;
-	/* A file that does not load (cut short, of a newer format) is made anew. */
-	if (access(path, R_OK) || net_load(net, path, why)) {
-		net_unload(net);
-		*compiled = 1;
-		err = net_compile(rt, spec, shape, model, len, path, why);
+	if (spec->job) {
+		err = net_load(net, spec->job, why);
 		if (!err)
-			err = net_load(net, path, why);
-		if (err)
-			goto err_free;
+			err = net_check_shapes(net, spec, why);
+	} else {
+		err = net_from_model(net, spec, compiled, why);
 	}
-	free(model);
-	*out = net;
-	return 0;
-
-err_free:
-	free(model);
-	ocr_net_close(net);
+	if (err)
+		ocr_net_close(net);
+	else
+		*out = net;
 	return err;
 }
 

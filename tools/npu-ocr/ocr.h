@@ -60,6 +60,14 @@ struct ocr_options {
 	int rec_min_width;		/* narrower lines are padded to this, pixels */
 	float drop_score;		/* lines read with less confidence are dropped */
 	const char *dump;		/* directory for every tensor and crop, or NULL */
+	/*
+	 * directory for what each network is given, as calibration wants it: NET/PICTURE-NNN.npy;
+	 * or NULL
+	 */
+	const char *calib_out;
+	const char *picture;		/* name of the picture without folders, for calib_out */
+	/* a job file that was compiled before, in place of the model; or NULL */
+	const char *det_job, *cls_job, *rec_job;
 };
 
 struct ocr_dict {
@@ -212,7 +220,7 @@ int ocr_annotate(const struct npu_image *img, const struct ocr_lines *lines, con
 
 /*
  * dump.c: files for tests that feed another runtime with the same tensors. A NULL opt.dump makes
- * them no-ops.
+ * them no-ops; what is "in" goes to opt.calib_out as well.
  */
 int ocr_dump_tensor(const struct ocr *ocr, const char *net, long index, const char *what,
 		    const float *data, const int64_t *dims, int rank, struct npu_reason *why);
