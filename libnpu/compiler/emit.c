@@ -466,6 +466,8 @@ static int describe_debug(struct npu_lower *l, struct npu_jobfile_program *p)
 		d[i].node = n ? join_sources(l, n) : "";
 		d[i].op = n ? npu_gnode_info(n)->name : "";
 		d[i].tensor = n && n->outputs[0] ? n->outputs[0]->name : "";
+		if (n && n->outputs[0] && n->outputs[0]->quant)
+			d[i].scale = n->outputs[0]->quant->scale;
 		d[i].macs = insn_macs(l, insn);
 		d[i].bytes = read + written;
 		if (!d[i].node)

@@ -203,6 +203,7 @@ int npu_job_debug(const struct npu_job *job, unsigned int program, uint32_t tag,
 	out.node = d->node;
 	out.op = d->op;
 	out.tensor = d->tensor;
+	out.scale = d->scale;
 	return info ? npu_struct_write(info, info->size, &out, sizeof(out)) : -EINVAL;
 }
 

@@ -97,6 +97,11 @@ struct npu_jobfile_debug {
 	const char *node;		/* names of model nodes, joined with " + " when fused */
 	const char *op;			/* model operator types, likewise */
 	const char *tensor;		/* model tensor that the instruction makes */
+	/*
+	 * What a step of its codes stands for when it is quantized, 0 when not. Operands may say
+	 * less: where the compiler has divided by the scale of the result, theirs is 1.
+	 */
+	float scale;
 	npu_u64 macs, bytes;		/* predicted, at the bound */
 };
 

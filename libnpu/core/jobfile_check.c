@@ -272,6 +272,10 @@ static int check_debug(const struct check *c)
 		if (c->prog->debug[i].tag <= c->prog->debug[i - 1].tag)
 			return REFUSE(c, "debug map: tag %u does not come after tag %u",
 				      c->prog->debug[i].tag, c->prog->debug[i - 1].tag);
+	for (i = 0; i < c->prog->num_debug; i++)
+		if (!isfinite(c->prog->debug[i].scale) || c->prog->debug[i].scale < 0)
+			return REFUSE(c, "debug map: tag %u has scale %g, want a finite one from 0 on",
+				      c->prog->debug[i].tag, (double)c->prog->debug[i].scale);
 	return 0;
 }
 

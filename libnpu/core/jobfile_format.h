@@ -133,7 +133,7 @@ struct npu_jf_debug {
 	npu_u32 tag;
 	npu_u32 slot;
 	npu_u32 node, op, tensor;
-	npu_u32 reserved;
+	float scale;			/* zero before 1.1; readers of 1.0 do not look at it */
 	npu_u64 macs, bytes;
 };
 

@@ -379,6 +379,7 @@ static int read_debug(struct reader *r)
 		*d = (struct npu_jobfile_debug){
 			.tag = in->tag,
 			.slot = in->slot,
+			.scale = in->scale,
 			.macs = in->macs,
 			.bytes = in->bytes,
 		};

@@ -213,6 +213,7 @@ static void add_debug(struct writer *w, const struct npu_jobfile_program *p)
 					    .node = add_string(w, d->node),
 					    .op = add_string(w, d->op),
 					    .tensor = add_string(w, d->tensor),
+					    .scale = d->scale,
 					    .macs = d->macs,
 					    .bytes = d->bytes };
 

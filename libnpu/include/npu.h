@@ -368,7 +368,7 @@ struct npu_debug_info {
 	uint32_t size;
 	uint32_t tag;
 	uint32_t slot;			/* operand that is @tensor, ~0: none */
-	uint32_t reserved;
+	float scale;			/* of @tensor's codes when it is quantized, else 0 */
 	uint64_t macs, bytes;		/* predicted, at the largest lengths */
 	const char *node;		/* model nodes */
 	const char *op;			/* model operators */

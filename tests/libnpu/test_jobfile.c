@@ -318,6 +318,10 @@ static void c_tags(unsigned char *f, size_t n)
 {
 	RECORD(f, NPU_JF_DEBUGMAP, 1, struct npu_jf_debug)->tag = 10;
 }
+static void c_code_scale(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_DEBUGMAP, 0, struct npu_jf_debug)->scale = -1;
+}
 static void c_key(unsigned char *f, size_t n)
 {
 	RECORD(f, NPU_JF_RECORD, 0, struct npu_jf_record)->key = 0;
@@ -361,6 +365,7 @@ static const struct { const char *what; change fn; int ret; const char *text; } 
 	{ "a stream beyond its section", c_stream, -EINVAL, "STREAMS" },
 	{ "regions beyond the table", c_range, -EINVAL, "REGIONS" },
 	{ "tags not in order", c_tags, -EINVAL, "tag 10" },
+	{ "a negative scale of codes", c_code_scale, -EINVAL, "scale -1" },
 	{ "an empty key", c_key, -EINVAL, "key" },
 	{ "an unknown opcode", c_insn, -EINVAL, "instruction 0" },
 };

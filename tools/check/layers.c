@@ -15,7 +15,7 @@
 /* ---- what a layer made ----------------------------------------------------------------------- */
 
 static int capture_take(struct check_capture *c, const struct npu_operand *op,
-			const unsigned char *base)
+			const unsigned char *base, double unit)
 {
 	struct oracle_view v = { op, (unsigned char *)(uintptr_t)base };
 	npu_u32 index[NPU_MAX_RANK] = { 0 };
@@ -33,7 +33,7 @@ static int capture_take(struct check_capture *c, const struct npu_operand *op,
 		return -ENOMEM;
 	do {
 		if (n++ % c->step == 0)
-			c->value[kept++] = (float)check_value(op, oracle_at(v, index));
+			c->value[kept++] = (float)(unit * check_value(op, oracle_at(v, index)));
 	} while (oracle_next(index, op->dim, op->rank));
 	return 0;
 }
@@ -42,6 +42,8 @@ static int layer_capture(struct check_layer *layer, const struct check_machine *
 			 unsigned int slot)
 {
 	const struct npu_operand *op = &m->insn.operand[slot];
+	/* An operand counts steps where the compiler has divided by the scale of the result. */
+	double unit = layer->quantized && op->scale == 1 && layer->scale > 0 ? layer->scale : 1;
 	struct check_capture *grown;
 
 	grown = realloc(layer->capture, (layer->num_captures + 1) * sizeof(*grown));
@@ -50,7 +52,7 @@ static int layer_capture(struct check_layer *layer, const struct check_machine *
 	layer->capture = grown;
 	memset(&grown[layer->num_captures], 0, sizeof(*grown));
 	return capture_take(&grown[layer->num_captures++], op,
-			    check_machine_region(m, op->region) + op->offset);
+			    check_machine_region(m, op->region) + op->offset, unit);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -119,6 +121,7 @@ static int after_step(struct check_machine *m, const struct check_result *r, boo
 		return 0;
 	layer->dtype = m->insn.operand[slot].dtype;
 	layer->quantized = m->insn.operand[slot].scale != 0;
+	layer->scale = d->scale;
 	return capture ? layer_capture(layer, m, slot) : 0;
 }
 

@@ -42,6 +42,7 @@ struct check_layer {
 	const char *mnemonic;		/* of the last instruction */
 	npu_u32 dtype;			/* of what it makes */
 	bool quantized;
+	float scale;			/* of its codes, by the debug map; 0: as the operand says */
 	/* Instructions by what the oracle said. */
 	npu_u32 same, within, differ, unknown;
 	npu_u64 elements, compared;
