@@ -4,7 +4,7 @@
 
 TOOLS		:= $(notdir $(patsubst %/,%,$(wildcard tools/npu-*/)))
 TOOL_COMMON_OBJ	:= $(call obj,$(call src,tools/common))
-TOOL_LIBS	:= -lpng -ljpeg -lcjson
+TOOL_LIBS	:= -lpng -ljpeg -lcjson -ldl
 
 ## make tools		npu-compile, npu-run, npu-ocr
 .PHONY: tools

@@ -7,13 +7,13 @@
 #include <time.h>
 #include <unistd.h>
 #include "core/object.h"
+#include "core/probe.h"
 #include "npu_isa_desc.h"
 
 /* In the order in which a device is looked for. */
 static const struct npu_backend_ops *const backends[] = { &npu_backend_sim };
 
 #define NUM_BACKENDS	(sizeof(backends) / sizeof(backends[0]))
-#define MAX_NODES	64u		/* of /dev/accel */
 
 uint64_t npu_now(void)
 {
@@ -112,60 +112,16 @@ void npu_device_close(struct npu_device *dev)
 		npu_device_put(dev);
 }
 
-/* The kernel's name for what drives an accel node. */
-static void driver_of(const char *node, char *name, size_t size)
-{
-	char link[128], path[256];
-	const char *base;
-	ssize_t n;
-
-	snprintf(link, sizeof(link), "/sys/class/accel/%s/device/driver", node);
-	n = readlink(link, path, sizeof(path) - 1);
-	path[n > 0 ? n : 0] = 0;
-	base = strrchr(path, '/');
-	snprintf(name, size, "%s", base ? base + 1 : "unknown");
-}
-
-/* An accel node that no backend claimed: say what it is, and what is in the way. */
-static void describe_node(unsigned int n, struct npu_device_candidate *out)
-{
-	char node[32], driver[64];
-
-	snprintf(node, sizeof(node), "accel%u", n);
-	driver_of(node, driver, sizeof(driver));
-	snprintf(out->uri, sizeof(out->uri), "/dev/accel/%s", node);
-	snprintf(out->name, sizeof(out->name), "accelerator of driver '%.30s'", driver);
-	if (access(out->uri, R_OK | W_OK) && errno == EACCES) {
-		out->status = -EACCES;
-		snprintf(
-			out->reason, sizeof(out->reason),
-			"no permission to open %s: add the user to the group that owns it (often 'render')",
-			out->uri);
-		return;
-	}
-	out->status = -ENODEV;
-	snprintf(out->reason, sizeof(out->reason),
-		 "libnpu %s has no backend for the kernel driver '%s'", NPU_VERSION, driver);
-}
-
-static bool node_exists(unsigned int n)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/dev/accel/accel%u", n);
-	return !access(path, F_OK);
-}
-
 static int candidate_at(unsigned int index, struct npu_device_candidate *out)
 {
 	unsigned int n, b, k;
 	int ret;
 
-	for (n = 0; n < MAX_NODES; n++) {
-		if (!node_exists(n))
+	for (n = 0; n < NPU_PROBE_NODES; n++) {
+		if (!npu_probe_node_exists("", n))
 			continue;
 		if (!index--) {
-			describe_node(n, out);
+			npu_probe_node("", n, out);
 			return 0;
 		}
 	}
@@ -200,10 +156,10 @@ static const struct npu_backend_ops *backend_for(const char *uri, struct npu_err
 	for (b = 0; b < NUM_BACKENDS; b++)
 		if (backends[b]->match(uri))
 			return backends[b];
-	if (sscanf(uri, "/dev/accel/accel%u", &n) == 1 && node_exists(n)) {
+	if (sscanf(uri, "/dev/accel/accel%u", &n) == 1 && npu_probe_node_exists("", n)) {
 		struct npu_device_candidate c = NPU_INIT(c);
 
-		describe_node(n, &c);
+		npu_probe_node("", n, &c);
 		npu_error_set(err, c.status, "device '%s': %s", uri, c.reason);
 		return NULL;
 	}

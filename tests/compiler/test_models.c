@@ -188,7 +188,7 @@ static int fill_input(const struct model_case *c, const int64_t *dims, float *da
 
 static int make_input(const struct model_case *c, const int64_t *dims, struct named_array *in)
 {
-	struct npu_reason why = { "" };
+	struct npu_reason why = { 0 };
 	char path[300];
 	int err;
 

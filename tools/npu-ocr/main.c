@@ -309,7 +309,7 @@ static int run(struct args *a, struct npu_reason *why)
 
 int main(int argc, char **argv)
 {
-	struct npu_reason why = { "" };
+	struct npu_reason why = { 0 };
 	struct args a;
 	int err;
 

@@ -41,6 +41,8 @@ int main(int argc, char **argv)
 	ret = options_parse(&opt, argc, argv);
 	if (ret)
 		return ret < 0 ? 0 : ret;
+	if (opt.doctor)
+		return doctor_run(&opt);
 	if (opt.check) {
 		ret = check_run(&s);
 	} else {

@@ -8,6 +8,7 @@
 static const char usage[] =
 "usage: npu-run MODEL.npu [options]\n"
 "       npu-run --check MODEL.onnx|MODEL.npu [options]\n"
+"       npu-run --doctor [MODEL.npu...]\n"
 "\n"
 "Run a compiled model. Without --output or --top, a summary of each output is printed.\n"
 "\n"
@@ -40,6 +41,10 @@ static const char usage[] =
 "      --max-error V, --min-cosine V   what a layer may be off by, of its largest value (default: by type)\n"
 "      --check-work N       million MACs that the oracle does of a job, default 1000; 'all': no sampling\n"
 "\n"
+"      --doctor[=json]      library, compiler, driver, firmware, device and files: versions, which pair\n"
+"                           does not fit, and what to do; exit status 1 when something is wrong\n"
+"      --root DIR           --doctor looks for driver and device nodes below DIR\n"
+"\n"
 "  -d, --device URI         default: the first NPU, else 'sim'; see 'npu-run --devices'\n"
 "      --threads N          CPU threads of the sim device\n"
 "      --devices            what devices there are, and why one can not be used\n"
@@ -69,7 +74,9 @@ enum {
 	OPT_NO_SRAM,
 	OPT_MAX_ERROR,
 	OPT_MIN_COSINE,
-	OPT_CHECK_WORK
+	OPT_CHECK_WORK,
+	OPT_DOCTOR,
+	OPT_ROOT
 };
 
 static const struct option longs[] = { { "input", required_argument, NULL, 'i' },
@@ -103,6 +110,8 @@ static const struct option longs[] = { { "input", required_argument, NULL, 'i' }
 				       { "max-error", required_argument, NULL, OPT_MAX_ERROR },
 				       { "min-cosine", required_argument, NULL, OPT_MIN_COSINE },
 				       { "check-work", required_argument, NULL, OPT_CHECK_WORK },
+				       { "doctor", optional_argument, NULL, OPT_DOCTOR },
+				       { "root", required_argument, NULL, OPT_ROOT },
 				       { NULL, 0, NULL, 0 } };
 
 static int usage_error(const char *what, const char *value)
@@ -269,6 +278,8 @@ static int parse_one(struct options *opt, int c, char *arg)
 	case OPT_DISASM: opt->disasm = true; return 0;
 	case OPT_THREADS: return parse_count("--threads wants 1 to 256", arg, 256, &opt->threads);
 	case OPT_DEVICES: return print_devices();
+	case OPT_DOCTOR: return parse_format("--doctor takes nothing or =json", arg, &opt->doctor);
+	case OPT_ROOT: opt->root = arg; return 0;
 	case OPT_SEED:
 		ret = parse_count("--seed wants 1 to 4000000000", arg, 4000000000u, &seed);
 		opt->seed = seed;
@@ -296,10 +307,12 @@ int options_parse(struct options *opt, int argc, char **argv)
 		if (ret)
 			return ret;
 	}
-	if (optind != argc - 1) {
+	if (optind != argc - 1 && !opt->doctor) {
 		fputs(usage, stderr);
 		return 2;
 	}
+	opt->models = argv + optind;
+	opt->num_models = argc - optind;
 	opt->model = argv[optind];
 	return 0;
 }

@@ -20,7 +20,11 @@ enum fit { FIT_STRETCH, FIT_PAD };
 enum sort { SORT_ORDER, SORT_TIME, SORT_MACS, SORT_BYTES };
 
 struct options {
-	const char *model;
+	const char *model;		/* models[0] */
+	char **models;
+	unsigned int num_models;	/* one, but with --doctor */
+	enum format doctor;
+	const char *root;		/* --doctor looks at another file system */
 	const char *device;
 	unsigned int threads;
 	struct item input[MAX_ITEMS], output[MAX_ITEMS], shape[MAX_ITEMS];
@@ -62,6 +66,8 @@ int fail(const char *fmt, ...);
 
 /* The whole of --check, session included. Returns 0, or 1 after a message. */
 int check_run(struct session *s);
+/* The whole of --doctor. Returns 0, or 1 when something is wrong. */
+int doctor_run(const struct options *opt);
 
 /* Device, job, queue and run; 0, or 1 after a message. session_close() in either case. */
 int session_open(struct session *s);
