@@ -319,7 +319,7 @@ static int make_pages(char *text, FT_Library library, const char *fonts, const c
 
 int main(int argc, char **argv)
 {
-	struct npu_reason why = { "" };
+	struct npu_reason why = { 0 };
 	FT_Library library;
 	uint8_t *text;
 	size_t len;

@@ -191,7 +191,7 @@ static void test_dir(void)
 	static const char header[] =
 		"{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }\n";
 	char dir[] = "/tmp/test_npy.XXXXXX", command[64];
-	struct npu_reason why = { "" };
+	struct npu_reason why = { 0 };
 	struct npu_npy_dir d;
 	uint8_t file[256];
 	size_t len;
