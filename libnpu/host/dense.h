@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Walking dense tensors: strides, broadcasting, indices. Element counts of tensors that reach an
+ * operator fit 63 bits (the compiler bounds them), so products of their dims do.
+ */
+#ifndef NPU_HOST_DENSE_H
+#define NPU_HOST_DENSE_H
+
+#include "host/host.h"
+
+#define NPU_HOST_RANK	NPU_TENSOR_MAX_RANK
+
+/* Row-major strides in elements. */
+void npu_host_strides(const struct npu_host_tensor *t, int64_t *stride);
+
+/* Elements of the dims [from, to). */
+int64_t npu_host_span(const struct npu_host_tensor *t, uint32_t from, uint32_t to);
+
+/*
+ * Strides that walk @t along the dims of @out with NumPy's broadcasting: 0 where @t has size 1.
+ * -EINVAL (reported) when the shapes do not fit.
+ */
+int npu_host_broadcast(const struct npu_host_call *call, const struct npu_host_tensor *t,
+		       const struct npu_host_tensor *out, int64_t *stride, struct npu_error *err);
+
+/*
+ * Set the dims of @out to what all inputs broadcast to: lengths may be open. Never more than there is
+ * room for; a misfit is left to npu_host_broadcast().
+ */
+void npu_host_fit(const struct npu_host_call *call, struct npu_host_tensor *out);
+
+/*
+ * Set dim @d of @out; -EINVAL (reported) when there is no room for it.
+ */
+int npu_host_set_dim(const struct npu_host_call *call, struct npu_host_tensor *out, uint32_t d,
+		     int64_t size, struct npu_error *err);
+
+/* The next index in row-major order; false after the last. Not for empty dims. */
+bool npu_host_next(uint32_t rank, const int64_t *dim, int64_t *index);
+
+static inline int64_t npu_host_offset(uint32_t rank, const int64_t *index, const int64_t *stride)
+{
+	int64_t at = 0;
+	uint32_t d;
+
+	for (d = 0; d < rank; d++)
+		at += index[d] * stride[d];
+	return at;
+}
+
+/* Attribute @name as an axis of @rank dims, 0 <= axis < rank; -EINVAL (reported). */
+int npu_host_axis(const struct npu_host_call *call, const char *name, int64_t def, uint32_t rank,
+		  uint32_t *axis, struct npu_error *err);
+
+/* Negative indices count from the end; false: outside of 0..size-1. */
+static inline bool npu_host_index(int64_t *i, int64_t size)
+{
+	*i = *i < 0 ? *i + size : *i;
+	return *i >= 0 && *i < size;
+}
+
+/* Are the two types the same, and all dims? For operators that take tensors alike. */
+bool npu_host_same_shape(const struct npu_host_tensor *a, const struct npu_host_tensor *b);
+
+/* Computed with as integers of 64 bits (u64: modulo 2^64), or as double. */
+bool npu_host_is_float(uint32_t dtype);
+bool npu_host_is_unsigned(uint32_t dtype);
+
+/*
+ * All elements as f64, in memory that the caller frees; NULL (reported): no memory. A tensor that is
+ * absent gives NULL without a report.
+ */
+double *npu_host_doubles(const struct npu_host_call *call, const struct npu_host_tensor *t,
+			 struct npu_error *err);
+
+/*
+ * Zeroed memory for @count elements of @size; NULL (reported): no memory, or a size that does not fit.
+ */
+void *npu_host_alloc(const struct npu_host_call *call, int64_t count, size_t size,
+		     struct npu_error *err);
+
+/* Zero, whatever the type. */
+void npu_host_clear(struct npu_host_tensor *t);
+
+#endif
