@@ -363,7 +363,8 @@ static int fill_one(struct session *s, const struct source *src, const struct np
 
 static int fill_all(struct session *s, const struct source *src, unsigned int n)
 {
-	bool may_make_up = s->opt->bench || s->opt->profile || s->opt->digest || s->opt->check;
+	bool may_make_up = s->opt->bench || s->opt->profile || s->opt->digest || s->opt->check ||
+			   s->opt->trace;
 	struct npu_tensor_info t;
 	unsigned int i, k;
 	char dims[128];

@@ -7,6 +7,7 @@ static int work(struct session *s)
 {
 	const struct options *opt = s->opt;
 	struct npu_job_info info = NPU_INIT(info);
+	bool ran;
 	int ret = 0;
 
 	if (opt->info)
@@ -16,18 +17,21 @@ static int work(struct session *s)
 	if (!ret && opt->disasm)
 		ret = disasm_print(s);
 	if (ret || ((opt->info || opt->report || opt->disasm) && !opt->bench && !opt->profile &&
-		    !opt->digest && !opt->num_input && !opt->num_output && !opt->top))
+		    !opt->digest && !opt->trace && !opt->num_input && !opt->num_output && !opt->top))
 		return ret;
 	ret = inputs_fill(s);
 	if (!ret && opt->digest)
 		ret = digest_run(s);
 	if (!ret && opt->profile)
 		ret = profile_run(s);
+	if (!ret && opt->trace)
+		ret = trace_run(s);
 	if (!ret && opt->bench)
 		ret = bench_run(s);
-	if (ret || ((opt->digest || opt->profile || opt->bench) && !opt->num_output && !opt->top))
+	ran = opt->digest || opt->profile || opt->trace || opt->bench;
+	if (ret || (ran && !opt->num_output && !opt->top))
 		return ret;
-	if (!opt->digest && !opt->profile && !opt->bench)
+	if (!ran)
 		ret = session_submit(s, 0, NULL);
 	return ret ? ret : outputs_write(s);
 }

@@ -29,6 +29,8 @@ static const char usage[] =
 "      --report             the compiler's placement report (JSON)\n"
 "      --profile            time, MACs and bytes of each layer; --sort order|time|macs|bytes\n"
 "      --json               --profile as JSON\n"
+"      --trace FILE.json    time of each job, layer and instruction for Perfetto or chrome://tracing;\n"
+"                           --trace-runs N: of N runs (1)\n"
 "      --bench[=N]          run N times (50) and print median, minimum and 90th percentile\n"
 "      --digest             a digest of every layer's output, the same on every machine\n"
 "      --disasm             the instructions\n"
@@ -76,7 +78,9 @@ enum {
 	OPT_MIN_COSINE,
 	OPT_CHECK_WORK,
 	OPT_DOCTOR,
-	OPT_ROOT
+	OPT_ROOT,
+	OPT_TRACE,
+	OPT_TRACE_RUNS
 };
 
 static const struct option longs[] = { { "input", required_argument, NULL, 'i' },
@@ -111,6 +115,8 @@ static const struct option longs[] = { { "input", required_argument, NULL, 'i' }
 				       { "min-cosine", required_argument, NULL, OPT_MIN_COSINE },
 				       { "check-work", required_argument, NULL, OPT_CHECK_WORK },
 				       { "doctor", optional_argument, NULL, OPT_DOCTOR },
+				       { "trace", required_argument, NULL, OPT_TRACE },
+				       { "trace-runs", required_argument, NULL, OPT_TRACE_RUNS },
 				       { "root", required_argument, NULL, OPT_ROOT },
 				       { NULL, 0, NULL, 0 } };
 
@@ -279,6 +285,9 @@ static int parse_one(struct options *opt, int c, char *arg)
 	case OPT_THREADS: return parse_count("--threads wants 1 to 256", arg, 256, &opt->threads);
 	case OPT_DEVICES: return print_devices();
 	case OPT_DOCTOR: return parse_format("--doctor takes nothing or =json", arg, &opt->doctor);
+	case OPT_TRACE: opt->trace = arg; return 0;
+	case OPT_TRACE_RUNS:
+		return parse_count("--trace-runs wants 1 to 1000", arg, 1000, &opt->trace_runs);
 	case OPT_ROOT: opt->root = arg; return 0;
 	case OPT_SEED:
 		ret = parse_count("--seed wants 1 to 4000000000", arg, 4000000000u, &seed);
@@ -300,7 +309,7 @@ int options_parse(struct options *opt, int argc, char **argv)
 	int c, ret;
 
 	*opt = (struct options){ .std = { 1, 1, 1 }, .scale = 1.0f / 255, .max_error = -1,
-				 .min_cosine = -1, .check_work = 1000 };
+				 .min_cosine = -1, .check_work = 1000, .trace_runs = 1 };
 	npu_compile_options_init(&opt->compile);
 	while ((c = getopt_long(argc, argv, "i:s:o:t:d:p:hV", longs, NULL)) != -1) {
 		ret = parse_one(opt, c, optarg);

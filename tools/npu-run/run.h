@@ -24,6 +24,8 @@ struct options {
 	char **models;
 	unsigned int num_models;	/* one, but with --doctor */
 	enum format doctor;
+	const char *trace;		/* file to write */
+	unsigned int trace_runs;
 	const char *root;		/* --doctor looks at another file system */
 	const char *device;
 	unsigned int threads;
@@ -79,6 +81,7 @@ int outputs_write(struct session *s);
 int info_print(struct session *s);
 int disasm_print(struct session *s);
 int profile_run(struct session *s);
+int trace_run(struct session *s);
 int digest_run(struct session *s);
 int bench_run(struct session *s);
 
