@@ -27,6 +27,9 @@ struct npu_device {
 	pid_t pid;			/* that opened it; it is no use to others */
 	const struct npu_backend_ops *ops;
 	struct npu_device_info info;	/* filled in by open(), constant then */
+	/* The application's, set before jobs are loaded. */
+	const struct npu_host_op *host_ops;
+	unsigned int num_host_ops;
 	void *backend;
 };
 
@@ -58,6 +61,7 @@ struct npu_queue {
 	uint32_t priority;
 	pthread_mutex_t lock; /* protects last, and keeps submits in the order of their fences */
 	struct npu_fence *last;		/* of the newest submit */
+	struct npu_chain *chain;	/* for jobs with host steps (chain.c); made when needed */
 	void *backend;
 };
 
@@ -75,7 +79,18 @@ struct npu_work {
 	struct npu_buffer **bufs;	/* referenced until the end */
 	struct npu_fence **wait;	/* referenced until the end */
 	atomic_bool stop;		/* set by cancel() */
+	/* In the queue's chain (under its lock): the backend has not seen it, or never will. */
+	atomic_bool chained;
+	struct npu_work *chain_next;
+	struct npu_fence *after;	/* of the submit before a job with host steps, or NULL */
+	struct npu_work_host *host;	/* a job with host steps; NULL: one stream */
 	void *backend;
+};
+
+/* Where the host finds the regions of a job with host steps. */
+struct npu_work_host {
+	struct npu_buffer *buf[NPU_MAX_REGIONS];
+	npu_u64 offset[NPU_MAX_REGIONS];
 };
 
 struct npu_backend_ops {
@@ -115,7 +130,7 @@ struct npu_backend_ops {
 	void (*queue_destroy)(struct npu_queue *queue);
 
 	/*
-	 * Take @work over: run it after the queue's earlier work and after work->wait, then call
+	 * Take @work, which is one stream, over: run it after the queue's earlier work and after work->wait, then call
 	 * npu_work_finish() once. On error nothing was taken. Called with queue->lock held, which
 	 * fixes the order.
 	 */
@@ -135,6 +150,9 @@ extern const struct npu_backend_ops npu_backend_sim;
  */
 void npu_work_finish(struct npu_work *work, int status, const struct npu_fault *fault,
 		     const char *text);
+/* The same with a text that is complete already. */
+void npu_work_end(struct npu_work *work, int status, const struct npu_fault *fault,
+		  const char *full);
 
 /* Records for the fence; arrays from malloc(), taken over. Before npu_work_finish(). */
 void npu_work_set_profile(struct npu_work *work, struct npu_insn_profile *records, size_t count);

@@ -184,6 +184,8 @@ static int open_one(const char *uri, const struct npu_device_options *options,
 	atomic_init(&d->refs, 1);
 	d->pid = getpid();
 	d->ops = ops;
+	d->host_ops = options->host_ops;
+	d->num_host_ops = options->num_host_ops;
 	d->info.size = sizeof(d->info);
 	snprintf(d->info.backend, sizeof(d->info.backend), "%s", ops->name);
 	snprintf(d->info.uri, sizeof(d->info.uri), "%s", uri);
@@ -193,6 +195,22 @@ static int open_one(const char *uri, const struct npu_device_options *options,
 		return ret;
 	}
 	*dev = d;
+	return 0;
+}
+
+static int check_host_ops(const struct npu_device_options *opt, struct npu_error *err)
+{
+	uint32_t i;
+
+	if (opt->num_host_ops && !opt->host_ops)
+		return npu_error_set(err, -EINVAL, "npu_device_options: host_ops is NULL with num_host_ops %u",
+				     opt->num_host_ops);
+	for (i = 0; i < opt->num_host_ops; i++)
+		if (!opt->host_ops[i].domain || !opt->host_ops[i].name || !opt->host_ops[i].run ||
+		    !opt->host_ops[i].types)
+			return npu_error_set(err, -EINVAL,
+					     "npu_device_options: host_ops[%u] needs domain, name, types and run",
+					     i);
 	return 0;
 }
 
@@ -210,6 +228,8 @@ int npu_device_open(const char *uri, const struct npu_device_options *options,
 	if (options) {
 		ret = npu_struct_read(&opt, sizeof(opt), options, options->size,
 				      "npu_device_options", err);
+		if (!ret)
+			ret = check_host_ops(&opt, err);
 		if (ret)
 			return ret;
 	}

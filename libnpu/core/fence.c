@@ -10,6 +10,7 @@
 struct npu_fence {
 	atomic_uint refs;
 	pid_t pid;
+	bool soft;			/* constant once the fence is handed out */
 	atomic_bool signalled;		/* set last, under lock; nothing below changes after it */
 	pthread_mutex_t lock;		/* protects work, callbacks and the change of signalled */
 	pthread_cond_t cond;		/* signalled; CLOCK_MONOTONIC */
@@ -27,6 +28,7 @@ struct npu_fence {
 	struct npu_insn_profile *profile;
 	struct npu_insn_digest *digests;
 	size_t num_profile, num_digests;
+	int64_t (*dims)[NPU_TENSOR_MAX_RANK];
 };
 
 struct npu_fence *npu_fence_create(struct npu_device *dev)
@@ -62,7 +64,28 @@ void npu_fence_put(struct npu_fence *fence)
 	pthread_mutex_destroy(&fence->lock);
 	free(fence->profile);
 	free(fence->digests);
+	free(fence->dims);
 	free(fence);
+}
+
+void npu_fence_set_soft(struct npu_fence *fence)
+{
+	fence->soft = true;
+}
+
+bool npu_fence_is_soft(const struct npu_fence *fence)
+{
+	return fence->soft;
+}
+
+void npu_fence_set_dims(struct npu_fence *fence, int64_t (*dims)[NPU_TENSOR_MAX_RANK])
+{
+	fence->dims = dims;
+}
+
+int64_t (*npu_fence_dims(const struct npu_fence *fence))[NPU_TENSOR_MAX_RANK]
+{
+	return fence->dims;
 }
 
 void npu_fence_set_work(struct npu_fence *fence, struct npu_work *work)
@@ -249,7 +272,10 @@ void npu_fence_cancel(struct npu_fence *fence)
 	pthread_mutex_lock(&fence->lock);
 	if (fence->work) {
 		atomic_store(&fence->work->stop, true);
-		fence->work->queue->dev->ops->cancel(fence->work);
+		if (atomic_load(&fence->work->chained))
+			npu_chain_cancel(fence->work);
+		else
+			fence->work->queue->dev->ops->cancel(fence->work);
 	}
 	pthread_mutex_unlock(&fence->lock);
 }

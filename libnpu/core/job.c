@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "core/object.h"
+#include "host/host.h"
 #include "npu_isa_desc.h"
 
 /* Who owns job->data. */
@@ -36,15 +37,25 @@ static void free_data(struct npu_job *job)
 		munmap(job->data, job->data_size);
 }
 
+static void free_programs(struct npu_job *job)
+{
+	npu_u32 i, k;
+
+	for (i = 0; job->programs && i < job->file->num_programs; i++) {
+		for (k = 0; k < job->programs[i].num_steps; k++)
+			npu_code_put(job->programs[i].steps[k].code);
+		free(job->programs[i].steps);
+	}
+	free(job->programs);
+}
+
 static void free_job(struct npu_job *job)
 {
 	npu_u32 i;
 
-	for (i = 0; job->code && i < job->file->num_programs; i++)
-		npu_code_put(job->code[i]);
+	free_programs(job);
 	for (i = 0; i < job->num_names; i++)
 		free(job->names[i].tensor);
-	free(job->code);
 	free(job->names);
 	npu_buffer_put(job->weights);
 	npu_jobfile_free(job->file);
@@ -162,6 +173,67 @@ static int check_device(const struct npu_job *job, struct npu_error *err)
 	return 0;
 }
 
+/* The operator of a host step, from the device's own table or libnpu's. */
+static int find_host_op(const struct npu_job *job, struct npu_job_step *step, struct npu_error *err)
+{
+	const char *domain = step->desc.domain;
+
+	step->op = npu_host_op_find_in(job->dev->host_ops, job->dev->num_host_ops, domain,
+				       step->desc.op);
+	if (!step->op)
+		return npu_error_set(err, -ENOTSUP,
+				     "%s: node '%s' needs the host operator %s%s%s, which this libnpu (%s) does not have and the application did not give",
+				     job->path, step->desc.node, domain, *domain ? "." : "",
+				     step->desc.op, NPU_VERSION);
+	if (step->op->since > step->desc.opset && step->desc.opset)
+		return npu_error_set(err, -ENOTSUP,
+				     "%s: node '%s' needs the host operator %s of operator set %u, this libnpu has it from %u on",
+				     job->path, step->desc.node, step->desc.op, step->desc.opset,
+				     step->op->since);
+	return 0;
+}
+
+static int prepare_step(struct npu_job *job, struct npu_job_program *p, struct npu_error *err)
+{
+	struct npu_job_step *step = &p->steps[p->num_steps], *before;
+	struct npu_stream_header header;
+	int ret;
+
+	if (p->num_steps) {
+		before = step - 1;
+		step->offset = before->offset + npu_jobfile_step_span(&before->desc);
+		step->first_insn = before->first_insn + 1;
+		if (before->code) {
+			memcpy(&header, before->desc.stream, sizeof(header));
+			step->first_insn = before->first_insn + header.num_insns;
+		}
+	}
+	if (step->desc.kind == NPU_STEP_HOST) {
+		ret = find_host_op(job, step, err);
+		p->has_host = true;
+	} else {
+		ret = npu_code_create(job->dev, step->desc.stream, step->desc.stream_size,
+				      &step->code, err);
+	}
+	p->num_steps += !ret;
+	return ret;
+}
+
+static int prepare_program(struct npu_job *job, npu_u32 i, struct npu_error *err)
+{
+	const struct npu_jobfile_program *prog = &job->file->programs[i];
+	struct npu_job_program *p = &job->programs[i];
+	npu_u32 k;
+	int ret = 0;
+
+	p->steps = calloc(prog->num_steps + 1, sizeof(*p->steps));
+	if (!p->steps)
+		return npu_error_set(err, -ENOMEM, "%s: no memory", job->path);
+	for (k = 0; !ret && npu_jobfile_step_at(prog, k, &p->steps[k].desc); k++)
+		ret = prepare_step(job, p, err);
+	return ret;
+}
+
 static int prepare(struct npu_job *job, struct npu_error *err)
 {
 	struct npu_jobfile *file = job->file;
@@ -173,12 +245,11 @@ static int prepare(struct npu_job *job, struct npu_error *err)
 		ret = collect_names(job, err);
 	if (ret)
 		return ret;
-	job->code = calloc(file->num_programs, sizeof(*job->code));
-	if (!job->code)
+	job->programs = calloc(file->num_programs, sizeof(*job->programs));
+	if (!job->programs)
 		return npu_error_set(err, -ENOMEM, "%s: no memory", job->path);
 	for (i = 0; i < file->num_programs && !ret; i++)
-		ret = npu_code_create(job->dev, file->programs[i].stream,
-				      file->programs[i].stream_size, &job->code[i], err);
+		ret = prepare_program(job, i, err);
 	/*
 	 * The bytes stay as long as the job, which all work keeps alive: no call when the buffer
 	 * goes.

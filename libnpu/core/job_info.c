@@ -27,6 +27,54 @@ static uint64_t role_bytes(const struct npu_jobfile_program *prog, uint32_t role
 	return sum;
 }
 
+/* Bytes and instructions of all streams of a program, and its host steps. */
+static uint64_t stream_bytes(const struct npu_job *job, npu_u32 program)
+{
+	const struct npu_job_program *p = &job->programs[program];
+	uint64_t sum = 0;
+	npu_u32 i;
+
+	for (i = 0; i < p->num_steps; i++)
+		sum += p->steps[i].code ? p->steps[i].desc.stream_size : 0;
+	return sum;
+}
+
+static void count_steps(const struct npu_job_program *p, struct npu_program_info *out)
+{
+	struct npu_stream_header header;
+	npu_u32 i;
+
+	for (i = 0; i < p->num_steps; i++) {
+		if (!p->steps[i].code) {
+			out->num_host_steps++;
+			continue;
+		}
+		memcpy(&header, p->steps[i].desc.stream, sizeof(header));
+		out->num_insns += header.num_insns;
+	}
+}
+
+/* What the host steps of a program read and write, at the largest lengths. */
+static uint64_t host_bytes(const struct npu_jobfile_program *prog)
+{
+	npu_u64 dim[NPU_TENSOR_MAX_RANK], stride[NPU_TENSOR_MAX_RANK], offset, extent;
+	npu_u32 upper[NPU_MAX_SCALARS], i, k, t;
+	uint64_t sum = 0;
+
+	npu_jobfile_bounds(prog, true, upper);
+	for (i = 0; i < prog->num_steps; i++) {
+		const struct npu_jobfile_step *s = &prog->steps[i];
+
+		for (k = 0; s->kind == NPU_STEP_HOST && k < s->num_in + s->num_out; k++) {
+			t = k < s->num_in ? s->in[k] : s->out[k - s->num_in];
+			if (t != NPU_JOBFILE_ABSENT &&
+			    !npu_jobfile_layout(&prog->tensors[t], upper, dim, stride, &offset, &extent))
+				sum += extent;
+		}
+	}
+	return sum;
+}
+
 static void keep_larger(uint64_t *most, uint64_t v)
 {
 	if (v > *most)
@@ -57,7 +105,7 @@ int npu_job_info(const struct npu_job *job, struct npu_job_info *info)
 		keep_larger(&out.input, role_bytes(prog, NPU_REGION_INPUT));
 		keep_larger(&out.output, role_bytes(prog, NPU_REGION_OUTPUT));
 		keep_larger(&out.state, role_bytes(prog, NPU_REGION_STATE));
-		out.streams += prog->stream_size;
+		out.streams += stream_bytes(job, i);
 	}
 	out.name = job->path;
 	out.compiler = file->compiler;
@@ -80,23 +128,22 @@ int npu_job_program(const struct npu_job *job, unsigned int program, struct npu_
 {
 	const struct npu_jobfile_program *prog = program_at(job, program);
 	struct npu_program_info out = NPU_INIT(out);
-	struct npu_stream_header header;
 	npu_u32 i;
 
 	if (!prog)
 		return -ENOENT;
-	memcpy(&header, prog->stream, sizeof(header));
 	out.num_symbols = prog->num_symbols;
 	out.num_regions = prog->num_regions;
 	out.num_tensors = prog->num_tensors;
-	out.num_insns = header.num_insns;
-	out.stream_size = prog->stream_size;
+	count_steps(&job->programs[program], &out);
+	out.stream_size = stream_bytes(job, program);
 	for (i = 0; i < prog->num_debug; i++) {
 		out.macs += prog->debug[i].macs;
 		out.bytes += prog->debug[i].bytes;
 	}
 	out.scratch = role_bytes(prog, NPU_REGION_SCRATCH);
 	out.sram = role_bytes(prog, NPU_REGION_SRAM);
+	out.host_bytes = host_bytes(prog);
 	out.name = prog->name;
 	out.stream = prog->stream;
 	return info ? npu_struct_write(info, info->size, &out, sizeof(out)) : -EINVAL;
@@ -179,7 +226,8 @@ int npu_job_tensor(const struct npu_job *job, unsigned int program, unsigned int
 		out.symbol[d] = symbol_of(&t->dim[d]);
 	}
 	out.region = t->region;
-	out.dense = t->flags & NPU_JOBFILE_DENSE;
+	out.dense = t->flags & NPU_JOBFILE_DENSE ? 1 : 0;
+	out.bounded = t->flags & NPU_JOBFILE_BOUNDED ? 1 : 0;
 	out.scale = t->scale;
 	out.zero_point = t->zero_point;
 	out.name = t->name;
@@ -207,26 +255,64 @@ int npu_job_debug(const struct npu_job *job, unsigned int program, uint32_t tag,
 	return info ? npu_struct_write(info, info->size, &out, sizeof(out)) : -EINVAL;
 }
 
-int npu_job_disassemble(const struct npu_job *job, unsigned int program, uint32_t *offset,
-			char *buf, size_t size)
+/* "host NonZero(x) -> y" */
+static void describe_host(const struct npu_jobfile_program *prog, const struct npu_jobfile_step *s,
+			  char *buf, size_t size)
 {
-	const struct npu_jobfile_program *prog = program_at(job, program);
+	size_t n = snprintf(buf, size, "host %s%s%s(", s->domain, *s->domain ? "." : "", s->op);
+	npu_u32 i;
+
+	for (i = 0; i < s->num_in + s->num_out && n < size; i++) {
+		npu_u32 t = i < s->num_in ? s->in[i] : s->out[i - s->num_in];
+
+		n += snprintf(buf + n, size - n, "%s%s",
+			      i == s->num_in ? ") -> " : i ? ", " : "",
+			      t == NPU_JOBFILE_ABSENT ? "-" : prog->tensors[t].name);
+	}
+}
+
+static int disassemble_step(const struct npu_job *job, const struct npu_jobfile_program *prog,
+			    const struct npu_job_step *step, uint32_t *offset, char *buf, size_t size)
+{
+	uint32_t at = *offset - step->offset;
 	struct npu_insn insn;
 	const npu_u32 *words;
 
-	if (!prog || !offset || !buf || !size)
-		return -EINVAL;
-	if (!*offset)
-		*offset = sizeof(struct npu_stream_header);
-	if (*offset == prog->stream_size)
-		return -ENOENT;
-	if (*offset % 8 || *offset > prog->stream_size)
+	if (!step->code) {
+		if (at)
+			return -EINVAL;
+		describe_host(prog, &step->desc, buf, size);
+		*offset += NPU_JOBFILE_HOST_SPAN;
+		return 0;
+	}
+	if (at % 8)
 		return -EINVAL;
 	/* The job's own copy is aligned; the file's is, too, but for what the format promises. */
-	words = (const npu_u32 *)((const char *)job->code[program]->stream + *offset);
-	if (npu_insn_decode(words, (prog->stream_size - *offset) / 4, &insn, NULL))
+	words = (const npu_u32 *)((const char *)step->code->stream + at);
+	if (npu_insn_decode(words, (step->desc.stream_size - at) / 4, &insn, NULL))
 		return -EINVAL;
 	npu_insn_disassemble(&insn, buf, size);
 	*offset += insn.header->words * 4u;
 	return 0;
+}
+
+int npu_job_disassemble(const struct npu_job *job, unsigned int program, uint32_t *offset,
+			char *buf, size_t size)
+{
+	const struct npu_jobfile_program *prog = program_at(job, program);
+	const struct npu_job_step *step;
+	npu_u32 i;
+
+	if (!prog || !offset || !buf || !size)
+		return -EINVAL;
+	for (i = 0; i < job->programs[program].num_steps; i++) {
+		step = &job->programs[program].steps[i];
+		if (*offset - step->offset >= npu_jobfile_step_span(&step->desc))
+			continue;
+		/* Where a step begins stands for its first instruction. */
+		if (step->code && *offset == step->offset)
+			*offset += sizeof(struct npu_stream_header);
+		return disassemble_step(job, prog, step, offset, buf, size);
+	}
+	return i && *offset == step->offset + npu_jobfile_step_span(&step->desc) ? -ENOENT : -EINVAL;
 }

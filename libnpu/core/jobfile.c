@@ -20,6 +20,9 @@ const npu_u32 npu_jf_record_size[NPU_JF_NUM_SECTIONS] = {
 	[NPU_JF_SCHEDULE] = sizeof(struct npu_jf_step),
 	[NPU_JF_DEBUGMAP] = sizeof(struct npu_jf_debug),
 	[NPU_JF_RECORD] = sizeof(struct npu_jf_record),
+	[NPU_JF_HOSTSTEPS] = sizeof(struct npu_jf_host),
+	[NPU_JF_HOSTARGS] = sizeof(struct npu_jf_arg),
+	[NPU_JF_HOSTATTRS] = sizeof(struct npu_jf_attr),
 };
 
 const char *npu_jf_section_name(npu_u32 type, char buf[32])
@@ -30,7 +33,9 @@ const char *npu_jf_section_name(npu_u32 type, char buf[32])
 		[NPU_JF_TENSORS] = "TENSORS",	[NPU_JF_PROGRAMS] = "PROGRAMS",
 		[NPU_JF_SCHEDULE] = "SCHEDULE", [NPU_JF_STREAMS] = "STREAMS",
 		[NPU_JF_DEBUGMAP] = "DEBUGMAP", [NPU_JF_REPORT] = "REPORT",
-		[NPU_JF_RECORD] = "RECORD",
+		[NPU_JF_RECORD] = "RECORD",	[NPU_JF_HOSTSTEPS] = "HOSTSTEPS",
+		[NPU_JF_HOSTARGS] = "HOSTARGS", [NPU_JF_HOSTATTRS] = "HOSTATTRS",
+		[NPU_JF_HOSTDATA] = "HOSTDATA",
 	};
 
 	if (type < NPU_JF_NUM_SECTIONS && names[type])
@@ -95,7 +100,7 @@ int npu_jobfile_layout(const struct npu_jobfile_tensor *tensor,
 		       const npu_u32 scalar[NPU_MAX_SCALARS], npu_u64 dim[NPU_TENSOR_MAX_RANK],
 		       npu_u64 stride[NPU_TENSOR_MAX_RANK], npu_u64 *offset, npu_u64 *extent)
 {
-	npu_u64 elem = npu_dtype_bits(tensor->dtype) / 8, run = elem, span = elem, part;
+	npu_u64 elem = npu_host_dtype_size(tensor->dtype), run = elem, span = elem, part;
 	npu_u32 i;
 
 	if (npu_jobfile_eval(&tensor->offset, scalar, offset))
@@ -119,6 +124,26 @@ int npu_jobfile_layout(const struct npu_jobfile_tensor *tensor,
 	}
 	*extent = span;
 	return 0;
+}
+
+bool npu_jobfile_step_at(const struct npu_jobfile_program *program, npu_u32 i,
+			 struct npu_jobfile_step *step)
+{
+	if (!program->num_steps && !i) {
+		*step = (struct npu_jobfile_step){ .kind = NPU_STEP_STREAM,
+						   .stream = program->stream,
+						   .stream_size = program->stream_size };
+		return true;
+	}
+	if (i >= program->num_steps)
+		return false;
+	*step = program->steps[i];
+	return true;
+}
+
+npu_u32 npu_jobfile_step_span(const struct npu_jobfile_step *step)
+{
+	return step->kind == NPU_STEP_HOST ? NPU_JOBFILE_HOST_SPAN : step->stream_size;
 }
 
 const struct npu_jobfile_debug *npu_jobfile_debug_find(const struct npu_jobfile_program *program,

@@ -12,10 +12,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include "npu.h"
+#include "npu_host.h"
 
 #define NPU_JOBFILE_MAJOR	1
-#define NPU_JOBFILE_MINOR	0
+/* What is read; a file says the lowest minor that has all it uses: 1 for host steps, else 0. */
+#define NPU_JOBFILE_MINOR	1
 #define NPU_JOBFILE_PAGE	4096u	/* alignment of the weights in the file */
 
 #define NPU_JOBFILE_TERMS	3
@@ -73,13 +74,13 @@ struct npu_jobfile_tensor {
 	const char *name; /* the model's; unique among inputs, outputs and state of a program */
 	const char *node;		/* model node that makes or (inputs) first reads it */
 	npu_u32 role;			/* enum npu_tensor_role */
-	npu_u32 dtype;			/* enum npu_dtype */
+	npu_u32 dtype;			/* enum npu_dtype; host steps: enum npu_host_dtype too */
 	npu_u32 rank;			/* <= NPU_TENSOR_MAX_RANK */
 	npu_u32 region;
 	struct npu_jobfile_expr dim[NPU_TENSOR_MAX_RANK];	/* >= 1 within the bounds */
 	struct npu_jobfile_expr stride[NPU_TENSOR_MAX_RANK];	/* bytes; see NPU_JOBFILE_DENSE */
 	struct npu_jobfile_expr offset;
-	npu_u32 flags;			/* NPU_JOBFILE_DENSE */
+	npu_u32 flags;			/* NPU_JOBFILE_DENSE, NPU_JOBFILE_BOUNDED */
 	float scale;			/* 0: not quantized */
 	npu_s32 zero_point;
 };
@@ -89,6 +90,11 @@ struct npu_jobfile_tensor {
  * may be zero).
  */
 #define NPU_JOBFILE_DENSE	1u
+/*
+ * The dims are upper bounds: a host step finds out the real ones, and the data is dense for these.
+ * Read by host steps and users only.
+ */
+#define NPU_JOBFILE_BOUNDED	2u
 
 /* What an instruction's tag stands for. Several instructions may share a tag. */
 struct npu_jobfile_debug {
@@ -105,9 +111,32 @@ struct npu_jobfile_debug {
 	npu_u64 macs, bytes;		/* predicted, at the bound */
 };
 
+enum npu_jobfile_step_kind { NPU_STEP_STREAM = 1, NPU_STEP_HOST = 2 };
+
+#define NPU_JOBFILE_ABSENT	(~0u)	/* an optional argument that is left out */
+
 /*
- * A program: one set of exact shapes, or a range of them by symbols. In format 1.0 its schedule is
- * one step, its stream.
+ * A step of a program's schedule; steps run one after the other. On-chip memory is zero at the start
+ * of each stream.
+ */
+struct npu_jobfile_step {
+	npu_u32 kind;			/* enum npu_jobfile_step_kind */
+	/* STREAM */
+	npu_u32 stream_size;
+	const void *stream;
+	/* HOST: an operator on tensors of the program, which are dense, at multiples of 64 bytes */
+	const char *domain, *op;
+	const char *node;		/* of the model */
+	npu_u32 opset;
+	npu_u32 tag;			/* in the debug map; no instruction has it */
+	npu_u32 num_in, num_out, num_attr;
+	const npu_u32 *in, *out;	/* indices of tensors, or NPU_JOBFILE_ABSENT */
+	const struct npu_host_attr *attr;
+};
+
+/*
+ * A program: one set of exact shapes, or a range of them by symbols. Without host steps it is one
+ * stream, and num_steps is 0; with them the streams are in the steps, and stream is NULL.
  */
 struct npu_jobfile_program {
 	const char *name;		/* for people, "" allowed */
@@ -118,7 +147,19 @@ struct npu_jobfile_program {
 	npu_u32 num_symbols, num_regions, num_tensors, num_debug;
 	const void *stream;
 	npu_u32 stream_size;
+	npu_u32 num_steps;
+	const struct npu_jobfile_step *steps;
 };
+
+/* Step @i as if every program had steps; false past the end. */
+bool npu_jobfile_step_at(const struct npu_jobfile_program *program, npu_u32 i,
+			 struct npu_jobfile_step *step);
+/*
+ * Its place in the program as a whole, in bytes: streams one behind the other, a host step is
+ * NPU_JOBFILE_HOST_SPAN. Offsets of profiles and disassemblies count this way.
+ */
+#define NPU_JOBFILE_HOST_SPAN	8u
+npu_u32 npu_jobfile_step_span(const struct npu_jobfile_step *step);
 
 struct npu_jobfile_record {
 	const char *key, *value; /* keys are unique; no times, hosts or paths: bytes repeat */

@@ -199,7 +199,7 @@ static int check_tensor(const struct check *c, npu_u32 i)
 		return REFUSE(c, "tensor %u has no name", i);
 	if (t->role >= NPU_NUM_TENSOR_ROLES)
 		return REFUSE(c, "tensor '%s' has the unknown role %u", t->name, t->role);
-	if (t->dtype == NPU_NONE || t->dtype >= NPU_NUM_DTYPES || npu_dtype_bits(t->dtype) % 8)
+	if (!npu_host_dtype_size(t->dtype))
 		return REFUSE(c, "tensor '%s' has the type %u, which tensors of users can not have",
 			      t->name, t->dtype);
 	if (t->rank > NPU_TENSOR_MAX_RANK)
@@ -211,8 +211,13 @@ static int check_tensor(const struct check *c, npu_u32 i)
 	if (t->role != NPU_TENSOR_INTERNAL && c->prog->regions[t->region].role != home[t->role])
 		return REFUSE(c, "tensor '%s' and its region %u have different roles", t->name,
 			      t->region);
-	if (t->flags & ~NPU_JOBFILE_DENSE)
+	if (t->flags & ~(NPU_JOBFILE_DENSE | NPU_JOBFILE_BOUNDED))
 		return REFUSE(c, "tensor '%s' has unknown flags 0x%x", t->name, t->flags);
+	if (t->flags & NPU_JOBFILE_BOUNDED &&
+	    (!(t->flags & NPU_JOBFILE_DENSE) ||
+	     (t->role != NPU_TENSOR_OUTPUT && t->role != NPU_TENSOR_INTERNAL)))
+		return REFUSE(c, "tensor '%s' has dims that the data give, but it is not dense or not a result",
+			      t->name);
 	if (!isfinite(t->scale) || t->scale < 0)
 		return REFUSE(c, "tensor '%s': scale %g is not finite and >= 0", t->name, t->scale);
 	if (check_expr(c, &t->offset, "tensor", i, "offset"))
@@ -279,14 +284,15 @@ static int check_debug(const struct check *c)
 	return 0;
 }
 
-static int check_stream_header(const struct check *c, struct npu_stream_header *header)
+static int check_stream_header(const struct check *c, const struct npu_jobfile_step *step,
+			       struct npu_stream_header *header)
 {
 	npu_u32 i;
 
-	if (!c->prog->stream || c->prog->stream_size < sizeof(*header))
+	if (!step->stream || step->stream_size < sizeof(*header))
 		return REFUSE(c, "its stream has %u bytes, less than a stream header",
-			      c->prog->stream_size);
-	memcpy(header, c->prog->stream, sizeof(*header));
+			      step->stream_size);
+	memcpy(header, step->stream, sizeof(*header));
 	if (header->magic != NPU_STREAM_MAGIC)
 		return REFUSE(c, "its stream does not begin with a stream header");
 	if (header->num_scalars < c->prog->num_symbols || header->num_scalars > NPU_MAX_SCALARS)
@@ -301,8 +307,8 @@ static int check_stream_header(const struct check *c, struct npu_stream_header *
 	return 0;
 }
 
-static int verify_at(const struct check *c, void *stream, const npu_u32 *scalar, const char *where,
-		     npu_u64 sram)
+static int verify_at(const struct check *c, void *stream, npu_u32 stream_size,
+		     const npu_u32 *scalar, const char *where, npu_u64 sram)
 {
 	struct npu_stream_header *header = stream;
 	struct npu_region region[NPU_MAX_REGIONS];
@@ -318,7 +324,7 @@ static int verify_at(const struct check *c, void *stream, const npu_u32 *scalar,
 			region[i].base = 0;
 		npu_jobfile_eval(&c->prog->regions[i].size, scalar, &region[i].size);
 	}
-	if (npu_stream_verify(stream, c->prog->stream_size, region, c->prog->num_regions, sram,
+	if (npu_stream_verify(stream, stream_size, region, c->prog->num_regions, sram,
 			      &isa))
 		return REFUSE(c, "instruction %u at byte %u of its stream, at the %s lengths: %s",
 			      isa.fault.insn, isa.fault.stream_offset, where, isa.text);
@@ -329,7 +335,7 @@ static int verify_at(const struct check *c, void *stream, const npu_u32 *scalar,
  * Every region has its size at the smallest and at the largest lengths, so the stream is proven at
  * both.
  */
-static int check_stream(const struct check *c, npu_u64 *sram)
+static int check_stream(const struct check *c, const struct npu_jobfile_step *step, npu_u64 *sram)
 {
 	struct npu_stream_header header;
 	npu_u64 size, end = 0;
@@ -337,7 +343,7 @@ static int check_stream(const struct check *c, npu_u64 *sram)
 	npu_u32 i;
 	int ret;
 
-	if (check_stream_header(c, &header))
+	if (check_stream_header(c, step, &header))
 		return -EINVAL;
 	for (i = 0; i < c->prog->num_regions; i++) {
 		if (c->prog->regions[i].role != NPU_REGION_SRAM)
@@ -346,14 +352,14 @@ static int check_stream(const struct check *c, npu_u64 *sram)
 		if (c->prog->regions[i].offset + size > end)
 			end = c->prog->regions[i].offset + size;
 	}
-	copy = malloc(c->prog->stream_size);
+	copy = malloc(step->stream_size);
 	if (!copy)
 		return npu_error_set(c->err, -ENOMEM, "no memory for %u bytes of stream",
-				     c->prog->stream_size);
-	memcpy(copy, c->prog->stream, c->prog->stream_size);
-	ret = verify_at(c, copy, c->upper, "largest", end);
+				     step->stream_size);
+	memcpy(copy, step->stream, step->stream_size);
+	ret = verify_at(c, copy, step->stream_size, c->upper, "largest", end);
 	if (!ret && c->prog->num_symbols)
-		ret = verify_at(c, copy, c->lower, "smallest", end);
+		ret = verify_at(c, copy, step->stream_size, c->lower, "smallest", end);
 	free(copy);
 	if (end > *sram)
 		*sram = end;
@@ -361,13 +367,13 @@ static int check_stream(const struct check *c, npu_u64 *sram)
 }
 
 /* The stream has been verified: its instructions can be walked by their lengths. */
-static void note_opcodes(const struct npu_jobfile_program *prog, npu_u64 opcodes[4])
+static void note_opcodes(const struct npu_jobfile_step *step, npu_u64 opcodes[4])
 {
-	const char *p = prog->stream;
+	const char *p = step->stream;
 	struct npu_insn_header insn;
 	npu_u32 at = sizeof(struct npu_stream_header);
 
-	for (; at + sizeof(insn) <= prog->stream_size; at += (insn.words * 4u + 7) & ~7u) {
+	for (; at + sizeof(insn) <= step->stream_size; at += (insn.words * 4u + 7) & ~7u) {
 		memcpy(&insn, p + at, sizeof(insn));
 		if (insn.opcode < 256)
 			opcodes[insn.opcode / 64] |= 1ull << insn.opcode % 64;
@@ -379,14 +385,142 @@ static void note_opcodes(const struct npu_jobfile_program *prog, npu_u64 opcodes
 npu_u16 npu_jobfile_isa_minor(const struct npu_jobfile *job)
 {
 	struct npu_stream_header header;
+	struct npu_jobfile_step step;
 	npu_u16 minor = 0;
+	npu_u32 i, k;
+
+	for (i = 0; i < job->num_programs; i++)
+		for (k = 0; npu_jobfile_step_at(&job->programs[i], k, &step); k++) {
+			if (step.kind != NPU_STEP_STREAM)
+				continue;
+			memcpy(&header, step.stream, sizeof(header));
+			minor = header.isa_minor > minor ? header.isa_minor : minor;
+		}
+	return minor;
+}
+
+/* ---- host steps ------------------------------------------------------------------------------ */
+
+#define HOST_ALIGN	64
+
+static bool is_aligned(const struct npu_jobfile_expr *e)
+{
+	npu_s64 all = e->base;
+	int i;
+
+	for (i = 0; i < NPU_JOBFILE_TERMS; i++)
+		all |= e->factor[i];
+	return all % HOST_ALIGN == 0;
+}
+
+/* @step's argument @arg, which is tensor @index. */
+static int check_arg(const struct check *c, const struct npu_jobfile_step *step, const char *what,
+		     npu_u32 arg, npu_u32 index, npu_u32 access)
+{
+	const struct npu_jobfile_region *r;
+	const struct npu_jobfile_tensor *t;
+
+	if (index == NPU_JOBFILE_ABSENT)
+		return 0;
+	if (index >= c->prog->num_tensors)
+		return REFUSE(c, "host step '%s': %s %u is tensor %u, there are %u", step->node, what,
+			      arg, index, c->prog->num_tensors);
+	t = &c->prog->tensors[index];
+	r = &c->prog->regions[t->region];
+	if (!(t->flags & NPU_JOBFILE_DENSE) || !is_aligned(&t->offset) || r->align < HOST_ALIGN ||
+	    r->offset % HOST_ALIGN)
+		return REFUSE(c, "host step '%s': %s %u, tensor '%s', is not dense or not at a multiple of %u bytes",
+			      step->node, what, arg, t->name, HOST_ALIGN);
+	if (r->access & NPU_ACCESS_SRAM || (r->access & access) != access)
+		return REFUSE(c, "host step '%s': %s %u, tensor '%s', lies in region %u with access 0x%x",
+			      step->node, what, arg, t->name, t->region, r->access);
+	return 0;
+}
+
+/* Whether tensors @a and @b share bytes at the lengths @scalar; both have been checked. */
+static bool overlap(const struct check *c, npu_u32 a, npu_u32 b, const npu_u32 *scalar)
+{
+	const struct npu_jobfile_tensor *ta = &c->prog->tensors[a], *tb = &c->prog->tensors[b];
+	npu_u64 dim[NPU_TENSOR_MAX_RANK], stride[NPU_TENSOR_MAX_RANK], at_a, at_b, size_a, size_b;
+
+	if (ta->region != tb->region || npu_jobfile_layout(ta, scalar, dim, stride, &at_a, &size_a) ||
+	    npu_jobfile_layout(tb, scalar, dim, stride, &at_b, &size_b))
+		return false;
+	return at_a < at_b + size_b && at_b < at_a + size_a;
+}
+
+static int check_overlap(const struct check *c, const struct npu_jobfile_step *step, npu_u32 out)
+{
+	npu_u32 mine = step->out[out], i;
+
+	for (i = 0; i < step->num_in + out; i++) {
+		npu_u32 other = i < step->num_in ? step->in[i] : step->out[i - step->num_in];
+
+		if (other != NPU_JOBFILE_ABSENT && mine != NPU_JOBFILE_ABSENT &&
+		    (overlap(c, mine, other, c->lower) || overlap(c, mine, other, c->upper)))
+			return REFUSE(c, "host step '%s': output %u, tensor '%s', overlaps tensor '%s'",
+				      step->node, out, c->prog->tensors[mine].name,
+				      c->prog->tensors[other].name);
+	}
+	return 0;
+}
+
+static int check_attrs(const struct check *c, const struct npu_jobfile_step *step)
+{
 	npu_u32 i;
 
-	for (i = 0; i < job->num_programs; i++) {
-		memcpy(&header, job->programs[i].stream, sizeof(header));
-		minor = header.isa_minor > minor ? header.isa_minor : minor;
+	for (i = 0; i < step->num_attr; i++)
+		if (step->attr[i].kind >= NPU_NUM_HOST_ATTRS || !*safe(step->attr[i].name))
+			return REFUSE(c, "host step '%s': attribute %u has no name or an unknown kind",
+				      step->node, i);
+	return 0;
+}
+
+/* A pair of arguments is compared with every other: a limit on what that takes. */
+#define MAX_HOST_PAIRS	(1u << 20)
+
+static int check_host(const struct check *c, const struct npu_jobfile_step *step)
+{
+	npu_u32 i;
+
+	if (!*safe(step->op) || !step->domain || !step->node)
+		return REFUSE(c, "a host step has no operator, domain or node");
+	if (!step->num_out || step->num_out > NPU_JF_MAX_ARGS || step->num_in > NPU_JF_MAX_ARGS ||
+	    step->num_attr > NPU_JF_MAX_ARGS ||
+	    (npu_u64)step->num_out * (step->num_in + step->num_out) > MAX_HOST_PAIRS)
+		return REFUSE(c, "host step '%s': %u inputs, %u outputs and %u attributes are too many, or no output",
+			      step->node, step->num_in, step->num_out, step->num_attr);
+	for (i = 0; i < step->num_in; i++)
+		if (check_arg(c, step, "input", i, step->in[i], NPU_ACCESS_READ))
+			return -EINVAL;
+	for (i = 0; i < step->num_out; i++)
+		if (check_arg(c, step, "output", i, step->out[i], NPU_ACCESS_WRITE) ||
+		    check_overlap(c, step, i))
+			return -EINVAL;
+	return check_attrs(c, step);
+}
+
+static int check_steps(const struct check *c, npu_u64 opcodes[4], npu_u64 *sram_size)
+{
+	struct npu_jobfile_step step;
+	npu_u64 span = 0;
+	npu_u32 i;
+	int ret = 0;
+
+	for (i = 0; npu_jobfile_step_at(c->prog, i, &step) && !ret; i++) {
+		if (step.kind == NPU_STEP_HOST)
+			ret = check_host(c, &step);
+		else if (step.kind == NPU_STEP_STREAM)
+			ret = check_stream(c, &step, sram_size);
+		else
+			ret = REFUSE(c, "step %u is of unknown kind %u", i, step.kind);
+		if (!ret && step.kind == NPU_STEP_STREAM)
+			note_opcodes(&step, opcodes);
+		span += npu_jobfile_step_span(&step);
+		if (!ret && span > UINT32_MAX)
+			ret = REFUSE(c, "its streams have more than 4 GiB");
 	}
-	return minor;
+	return ret;
 }
 
 int npu_jobfile_check(const struct npu_jobfile *job, npu_u64 opcodes[4], npu_u64 *sram_size,
@@ -416,10 +550,9 @@ int npu_jobfile_check(const struct npu_jobfile *job, npu_u64 opcodes[4], npu_u64
 		c.index = i;
 		if (check_symbols(&c) || check_regions(&c) || check_tensors(&c) || check_debug(&c))
 			return -EINVAL;
-		ret = check_stream(&c, sram_size);
+		ret = check_steps(&c, opcodes, sram_size);
 		if (ret)
 			return ret;
-		note_opcodes(c.prog, opcodes);
 	}
 	return 0;
 }

@@ -30,17 +30,21 @@ enum npu_jf_section_type {
 	NPU_JF_DEBUGMAP,
 	NPU_JF_REPORT,
 	NPU_JF_RECORD,
+	/* 1.1, in files with host steps */
+	NPU_JF_HOSTSTEPS,
+	NPU_JF_HOSTARGS,
+	NPU_JF_HOSTATTRS,
+	NPU_JF_HOSTDATA,
 	NPU_JF_NUM_SECTIONS
 };
 
 /* Section flag: a reader that does not know the type must refuse the file. */
 #define NPU_JF_REQUIRED		1u
 
-#define NPU_JF_STEP_STREAM	1u
-
 #define NPU_JF_MAX_SECTIONS	64u
 #define NPU_JF_MAX_PROGRAMS	1024u
 #define NPU_JF_MAX_RECORDS	4096u
+#define NPU_JF_MAX_ARGS		65536u	/* inputs, outputs or attributes of a host step */
 
 struct npu_jf_header {
 	npu_u8 magic[8];
@@ -124,9 +128,35 @@ struct npu_jf_program {
 };
 
 struct npu_jf_step {
-	npu_u32 kind;			/* NPU_JF_STEP_STREAM */
-	npu_u32 size;			/* bytes of the stream */
-	npu_u64 offset;			/* in the STREAMS section, a multiple of 8 */
+	npu_u32 kind;			/* enum npu_jobfile_step_kind */
+	npu_u32 size;			/* STREAM: its bytes; HOST: 0 */
+	/* STREAM: in the STREAMS section, a multiple of 8; HOST: record of the HOSTSTEPS section */
+	npu_u64 offset;
+};
+
+struct npu_jf_host {
+	npu_u32 domain, op, node;
+	npu_u32 opset;
+	npu_u32 tag;
+	npu_u32 first_arg, num_in, num_out;	/* inputs, then outputs */
+	npu_u32 first_attr, num_attr;
+};
+
+struct npu_jf_arg {
+	npu_u32 tensor;			/* of the program, or NPU_JOBFILE_ABSENT */
+	npu_u32 reserved;
+};
+
+/*
+ * INT: value is it; FLOAT: the bits of a double; STRING: an offset in STRINGS; lists: an offset in
+ * HOSTDATA, a multiple of 8, of count s64, f32 or u32 (offsets in STRINGS).
+ */
+struct npu_jf_attr {
+	npu_u32 name;
+	npu_u32 kind;			/* enum npu_host_attr_kind */
+	npu_u32 count;
+	npu_u32 reserved;
+	npu_u64 value;
 };
 
 struct npu_jf_debug {
@@ -149,6 +179,9 @@ _Static_assert(sizeof(struct npu_jf_region) == 64, "region");
 _Static_assert(sizeof(struct npu_jf_tensor) == 720, "tensor");
 _Static_assert(sizeof(struct npu_jf_program) == 48, "program");
 _Static_assert(sizeof(struct npu_jf_step) == 16, "step");
+_Static_assert(sizeof(struct npu_jf_host) == 40, "host");
+_Static_assert(sizeof(struct npu_jf_arg) == 8, "arg");
+_Static_assert(sizeof(struct npu_jf_attr) == 24, "attr");
 _Static_assert(sizeof(struct npu_jf_debug) == 40, "debug");
 _Static_assert(sizeof(struct npu_jf_record) == 8, "record");
 

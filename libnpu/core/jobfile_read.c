@@ -11,44 +11,7 @@
 #include <zlib.h>
 #include "core/digest.h"
 #include "core/error.h"
-#include "core/jobfile_format.h"
-
-/* What npu_jobfile_parse() returns a pointer into, and all that the description points to. */
-struct parsed {
-	struct npu_jobfile job;
-	char compiler[64];
-	char *strings;
-	char *report;
-	npu_u8 *streams;
-	struct npu_jobfile_program *programs;
-	struct npu_jobfile_symbol *symbols;
-	struct npu_jobfile_region *regions;
-	struct npu_jobfile_tensor *tensors;
-	struct npu_jobfile_debug *debug;
-	struct npu_jobfile_record *records;
-};
-
-struct table {
-	const npu_u8 *data;
-	npu_u64 size;
-	npu_u32 count, stride;
-};
-
-struct reader {
-	const npu_u8 *data;
-	npu_u64 size;
-	unsigned int flags;
-	struct npu_jf_header header;
-	struct table table[NPU_JF_NUM_SECTIONS];
-	bool seen[NPU_JF_NUM_SECTIONS];
-	npu_u64 owned[NPU_JF_NUM_SECTIONS];	/* records, or bytes of streams, that programs took */
-	struct parsed *out;
-	struct npu_error *err;
-};
-
-#define BAD(r, ...)	npu_error_set((r)->err, -EBADMSG, __VA_ARGS__)
-#define REFUSE(r, ...)	npu_error_set((r)->err, -EINVAL, __VA_ARGS__)
-#define ULL(v)		((unsigned long long)(v))
+#include "core/jobfile_read.h"
 
 static int too_new(struct reader *r, const char *what)
 {
@@ -244,8 +207,7 @@ static int check_present(struct reader *r)
 	return 0;
 }
 
-/* An array of @count elements for a table of @type; one more, so that none is NULL. */
-static void *new_array(struct reader *r, npu_u32 count, size_t size)
+void *npu_jf_array(struct reader *r, npu_u32 count, size_t size)
 {
 	void *p = calloc((size_t)count + 1, size);
 
@@ -254,12 +216,12 @@ static void *new_array(struct reader *r, npu_u32 count, size_t size)
 	return p;
 }
 
-static const void *record_at(const struct reader *r, int type, npu_u32 i)
+const void *npu_jf_record_at(const struct reader *r, int type, npu_u32 i)
 {
 	return r->table[type].data + (npu_u64)i * r->table[type].stride;
 }
 
-static int get_string(struct reader *r, npu_u32 offset, int type, npu_u32 i, const char **s)
+int npu_jf_string(struct reader *r, npu_u32 offset, int type, npu_u32 i, const char **s)
 {
 	char buf[32];
 
@@ -288,11 +250,11 @@ static int read_symbols(struct reader *r)
 {
 	npu_u32 n = r->table[NPU_JF_SYMBOLS].count, i;
 
-	r->out->symbols = new_array(r, n, sizeof(*r->out->symbols));
+	r->out->symbols = npu_jf_array(r, n, sizeof(*r->out->symbols));
 	if (!r->out->symbols)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
-		const struct npu_jf_symbol *in = record_at(r, NPU_JF_SYMBOLS, i);
+		const struct npu_jf_symbol *in = npu_jf_record_at(r, NPU_JF_SYMBOLS, i);
 		struct npu_jobfile_symbol *s = &r->out->symbols[i];
 
 		*s = (struct npu_jobfile_symbol){
@@ -303,7 +265,7 @@ static int read_symbols(struct reader *r)
 			.a = in->a,
 			.b = in->b,
 		};
-		if (get_string(r, in->name, NPU_JF_SYMBOLS, i, &s->name))
+		if (npu_jf_string(r, in->name, NPU_JF_SYMBOLS, i, &s->name))
 			return -EINVAL;
 	}
 	return 0;
@@ -313,11 +275,11 @@ static int read_regions(struct reader *r)
 {
 	npu_u32 n = r->table[NPU_JF_REGIONS].count, i;
 
-	r->out->regions = new_array(r, n, sizeof(*r->out->regions));
+	r->out->regions = npu_jf_array(r, n, sizeof(*r->out->regions));
 	if (!r->out->regions)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
-		const struct npu_jf_region *in = record_at(r, NPU_JF_REGIONS, i);
+		const struct npu_jf_region *in = npu_jf_record_at(r, NPU_JF_REGIONS, i);
 		struct npu_jobfile_region *g = &r->out->regions[i];
 
 		*g = (struct npu_jobfile_region){
@@ -327,7 +289,7 @@ static int read_regions(struct reader *r)
 			.size = get_expr(&in->size),
 			.align = in->align,
 		};
-		if (get_string(r, in->name, NPU_JF_REGIONS, i, &g->name))
+		if (npu_jf_string(r, in->name, NPU_JF_REGIONS, i, &g->name))
 			return -EINVAL;
 	}
 	return 0;
@@ -337,11 +299,11 @@ static int read_tensors(struct reader *r)
 {
 	npu_u32 n = r->table[NPU_JF_TENSORS].count, i, d;
 
-	r->out->tensors = new_array(r, n, sizeof(*r->out->tensors));
+	r->out->tensors = npu_jf_array(r, n, sizeof(*r->out->tensors));
 	if (!r->out->tensors)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
-		const struct npu_jf_tensor *in = record_at(r, NPU_JF_TENSORS, i);
+		const struct npu_jf_tensor *in = npu_jf_record_at(r, NPU_JF_TENSORS, i);
 		struct npu_jobfile_tensor *t = &r->out->tensors[i];
 
 		*t = (struct npu_jobfile_tensor){
@@ -358,8 +320,8 @@ static int read_tensors(struct reader *r)
 			t->dim[d] = get_expr(&in->dim[d]);
 			t->stride[d] = get_expr(&in->stride[d]);
 		}
-		if (get_string(r, in->name, NPU_JF_TENSORS, i, &t->name) ||
-		    get_string(r, in->node, NPU_JF_TENSORS, i, &t->node))
+		if (npu_jf_string(r, in->name, NPU_JF_TENSORS, i, &t->name) ||
+		    npu_jf_string(r, in->node, NPU_JF_TENSORS, i, &t->node))
 			return -EINVAL;
 	}
 	return 0;
@@ -369,11 +331,11 @@ static int read_debug(struct reader *r)
 {
 	npu_u32 n = r->table[NPU_JF_DEBUGMAP].count, i;
 
-	r->out->debug = new_array(r, n, sizeof(*r->out->debug));
+	r->out->debug = npu_jf_array(r, n, sizeof(*r->out->debug));
 	if (!r->out->debug)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
-		const struct npu_jf_debug *in = record_at(r, NPU_JF_DEBUGMAP, i);
+		const struct npu_jf_debug *in = npu_jf_record_at(r, NPU_JF_DEBUGMAP, i);
 		struct npu_jobfile_debug *d = &r->out->debug[i];
 
 		*d = (struct npu_jobfile_debug){
@@ -383,9 +345,9 @@ static int read_debug(struct reader *r)
 			.macs = in->macs,
 			.bytes = in->bytes,
 		};
-		if (get_string(r, in->node, NPU_JF_DEBUGMAP, i, &d->node) ||
-		    get_string(r, in->op, NPU_JF_DEBUGMAP, i, &d->op) ||
-		    get_string(r, in->tensor, NPU_JF_DEBUGMAP, i, &d->tensor))
+		if (npu_jf_string(r, in->node, NPU_JF_DEBUGMAP, i, &d->node) ||
+		    npu_jf_string(r, in->op, NPU_JF_DEBUGMAP, i, &d->op) ||
+		    npu_jf_string(r, in->tensor, NPU_JF_DEBUGMAP, i, &d->tensor))
 			return -EINVAL;
 	}
 	return 0;
@@ -395,47 +357,16 @@ static int read_records(struct reader *r)
 {
 	npu_u32 n = r->table[NPU_JF_RECORD].count, i;
 
-	r->out->records = new_array(r, n, sizeof(*r->out->records));
+	r->out->records = npu_jf_array(r, n, sizeof(*r->out->records));
 	if (!r->out->records)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
-		const struct npu_jf_record *in = record_at(r, NPU_JF_RECORD, i);
+		const struct npu_jf_record *in = npu_jf_record_at(r, NPU_JF_RECORD, i);
 
-		if (get_string(r, in->key, NPU_JF_RECORD, i, &r->out->records[i].key) ||
-		    get_string(r, in->value, NPU_JF_RECORD, i, &r->out->records[i].value))
+		if (npu_jf_string(r, in->key, NPU_JF_RECORD, i, &r->out->records[i].key) ||
+		    npu_jf_string(r, in->value, NPU_JF_RECORD, i, &r->out->records[i].value))
 			return -EINVAL;
 	}
-	return 0;
-}
-
-/* The one step of program @i: its stream. */
-static int read_step(struct reader *r, npu_u32 i, const struct npu_jf_program *in,
-		     struct npu_jobfile_program *p)
-{
-	const struct table *streams = &r->table[NPU_JF_STREAMS];
-	const struct npu_jf_step *step;
-
-	if (in->num_steps != 1 || in->first_step >= r->table[NPU_JF_SCHEDULE].count)
-		return REFUSE(r,
-			      "program %u: steps %u + %u of section SCHEDULE, want one of its %u",
-			      i, in->first_step, in->num_steps, r->table[NPU_JF_SCHEDULE].count);
-	step = record_at(r, NPU_JF_SCHEDULE, in->first_step);
-	if (step->kind != NPU_JF_STEP_STREAM)
-		return npu_error_set(
-			r->err, -ENOTSUP,
-			"program %u: its schedule has a step of kind %u (only kind 1, a stream, is known); the file needs a newer libnpu than %s",
-			i, step->kind, NPU_VERSION);
-	if (step->offset % 8 || step->offset > streams->size ||
-	    step->size > streams->size - step->offset)
-		return REFUSE(
-			r,
-			"program %u: its stream, bytes %llu + %u, leaves section STREAMS (%llu bytes)",
-			i, ULL(step->offset), step->size, ULL(streams->size));
-	r->owned[NPU_JF_STREAMS] += step->size;
-	if (r->owned[NPU_JF_STREAMS] > streams->size)
-		return REFUSE(r, "program %u: its stream is another program's, too", i);
-	p->stream = r->out->streams + step->offset;
-	p->stream_size = step->size;
 	return 0;
 }
 
@@ -443,7 +374,7 @@ static int read_step(struct reader *r, npu_u32 i, const struct npu_jf_program *i
  * Programs share no records: together they take no more than there are, so that the work of checking
  * a file is in proportion to its size.
  */
-static int check_range(struct reader *r, npu_u32 i, int type, npu_u32 first, npu_u32 num)
+int npu_jf_take_range(struct reader *r, npu_u32 i, int type, npu_u32 first, npu_u32 num)
 {
 	npu_u32 count = r->table[type].count;
 	char buf[32];
@@ -458,6 +389,64 @@ static int check_range(struct reader *r, npu_u32 i, int type, npu_u32 first, npu
 	return 0;
 }
 
+static int read_stream(struct reader *r, npu_u32 i, const struct npu_jf_step *in,
+		       struct npu_jobfile_step *step)
+{
+	const struct table *streams = &r->table[NPU_JF_STREAMS];
+
+	if (in->offset % 8 || in->offset > streams->size || in->size > streams->size - in->offset)
+		return REFUSE(
+			r,
+			"program %u: its stream, bytes %llu + %u, leaves section STREAMS (%llu bytes)",
+			i, ULL(in->offset), in->size, ULL(streams->size));
+	r->owned[NPU_JF_STREAMS] += in->size;
+	if (r->owned[NPU_JF_STREAMS] > streams->size)
+		return REFUSE(r, "program %u: its stream is another program's, too", i);
+	step->stream = r->out->streams + in->offset;
+	step->stream_size = in->size;
+	return 0;
+}
+
+static int read_step(struct reader *r, npu_u32 i, npu_u32 record, struct npu_jobfile_step *step)
+{
+	const struct npu_jf_step *in = npu_jf_record_at(r, NPU_JF_SCHEDULE, record);
+
+	*step = (struct npu_jobfile_step){ .kind = in->kind };
+	if (in->kind == NPU_STEP_STREAM)
+		return read_stream(r, i, in, step);
+	if (in->kind == NPU_STEP_HOST)
+		return npu_jf_read_host_step(r, i, in->offset, step);
+	return npu_error_set(
+		r->err, -ENOTSUP,
+		"program %u: its schedule has a step of kind %u (1, a stream, and 2, a host operator, are known); the file needs a newer libnpu than %s",
+		i, in->kind, NPU_VERSION);
+}
+
+/* A program that is one stream has it as such; the others have a list. */
+static int read_schedule(struct reader *r, npu_u32 i, const struct npu_jf_program *in,
+			 struct npu_jobfile_program *p)
+{
+	struct npu_jobfile_step *steps = r->out->steps + in->first_step;
+	npu_u32 k;
+	int ret;
+
+	if (!in->num_steps)
+		return REFUSE(r, "program %u: its schedule has no step", i);
+	ret = npu_jf_take_range(r, i, NPU_JF_SCHEDULE, in->first_step, in->num_steps);
+	for (k = 0; k < in->num_steps && !ret; k++)
+		ret = read_step(r, i, in->first_step + k, &steps[k]);
+	if (ret)
+		return ret;
+	if (in->num_steps == 1 && steps->kind == NPU_STEP_STREAM) {
+		p->stream = steps->stream;
+		p->stream_size = steps->stream_size;
+	} else {
+		p->steps = steps;
+		p->num_steps = in->num_steps;
+	}
+	return 0;
+}
+
 static int read_programs(struct reader *r)
 {
 	npu_u32 n = r->table[NPU_JF_PROGRAMS].count, i;
@@ -466,18 +455,19 @@ static int read_programs(struct reader *r)
 	if (!n || n > NPU_JF_MAX_PROGRAMS)
 		return REFUSE(r, "section PROGRAMS: %u programs, want 1 .. %u", n,
 			      NPU_JF_MAX_PROGRAMS);
-	r->out->programs = new_array(r, n, sizeof(*r->out->programs));
-	if (!r->out->programs)
+	r->out->programs = npu_jf_array(r, n, sizeof(*r->out->programs));
+	r->out->steps = npu_jf_array(r, r->table[NPU_JF_SCHEDULE].count, sizeof(*r->out->steps));
+	if (!r->out->programs || !r->out->steps)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
-		const struct npu_jf_program *in = record_at(r, NPU_JF_PROGRAMS, i);
+		const struct npu_jf_program *in = npu_jf_record_at(r, NPU_JF_PROGRAMS, i);
 		struct npu_jobfile_program *p = &r->out->programs[i];
 
-		if (get_string(r, in->name, NPU_JF_PROGRAMS, i, &p->name) ||
-		    check_range(r, i, NPU_JF_SYMBOLS, in->first_symbol, in->num_symbols) ||
-		    check_range(r, i, NPU_JF_REGIONS, in->first_region, in->num_regions) ||
-		    check_range(r, i, NPU_JF_TENSORS, in->first_tensor, in->num_tensors) ||
-		    check_range(r, i, NPU_JF_DEBUGMAP, in->first_debug, in->num_debug))
+		if (npu_jf_string(r, in->name, NPU_JF_PROGRAMS, i, &p->name) ||
+		    npu_jf_take_range(r, i, NPU_JF_SYMBOLS, in->first_symbol, in->num_symbols) ||
+		    npu_jf_take_range(r, i, NPU_JF_REGIONS, in->first_region, in->num_regions) ||
+		    npu_jf_take_range(r, i, NPU_JF_TENSORS, in->first_tensor, in->num_tensors) ||
+		    npu_jf_take_range(r, i, NPU_JF_DEBUGMAP, in->first_debug, in->num_debug))
 			return -EINVAL;
 		p->symbols = r->out->symbols + in->first_symbol;
 		p->regions = r->out->regions + in->first_region;
@@ -487,7 +477,7 @@ static int read_programs(struct reader *r)
 		p->num_regions = in->num_regions;
 		p->num_tensors = in->num_tensors;
 		p->num_debug = in->num_debug;
-		ret = read_step(r, i, in, p);
+		ret = read_schedule(r, i, in, p);
 		if (ret)
 			return ret;
 	}
@@ -529,6 +519,8 @@ static int read_tables(struct reader *r)
 		ret = read_debug(r);
 	if (!ret)
 		ret = read_records(r);
+	if (!ret)
+		ret = npu_jf_read_host(r);
 	if (!ret)
 		ret = read_programs(r);
 	return ret;
@@ -627,6 +619,11 @@ void npu_jobfile_free(struct npu_jobfile *job)
 	free(p->tensors);
 	free(p->debug);
 	free(p->records);
+	free(p->steps);
+	free(p->attrs);
+	free(p->args);
+	free(p->host_data);
+	free(p->host_strings);
 	free(p);
 }
 

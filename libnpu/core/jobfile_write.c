@@ -221,26 +221,122 @@ static void add_debug(struct writer *w, const struct npu_jobfile_program *p)
 	}
 }
 
+static bool has_host_steps(const struct npu_jobfile *job)
+{
+	npu_u32 i;
+
+	for (i = 0; i < job->num_programs; i++)
+		if (job->programs[i].num_steps)
+			return true;
+	return false;
+}
+
+static npu_u64 add_host_data(struct writer *w, const void *data, size_t size)
+{
+	struct blob *b = &w->section[NPU_JF_HOSTDATA];
+	npu_u64 at;
+
+	blob_align(b, 8);
+	at = b->size;
+	blob_add(b, data, size);
+	return at;
+}
+
+static npu_u64 attr_value(struct writer *w, const struct npu_host_attr *a)
+{
+	npu_u64 value = 0;
+	npu_u32 i, s;
+
+	switch (a->kind) {
+	case NPU_HOST_INT:
+		return (npu_u64)a->i;
+	case NPU_HOST_FLOAT:
+		memcpy(&value, &a->f, sizeof(value));
+		return value;
+	case NPU_HOST_STRING:
+		return add_string(w, a->s);
+	case NPU_HOST_INTS:
+		return add_host_data(w, a->ints, a->count * sizeof(*a->ints));
+	case NPU_HOST_FLOATS:
+		return add_host_data(w, a->floats, a->count * sizeof(*a->floats));
+	default:
+		value = add_host_data(w, NULL, 0);
+		for (i = 0; i < a->count; i++) {
+			s = add_string(w, a->strings[i]);
+			blob_add(&w->section[NPU_JF_HOSTDATA], &s, sizeof(s));
+		}
+		return value;
+	}
+}
+
+static void add_args(struct writer *w, const npu_u32 *tensor, npu_u32 count)
+{
+	npu_u32 i;
+
+	for (i = 0; i < count; i++) {
+		struct npu_jf_arg out = { .tensor = tensor[i] };
+
+		add_record(w, NPU_JF_HOSTARGS, &out, sizeof(out));
+	}
+}
+
+static void add_host_step(struct writer *w, const struct npu_jobfile_step *s)
+{
+	struct npu_jf_step step = { .kind = NPU_STEP_HOST, .offset = w->count[NPU_JF_HOSTSTEPS] };
+	struct npu_jf_host out = {
+		.domain = add_string(w, s->domain), .op = add_string(w, s->op),
+		.node = add_string(w, s->node), .opset = s->opset, .tag = s->tag,
+		.first_arg = w->count[NPU_JF_HOSTARGS], .num_in = s->num_in, .num_out = s->num_out,
+		.first_attr = w->count[NPU_JF_HOSTATTRS], .num_attr = s->num_attr,
+	};
+	npu_u32 i;
+
+	add_args(w, s->in, s->num_in);
+	add_args(w, s->out, s->num_out);
+	for (i = 0; i < s->num_attr; i++) {
+		const struct npu_host_attr *a = &s->attr[i];
+		struct npu_jf_attr attr = { .name = add_string(w, a->name), .kind = a->kind,
+					    .count = a->count, .value = attr_value(w, a) };
+
+		add_record(w, NPU_JF_HOSTATTRS, &attr, sizeof(attr));
+	}
+	add_record(w, NPU_JF_HOSTSTEPS, &out, sizeof(out));
+	add_record(w, NPU_JF_SCHEDULE, &step, sizeof(step));
+}
+
+static void add_stream(struct writer *w, const struct npu_jobfile_step *s)
+{
+	struct npu_jf_step step = { .kind = NPU_STEP_STREAM, .size = s->stream_size };
+
+	blob_align(&w->section[NPU_JF_STREAMS], 64);
+	step.offset = w->section[NPU_JF_STREAMS].size;
+	blob_add(&w->section[NPU_JF_STREAMS], s->stream, s->stream_size);
+	add_record(w, NPU_JF_SCHEDULE, &step, sizeof(step));
+}
+
 static void add_program(struct writer *w, const struct npu_jobfile_program *p)
 {
+	struct npu_jobfile_step step;
+	npu_u32 i;
 	struct npu_jf_program out = {
 		.name = add_string(w, p->name),
 		.first_symbol = w->count[NPU_JF_SYMBOLS], .num_symbols = p->num_symbols,
 		.first_region = w->count[NPU_JF_REGIONS], .num_regions = p->num_regions,
 		.first_tensor = w->count[NPU_JF_TENSORS], .num_tensors = p->num_tensors,
 		.first_debug = w->count[NPU_JF_DEBUGMAP], .num_debug = p->num_debug,
-		.first_step = w->count[NPU_JF_SCHEDULE], .num_steps = 1,
+		.first_step = w->count[NPU_JF_SCHEDULE], .num_steps = p->num_steps ? p->num_steps : 1,
 	};
-	struct npu_jf_step step = { .kind = NPU_JF_STEP_STREAM, .size = p->stream_size };
 
 	add_symbols(w, p);
 	add_regions(w, p);
 	add_tensors(w, p);
 	add_debug(w, p);
-	blob_align(&w->section[NPU_JF_STREAMS], 64);
-	step.offset = w->section[NPU_JF_STREAMS].size;
-	blob_add(&w->section[NPU_JF_STREAMS], p->stream, p->stream_size);
-	add_record(w, NPU_JF_SCHEDULE, &step, sizeof(step));
+	for (i = 0; npu_jobfile_step_at(p, i, &step); i++) {
+		if (step.kind == NPU_STEP_HOST)
+			add_host_step(w, &step);
+		else
+			add_stream(w, &step);
+	}
 	add_record(w, NPU_JF_PROGRAMS, &out, sizeof(out));
 }
 
@@ -264,19 +360,32 @@ static void add_all(struct writer *w)
 		w->failed |= w->section[i].failed;
 }
 
-/* Sections in the order of the file: the weights last, so that what is parsed lies together. */
+/*
+ * Sections in the order of the file: the weights last, so that what is parsed lies together. The
+ * first four are for host steps, and a file without has none of them: it is one of format 1.0.
+ */
 static const npu_u8 file_order[] = {
+	NPU_JF_HOSTSTEPS, NPU_JF_HOSTARGS, NPU_JF_HOSTATTRS, NPU_JF_HOSTDATA,
 	NPU_JF_STRINGS,	 NPU_JF_SYMBOLS,  NPU_JF_REGIONS, NPU_JF_TENSORS,
 	NPU_JF_PROGRAMS, NPU_JF_SCHEDULE, NPU_JF_STREAMS, NPU_JF_DEBUGMAP,
 	NPU_JF_REPORT,	 NPU_JF_RECORD,	  NPU_JF_WEIGHTS,
 };
 
+#define NUM_HOST_SECTIONS 4
 #define NUM_SECTIONS (sizeof(file_order) / sizeof(file_order[0]))
 
 struct image {
 	struct npu_jf_header header;
 	struct npu_jf_section table[NUM_SECTIONS];
+	/* Not in the file. */
+	const npu_u8 *type;		/* of its sections, in order */
+	size_t num_sections;
 };
+
+static size_t table_size(const struct image *img)
+{
+	return img->num_sections * sizeof(img->table[0]);
+}
 
 static npu_u32 crc_of(const void *data, npu_u64 size)
 {
@@ -285,11 +394,14 @@ static npu_u32 crc_of(const void *data, npu_u64 size)
 
 static void place_sections(struct writer *w, struct image *img)
 {
-	npu_u64 at = sizeof(*img);
-	size_t i;
+	size_t skip = has_host_steps(w->job) ? 0 : NUM_HOST_SECTIONS, i;
+	npu_u64 at;
 
-	for (i = 0; i < NUM_SECTIONS; i++) {
-		npu_u32 type = file_order[i];
+	img->type = file_order + skip;
+	img->num_sections = NUM_SECTIONS - skip;
+	at = sizeof(img->header) + table_size(img);
+	for (i = 0; i < img->num_sections; i++) {
+		npu_u32 type = img->type[i];
 		bool weights = type == NPU_JF_WEIGHTS;
 		npu_u32 align = weights ? NPU_JOBFILE_PAGE : 64;
 		npu_u64 size = weights ? w->job->weights_size : w->section[type].size;
@@ -322,21 +434,21 @@ static void fill_header(struct writer *w, struct image *img, const npu_u64 opcod
 
 	memcpy(h->magic, NPU_JF_MAGIC, 8);
 	h->major = NPU_JOBFILE_MAJOR;
-	h->minor = NPU_JOBFILE_MINOR;
+	h->minor = has_host_steps(w->job) ? 1 : 0;
 	h->header_size = sizeof(*h);
 	h->isa_major = NPU_ISA_MAJOR;
 	h->isa_minor = npu_jobfile_isa_minor(w->job);
 	/* The first libnpu that reads format 1.0 with instruction set 1.0. */
 	h->runtime_major = 0;
 	h->runtime_minor = 1;
-	h->num_sections = NUM_SECTIONS;
+	h->num_sections = (npu_u32)img->num_sections;
 	h->section_size = sizeof(struct npu_jf_section);
 	h->section_offset = sizeof(*h);
 	memcpy(h->opcodes, opcodes, sizeof(h->opcodes));
 	h->sram_size = sram_size;
 	h->features = NPU_JF_FEATURES;
 	strncpy(h->compiler, compiler, sizeof(h->compiler) - 1);
-	h->section_crc = crc_of(img->table, sizeof(img->table));
+	h->section_crc = crc_of(img->table, table_size(img));
 }
 
 /*
@@ -348,12 +460,14 @@ typedef int (*piece_fn)(void *ctx, const void *data, size_t size);
 static int walk_file(struct writer *w, const struct image *img, piece_fn fn, void *ctx)
 {
 	static const npu_u8 zero[NPU_JOBFILE_PAGE];
-	npu_u64 at = sizeof(*img);
+	npu_u64 at = sizeof(img->header) + table_size(img);
 	size_t i;
 	int ret;
 
-	ret = fn(ctx, img, sizeof(*img));
-	for (i = 0; i < NUM_SECTIONS && !ret; i++) {
+	ret = fn(ctx, &img->header, sizeof(img->header));
+	if (!ret)
+		ret = fn(ctx, img->table, table_size(img));
+	for (i = 0; i < img->num_sections && !ret; i++) {
 		const struct npu_jf_section *s = &img->table[i];
 		const void *data =
 			s->type == NPU_JF_WEIGHTS ? w->job->weights : w->section[s->type].data;

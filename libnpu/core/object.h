@@ -52,6 +52,33 @@ void npu_fence_set_done(struct npu_fence *fence, void (*done)(void *ctx, struct 
 void npu_fence_signal(struct npu_fence *fence, int status, const struct npu_fault *fault,
 		      const char *text);
 
+/*
+ * A fence that no backend knows: it signals when libnpu says so. Set before it is handed out;
+ * whoever waits for one goes through a chain.
+ */
+void npu_fence_set_soft(struct npu_fence *fence);
+bool npu_fence_is_soft(const struct npu_fence *fence);
+/*
+ * The dims that host steps found out, by tensor of the program: the fence's, freed with free().
+ * Written by the chain's thread before the fence signals, constant then; NULL when there are none.
+ */
+void npu_fence_set_dims(struct npu_fence *fence, int64_t (*dims)[NPU_TENSOR_MAX_RANK]);
+int64_t (*npu_fence_dims(const struct npu_fence *fence))[NPU_TENSOR_MAX_RANK];
+
+/*
+ * A queue's chain: a thread that runs the steps of jobs with host steps, and holds back what comes
+ * behind them. @queue->lock is held by the caller of the first two.
+ */
+bool npu_chain_wants(const struct npu_queue *queue, const struct npu_work *work);
+/* Takes @work over; on error nothing was taken. -EAGAIN (no thread), -ENOMEM. */
+int npu_chain_add(struct npu_queue *queue, struct npu_work *work, struct npu_error *err);
+/* @work->stop was set: look at it. Called with the fence's lock held. */
+void npu_chain_cancel(struct npu_work *work);
+/* Stop all that is in the chain, with @queue->lock held. */
+void npu_chain_cancel_all(struct npu_queue *queue);
+/* No work is left; the end of the queue. May be called on the chain's own thread. */
+void npu_chain_stop(struct npu_chain *chain);
+
 struct npu_work *npu_work_create(struct npu_queue *queue, const struct npu_submit_options *options,
 				 uint32_t num_bufs, struct npu_error *err);
 /* Never submitted. */
@@ -66,6 +93,21 @@ struct npu_job_name {
 	npu_u32 *tensor;		/* per program: index of the tensor, or ~0 */
 };
 
+/* A step of a program's schedule, ready to run: a stream, or a host operator. */
+struct npu_job_step {
+	struct npu_code *code;		/* NULL: a host step */
+	const struct npu_host_op *op;
+	struct npu_jobfile_step desc;
+	npu_u32 offset;			/* of it in the program, see npu_jobfile_step_span() */
+	npu_u32 first_insn;		/* index of its first instruction in the program */
+};
+
+struct npu_job_program {
+	struct npu_job_step *steps;
+	npu_u32 num_steps;
+	bool has_host;
+};
+
 struct npu_job {
 	atomic_uint refs;
 	struct npu_device *dev;
@@ -75,7 +117,7 @@ struct npu_job {
 	size_t data_size;
 	int data_kind;			/* enum npu_job_data of job.c */
 	struct npu_buffer *weights;	/* NULL: none */
-	struct npu_code **code;		/* per program */
+	struct npu_job_program *programs;
 	struct npu_job_name *names;
 	npu_u32 num_names;
 };
@@ -116,6 +158,16 @@ int npu_run_choose(struct npu_run *run, struct npu_error *err);
 int npu_run_check_shapes(struct npu_run *run, struct npu_error *err);
 /* -EBUSY while a submit is in flight. */
 int npu_run_check_idle(struct npu_run *run, struct npu_error *err);
+/*
+ * What run of a host step of @work is: builds the arguments, calls the operator, keeps the dims that
+ * it found. *@bytes: read and written.
+ */
+int npu_host_step_run(const struct npu_work *work, const struct npu_job_step *step, uint64_t *bytes,
+		      struct npu_error *err);
+/* Digests of its outputs, appended at @out, which has room for its num_out; returns how many. */
+size_t npu_host_step_digest(const struct npu_work *work, const struct npu_job_step *step,
+			    struct npu_insn_digest *out);
+
 /* Memory of slot @name at the lengths set: check the bound buffer, or see to an own one. */
 int npu_run_place(struct npu_run *run, npu_u32 name, struct npu_error *err);
 

@@ -51,6 +51,7 @@ void npu_queue_destroy(struct npu_queue *queue)
 	if (!queue || !npu_device_is_ours(queue->dev) || !npu_ref_drop(&queue->refs))
 		return;
 	dev = queue->dev;
+	npu_chain_stop(queue->chain);
 	dev->ops->queue_destroy(queue);
 	npu_fence_put(queue->last);
 	pthread_mutex_destroy(&queue->lock);
@@ -62,9 +63,14 @@ int npu_queue_cancel(struct npu_queue *queue, struct npu_error *err)
 {
 	int ret = npu_device_check(queue->dev, err);
 
-	if (!ret)
-		queue->dev->ops->cancel_queue(queue);
-	return ret;
+	if (ret)
+		return ret;
+	/* With the lock, so that nothing is on its way from the chain to the backend. */
+	pthread_mutex_lock(&queue->lock);
+	npu_chain_cancel_all(queue);
+	queue->dev->ops->cancel_queue(queue);
+	pthread_mutex_unlock(&queue->lock);
+	return 0;
 }
 
 int npu_queue_wait(struct npu_queue *queue, uint64_t deadline, struct npu_error *err)

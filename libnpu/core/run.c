@@ -120,10 +120,23 @@ static int find_tensor(struct npu_run *run, const char *tensor, npu_u32 *name,
 	return 0;
 }
 
+/* The dims that the last run found out for a bounded tensor; NULL: none yet, or it is not one. */
+static const int64_t *found_dims(const struct npu_run *run, const struct npu_jobfile_tensor *t)
+{
+	const struct npu_jobfile_program *prog = &run->job->file->programs[run->program];
+	int64_t (*dims)[NPU_TENSOR_MAX_RANK];
+
+	if (!(t->flags & NPU_JOBFILE_BOUNDED) || !run->fence || npu_fence_status(run->fence))
+		return NULL;
+	dims = npu_fence_dims(run->fence);
+	return dims ? dims[t - prog->tensors] : NULL;
+}
+
 int npu_run_get_shape(struct npu_run *run, const char *tensor, unsigned int *rank, int64_t *dims,
 		      struct npu_error *err)
 {
 	const struct npu_jobfile_tensor *t;
+	const int64_t *found;
 	npu_u32 name, d;
 	npu_u64 v;
 	int ret;
@@ -134,7 +147,12 @@ int npu_run_get_shape(struct npu_run *run, const char *tensor, unsigned int *ran
 	if (!rank || !dims)
 		return npu_error_set(err, -EINVAL, "npu_run_get_shape: %s is NULL",
 				     rank ? "dims" : "rank");
+	found = found_dims(run, t);
 	for (d = 0; d < t->rank; d++) {
+		if (found) {
+			dims[d] = found[d];
+			continue;
+		}
 		if (npu_jobfile_eval(&t->dim[d], run->scalar, &v))
 			return npu_error_set(err, -EINVAL, "%s: '%s' has no valid dim %u",
 					     run->job->path, tensor, d);
@@ -310,6 +328,8 @@ static void copy_view(const struct view *v, npu_u32 d, char *at, char *user, boo
 	npu_u32 k = v->rank;
 	npu_u64 run = v->elem, i;
 
+	if (!v->bytes)
+		return;
 	while (k > d && (v->stride[k - 1] == run || v->dim[k - 1] == 1))
 		run *= v->dim[--k];
 	if (k == d) {
@@ -331,7 +351,7 @@ static int size_error(const struct npu_run *run, const char *tensor,
 	for (d = 0; d < t->rank && n < sizeof(shape); d++)
 		n += snprintf(shape + n, sizeof(shape) - n, "%s%llu", d ? "x" : "", ULL(v->dim[d]));
 	return npu_error_set(err, -EINVAL, "%s: '%s' is %s %s, %llu bytes, not %zu", run->job->path,
-			     tensor, npu_dtype_name(t->dtype), t->rank ? shape : "(rank 0)",
+			     tensor, npu_host_dtype_name(t->dtype), t->rank ? shape : "(rank 0)",
 			     ULL(v->bytes), size);
 }
 
@@ -340,6 +360,7 @@ static int open_view(struct npu_run *run, const char *tensor, const void *data, 
 		     struct npu_error *err)
 {
 	npu_u64 offset, extent, room;
+	const int64_t *found;
 	npu_u32 d;
 	int ret;
 
@@ -351,7 +372,7 @@ static int open_view(struct npu_run *run, const char *tensor, const void *data, 
 	if (ret)
 		return ret;
 	v->rank = (*t)->rank;
-	v->elem = v->bytes = npu_dtype_bits((*t)->dtype) / 8;
+	v->elem = v->bytes = npu_host_dtype_size((*t)->dtype);
 	/*
 	 * Verified at the smallest and the largest lengths; several symbols leave more between
 	 * them.
@@ -361,9 +382,15 @@ static int open_view(struct npu_run *run, const char *tensor, const void *data, 
 		return npu_error_set(err, -EINVAL,
 				     "%s: '%s' has no valid shape and place at these lengths",
 				     run->job->path, tensor);
-	for (d = v->rank; d-- > 0; v->bytes *= v->dim[d])
+	found = found_dims(run, *t);
+	for (d = v->rank; d-- > 0; v->bytes *= v->dim[d]) {
 		v->dense[d] = v->bytes;
-	if (size != v->bytes || !data)
+		if (!found)
+			continue;
+		v->dim[d] = (npu_u64)found[d];
+		v->stride[d] = v->bytes;
+	}
+	if (size != v->bytes || (!data && size))
 		return size_error(run, tensor, *t, v, data ? size : 0, err);
 	if (!run->slot[*name].buf->map)
 		return npu_error_set(err, -ENOTSUP,

@@ -226,6 +226,8 @@ static void add_stream_scalars(struct npu_run *run)
 	struct npu_stream_header header;
 	npu_u32 i;
 
+	if (!prog->stream)
+		return;		/* each stream of several has its own, set at its submit */
 	memcpy(&header, prog->stream, sizeof(header));
 	for (i = prog->num_symbols; i < header.num_scalars; i++)
 		run->scalar[i] = header.scalar[i].min;

@@ -9,6 +9,10 @@ static void use_buffer(struct npu_work *work, npu_u32 region, struct npu_buffer 
 		       npu_u64 offset)
 {
 	work->region[region].base = buf->va + offset;
+	if (work->host) {
+		work->host->buf[region] = buf;
+		work->host->offset[region] = offset;
+	}
 	work->bufs[work->num_bufs++] = npu_buffer_get(buf);
 }
 
@@ -70,6 +74,29 @@ static int place_tensors(struct npu_run *run, struct npu_work *work, struct npu_
 	return 0;
 }
 
+/* The table of dims begins with the bounds; host steps put in what they find out. */
+static int prepare_host(struct npu_run *run, struct npu_work *work, struct npu_error *err)
+{
+	const struct npu_jobfile_program *prog = &run->job->file->programs[run->program];
+	npu_u64 dim[NPU_TENSOR_MAX_RANK], stride[NPU_TENSOR_MAX_RANK], offset, extent;
+	int64_t (*dims)[NPU_TENSOR_MAX_RANK] = calloc(prog->num_tensors + 1, sizeof(*dims));
+	npu_u32 i, d;
+
+	npu_fence_set_dims(work->fence, dims);
+	work->host = calloc(1, sizeof(*work->host));
+	if (!dims || !work->host)
+		return npu_error_set(err, -ENOMEM, "%s: no memory for a submit", run->job->path);
+	npu_fence_set_soft(work->fence);
+	for (i = 0; i < prog->num_tensors; i++) {
+		if (npu_jobfile_layout(&prog->tensors[i], run->scalar, dim, stride, &offset, &extent))
+			return npu_error_set(err, -EINVAL, "%s: '%s' has no valid shape at these lengths",
+					     run->job->path, prog->tensors[i].name);
+		for (d = 0; d < prog->tensors[i].rank; d++)
+			dims[i][d] = (int64_t)dim[d];
+	}
+	return 0;
+}
+
 static int fill_work(struct npu_run *run, struct npu_work *work, struct npu_error *err)
 {
 	npu_u32 n = run->job->file->programs[run->program].num_regions, i;
@@ -77,8 +104,14 @@ static int fill_work(struct npu_run *run, struct npu_work *work, struct npu_erro
 
 	work->job = npu_job_get(run->job);
 	work->program = run->program;
-	work->code = run->job->code[run->program];
-	npu_ref_take(&work->code->refs);
+	if (run->job->programs[run->program].has_host) {
+		ret = prepare_host(run, work, err);
+		if (ret)
+			return ret;
+	} else {
+		work->code = run->job->programs[run->program].steps[0].code;
+		npu_ref_take(&work->code->refs);
+	}
 	memcpy(work->scalar, run->scalar, sizeof(work->scalar));
 	work->num_regions = n;
 	for (i = 0; i < n; i++) {

@@ -80,6 +80,7 @@ struct npu_work *npu_work_create(struct npu_queue *queue, const struct npu_submi
 	if (!work)
 		goto err_memory;
 	atomic_init(&work->stop, false);
+	atomic_init(&work->chained, false);
 	work->bufs = calloc(num_bufs + 1, sizeof(*work->bufs));
 	work->wait = calloc(options->num_wait + 1, sizeof(*work->wait));
 	work->fence = npu_fence_create(queue->dev);
@@ -112,9 +113,11 @@ static void drop_refs(struct npu_work *work)
 		npu_buffer_put(work->bufs[i]);
 	for (i = 0; i < work->num_wait; i++)
 		npu_fence_put(work->wait[i]);
+	npu_fence_put(work->after);
 	npu_code_put(work->code);
 	npu_job_put(work->job);
 	npu_queue_destroy(work->queue);
+	free(work->host);
 	free(work->bufs);
 	free(work->wait);
 }
@@ -138,7 +141,10 @@ int npu_work_submit(struct npu_work *work, struct npu_fence **fence, struct npu_
 	npu_ref_take(&queue->refs);
 	npu_fence_set_work(f, work);
 	pthread_mutex_lock(&queue->lock);
-	ret = queue->dev->ops->submit(work, err);
+	if (npu_chain_wants(queue, work))
+		ret = npu_chain_add(queue, work, err);
+	else
+		ret = queue->dev->ops->submit(work, err);
 	before = queue->last;
 	if (!ret)
 		queue->last = npu_fence_get(f);
@@ -211,8 +217,7 @@ static void fault_place(const struct npu_work *work, const struct npu_fault *fau
 void npu_work_finish(struct npu_work *work, int status, const struct npu_fault *fault,
 		     const char *text)
 {
-	struct npu_fence *fence = work->fence;
-	char place[NPU_ERROR_TEXT] = "", full[NPU_ERROR_TEXT + 300];
+	char place[NPU_ERROR_TEXT] = "", full[NPU_ERROR_TEXT + 300] = "";
 
 	if (fault)
 		fault_place(work, fault, place, sizeof(place));
@@ -223,6 +228,14 @@ void npu_work_finish(struct npu_work *work, int status, const struct npu_fault *
 			 text && *text ? text
 			 : fault       ? npu_fault_text(fault->code)
 				       : strerror(-status));
+	npu_work_end(work, status, fault, full);
+}
+
+void npu_work_end(struct npu_work *work, int status, const struct npu_fault *fault,
+		  const char *full)
+{
+	struct npu_fence *fence = work->fence;
+
 	npu_fence_set_work(fence, NULL);
 	drop_refs(work);
 	free(work);

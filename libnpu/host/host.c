@@ -112,6 +112,44 @@ int npu_host_bad_type(const struct npu_host_call *call, const struct npu_host_te
 			     npu_host_dtype_name(t->dtype), call->op->types);
 }
 
+int npu_host_check(const struct npu_host_call *call, uint32_t in_min, uint32_t in_max,
+		   uint32_t out_max, struct npu_error *err)
+{
+	uint32_t i;
+
+	if (call->num_in < in_min || call->num_in > in_max || !call->num_out || call->num_out > out_max)
+		return npu_host_fail(call, err, -EINVAL,
+				     "%u inputs and %u outputs, expected %u to %u and 1 to %u",
+				     call->num_in, call->num_out, in_min, in_max, out_max);
+	for (i = 0; i < in_min; i++)
+		if (!call->in[i].present)
+			return npu_host_fail(call, err, -EINVAL, "input %u is missing", i);
+	return 0;
+}
+
+int npu_host_shape(const struct npu_host_call *call, uint32_t i, uint32_t dtype, uint32_t rank,
+		   const int64_t *dim, struct npu_error *err)
+{
+	const bool open = call->op->flags & (NPU_HOST_BOUNDED | NPU_HOST_FOLLOWS);
+	struct npu_host_tensor *out = npu_host_out(call, i);
+	uint32_t d;
+
+	if (!out)
+		return 0;
+	if (out->dtype != dtype || out->rank != rank)
+		return npu_host_fail(call, err, -EINVAL, "output %u is %s of rank %u, expected %s of rank %u",
+				     i, npu_host_dtype_name(out->dtype), out->rank,
+				     npu_host_dtype_name(dtype), rank);
+	for (d = 0; d < rank; d++)
+		if (dim[d] < 0 || (open ? dim[d] > out->dim[d] : dim[d] != out->dim[d]))
+			return npu_host_fail(call, err, -EINVAL,
+					     "dimension %u of output %u is %lld, the inputs make it %lld",
+					     d, i, (long long)out->dim[d], (long long)dim[d]);
+	if (rank)
+		memcpy(out->dim, dim, rank * sizeof(*dim));
+	return 0;
+}
+
 const struct npu_host_attr *npu_host_attr(const struct npu_host_call *call, const char *name,
 					  uint32_t kind)
 {

@@ -32,6 +32,24 @@ const struct npu_host_op *npu_host_op_find_in(const struct npu_host_op *own, uns
 const struct npu_host_tensor *npu_host_in(const struct npu_host_call *call, uint32_t i);
 struct npu_host_tensor *npu_host_out(const struct npu_host_call *call, uint32_t i);
 
+/*
+ * A job file may say anything: an operator checks all that it relies on (how many arguments there
+ * are, types, ranks, dims against each other, attributes, indices in data) before it touches an
+ * element. tests/host/test_hostile.c calls every row of the table with random arguments.
+ *
+ * npu_host_check(): @in_min .. @in_max inputs of which the first @in_min are present, 1 .. @out_max
+ * outputs. -EINVAL with a reason.
+ */
+int npu_host_check(const struct npu_host_call *call, uint32_t in_min, uint32_t in_max,
+		   uint32_t out_max, struct npu_error *err);
+/*
+ * Output @i, when it is present, has the type @dtype and the shape @dim. For operators with
+ * NPU_HOST_BOUNDED or NPU_HOST_FOLLOWS: @dim is no larger than the output's, which becomes it. Call
+ * before writing. -EINVAL with a reason.
+ */
+int npu_host_shape(const struct npu_host_call *call, uint32_t i, uint32_t dtype, uint32_t rank,
+		   const int64_t *dim, struct npu_error *err);
+
 /* The attribute, or NULL when it is absent or of another kind. */
 const struct npu_host_attr *npu_host_attr(const struct npu_host_call *call, const char *name,
 					  uint32_t kind);

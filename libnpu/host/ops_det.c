@@ -34,14 +34,21 @@ static double determinant(double *a, int64_t n)
 
 int npu_host_det(const struct npu_host_call *call, struct npu_error *err)
 {
-	const struct npu_host_tensor *in = &call->in[0];
+	const struct npu_host_tensor *in;
 	int64_t n, count, i, k;
 	double *a;
+	int ret = npu_host_check(call, 1, 1, 1, err);
 
+	if (ret || !npu_host_out(call, 0))
+		return ret;
+	in = &call->in[0];
 	if (in->dtype != NPU_F32 && in->dtype != NPU_HOST_F64)
 		return npu_host_bad_type(call, in, err);
 	if (in->rank < 2 || in->dim[in->rank - 1] != in->dim[in->rank - 2])
 		return npu_host_fail(call, err, -EINVAL, "the matrices are not square");
+	ret = npu_host_shape(call, 0, in->dtype, in->rank - 2, in->dim, err);
+	if (ret)
+		return ret;
 	n = in->dim[in->rank - 1];
 	count = npu_host_elems(&call->out[0]);
 	a = calloc((size_t)(n * n) + 1, sizeof(*a));

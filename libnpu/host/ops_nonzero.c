@@ -5,13 +5,24 @@
 
 int npu_host_nonzero(const struct npu_host_call *call, struct npu_error *err)
 {
-	const struct npu_host_tensor *in = &call->in[0];
-	struct npu_host_tensor *out = &call->out[0];
-	int64_t n = npu_host_elems(in), found = 0, *to = out->data, at = 0, i, rest;
-	uint32_t d, rank = in->rank ? in->rank : 1;
+	int64_t n, found = 0, at = 0, i, rest, dim[2], *to;
+	const struct npu_host_tensor *in;
+	uint32_t d, rank;
+	int ret = npu_host_check(call, 1, 1, 1, err);
 
+	if (ret || !npu_host_out(call, 0))
+		return ret;
+	in = &call->in[0];
+	n = npu_host_elems(in);
+	rank = in->rank ? in->rank : 1;
 	for (i = 0; i < n; i++)
 		found += npu_host_get(in, i) != 0;
+	dim[0] = rank;
+	dim[1] = found;
+	ret = npu_host_shape(call, 0, NPU_I64, 2, dim, err);
+	if (ret)
+		return ret;
+	to = call->out[0].data;
 	for (i = 0; i < n; i++) {
 		if (npu_host_get(in, i) == 0)
 			continue;
@@ -19,6 +30,5 @@ int npu_host_nonzero(const struct npu_host_call *call, struct npu_error *err)
 			to[d * found + at] = in->rank ? rest % in->dim[d] : 0;
 		at++;
 	}
-	out->dim[out->rank - 1] = found;
 	return 0;
 }

@@ -69,6 +69,7 @@ struct npu_error {
 };
 
 struct npu_device;
+struct npu_host_op;
 struct npu_buffer;
 struct npu_queue;
 struct npu_job;
@@ -102,6 +103,13 @@ struct npu_device_options {
 	void (*parallel_for)(void *ctx, unsigned int n, void (*fn)(void *arg, unsigned int i),
 			     void *arg);
 	void *parallel_ctx;
+	/*
+	 * Host operators of the application, see npu_host.h; they must stay until the device is
+	 * gone. The same names in libnpu's own table are hidden by them.
+	 */
+	const struct npu_host_op *host_ops;
+	uint32_t num_host_ops;
+	uint32_t reserved;
 };
 
 /* A place where a device may be, and why it can not be used. */
@@ -298,7 +306,11 @@ struct npu_program_info {
 	uint64_t macs, bytes;		/* predicted, at the largest lengths */
 	uint64_t scratch, sram;		/* bytes, at the largest lengths */
 	const char *name;
-	const void *stream;		/* as in uapi/npu_isa.h */
+	/* as in uapi/npu_isa.h; NULL when there are host steps (then stream_size is of all streams) */
+	const void *stream;
+	uint64_t host_bytes;		/* read and written by host steps, at the largest lengths */
+	uint32_t num_host_steps;
+	uint32_t reserved;
 };
 
 /* Returns 0, -ENOENT (no such program) or -EINVAL (size). */
@@ -346,7 +358,7 @@ enum npu_tensor_role {
 struct npu_tensor_info {
 	uint32_t size;
 	uint32_t role;			/* enum npu_tensor_role */
-	uint32_t dtype;			/* enum npu_dtype */
+	uint32_t dtype;			/* enum npu_dtype; enum npu_host_dtype of npu_host.h */
 	uint32_t rank;
 	int64_t min_dim[NPU_TENSOR_MAX_RANK];	/* the same as max_dim where a dim is fixed */
 	int64_t max_dim[NPU_TENSOR_MAX_RANK];
@@ -358,6 +370,11 @@ struct npu_tensor_info {
 	int32_t zero_point;
 	const char *name;
 	const char *node;		/* of the model */
+	/*
+	 * 1: the dims are upper bounds, the data give the real ones: npu_run_get_shape() after a run
+	 */
+	uint32_t bounded;
+	uint32_t reserved;
 };
 
 int npu_job_tensor(const struct npu_job *job, unsigned int program, unsigned int index,
@@ -410,7 +427,9 @@ int npu_run_set_shape(struct npu_run *run, const char *tensor, unsigned int rank
 		      const int64_t *dims, struct npu_error *err);
 
 /*
- * Shape of any input, output or state at the lengths set. @dims has room for NPU_TENSOR_MAX_RANK.
+ * Shape of any input, output or state at the lengths set. @dims has room for NPU_TENSOR_MAX_RANK. Of
+ * an output whose dims the data give (npu_tensor_info.bounded): the real ones after a run that
+ * worked, which may be 0; upper bounds before.
  * Errors: -ENOENT, -EINVAL (lengths are not known yet: the text names the input whose shape is
  * missing).
  */
@@ -485,8 +504,9 @@ int npu_queue_create(struct npu_device *dev, const struct npu_queue_options *opt
  */
 void npu_queue_destroy(struct npu_queue *queue);
 
-/* Record the time of each instruction. */
+/* Record the time of each instruction, and of each host step (opcode NPU_PROFILE_HOST). */
 #define NPU_SUBMIT_PROFILE	1u
+#define NPU_PROFILE_HOST	0xffffffffu
 /* Record a digest of each instruction's outputs. */
 #define NPU_SUBMIT_DIGEST	2u
 /* npu_queue_submit_stream(): the stream was verified before; the engine checks anyway. */
@@ -514,6 +534,13 @@ struct npu_submit_options {
  *
  * From within a done callback the run may be submitted again; nothing else of it may be used by
  * other threads then.
+ *
+ * Jobs with host steps (npu_program_info.num_host_steps) are submitted in the same way: a thread of
+ * the queue runs the steps one after the other and waits for the device between them, so the fence
+ * is one that no device and no other process can wait for. Work that must come after it, behind it in
+ * the queue or with its fence in @wait, is held back by that thread until it is done. A cancel works
+ * within streams and between steps; a host operator is not interrupted. An operator that fails ends
+ * the job with its error, e.g. -EINVAL.
  */
 int npu_queue_submit(struct npu_queue *queue, struct npu_run *run,
 		     const struct npu_submit_options *options, struct npu_fence **fence,
@@ -596,10 +623,11 @@ struct npu_fence_times {
 int npu_fence_times(struct npu_fence *fence, struct npu_fence_times *times);
 
 struct npu_insn_profile {
-	uint32_t insn;			/* index in the stream */
-	uint32_t offset;		/* bytes */
+	/* index and byte offset in the program: all its streams, one behind the other */
+	uint32_t insn;
+	uint32_t offset;
 	uint32_t tag;
-	uint32_t opcode;
+	uint32_t opcode;		/* or NPU_PROFILE_HOST */
 	uint64_t start;			/* ns after the first instruction */
 	uint64_t ns;
 	uint64_t macs, bytes;		/* at the lengths of this submit */
@@ -616,7 +644,7 @@ struct npu_insn_digest {
 	uint32_t insn;
 	uint32_t tag;
 	uint32_t opcode;
-	uint32_t slot;			/* output operand */
+	uint32_t slot;			/* output operand, or output of a host step */
 	uint64_t digest;		/* XXH64, seed 0, of its elements in row-major order */
 };
 

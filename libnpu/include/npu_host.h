@@ -4,7 +4,7 @@
  *
  * libnpu has a table of its own (npu_host_op()); an application may add operators of any domain:
  * the same table is given to the compiler (npu_compile_options.host_ops) and to the device that runs
- * the job (npu_device_set_host_ops()).
+ * the job (npu_device_options.host_ops).
  *
  * An operator sees its node as the model has it: ONNX's inputs and attributes in the form of operator
  * set call->opset (nothing is resolved or left out by the compiler); parameters that are inputs may

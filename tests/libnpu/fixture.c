@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,6 +239,136 @@ void tiny_make(struct fixture *f)
 	finish(f, 1, 5, 2, 2);
 }
 
+/* ---- host steps ---- */
+
+void (*fixture_scale_hook)(int64_t rows);
+
+/* y = x * factor; refuses NaN. */
+static int scale_run(const struct npu_host_call *call, struct npu_error *e)
+{
+	const struct npu_host_tensor *in = call->in;
+	double factor = npu_host_float(call, "factor", 0);
+	uint32_t n;
+	int64_t i;
+
+	if (call->num_in != 1 || call->num_out != 1 || !in->present || !call->out->present ||
+	    in->dtype != NPU_F32 || call->out->dtype != NPU_F32 ||
+	    npu_host_elems(in) != npu_host_elems(call->out))
+		return npu_host_fail(call, e, -EINVAL, "Scale wants one f32 tensor and one like it");
+	if (fixture_scale_hook)
+		fixture_scale_hook(in->dim[0]);
+	for (i = 0; i < npu_host_elems(in); i++) {
+		float v = ((const float *)in->data)[i];
+
+		if (v != v)
+			return npu_host_fail(call, e, -EDOM, "element %lld is not a number", (long long)i);
+		((float *)call->out->data)[i] = (float)(v * factor);
+	}
+	npu_host_ints(call, "ints", &n);
+	npu_host_strings(call, "strings", &n);
+	return 0;
+}
+
+const struct npu_host_op fixture_ops[FIXTURE_OPS] = {
+	{ .domain = "test", .name = "Scale", .since = 1, .types = "f32", .limits = "", .run = scale_run },
+};
+
+static struct npu_jobfile_tensor rows_tensor(const char *name, npu_u32 role, npu_u32 region)
+{
+	return (struct npu_jobfile_tensor){ .name = name, .node = "N", .role = role, .dtype = NPU_F32,
+					    .rank = 2, .region = region, .flags = NPU_JOBFILE_DENSE,
+					    .dim = { linear(0, 1, 0), NPU_JOBFILE_CONST(TINY_COLS) } };
+}
+
+static void host_streams(struct fixture *f)
+{
+	static const npu_u32 bounds[1][2] = { { 1, TINY_ROWS } };
+	struct npu_operand x = asm_f32(3, 0, 0, TINY_COLS), y = asm_f32(4, 0, 0, TINY_COLS);
+	struct npu_operand t = asm_f32(1, 64, 0, TINY_COLS), w = asm_f32(0, 256, 1, TINY_COLS);
+	struct npu_operand u = asm_f32(1, 512, 0, TINY_COLS);
+	struct npu_term mul[2] = { dim_term(NPU_EWISE2_OUT, 0, 0, 1),
+				   dim_term(NPU_EWISE2_A, 0, 0, 1) };
+	struct npu_term add[3] = { dim_term(NPU_EWISE2_OUT, 0, 0, 1),
+				   dim_term(NPU_EWISE2_A, 0, 0, 1),
+				   dim_term(NPU_EWISE2_B, 0, 0, 1) };
+
+	asm_begin(&f->stream);
+	asm_ewise2(&f->stream, NPU_BINARY_MUL, NPU_ACT_RELU, &t, &x, &w, mul, 2, 10);
+	asm_end(&f->stream, 6, 1, bounds);
+	asm_begin(&f->second);
+	asm_ewise2(&f->second, NPU_BINARY_ADD, NPU_ACT_NONE, &y, &u, &x, add, 3, 13);
+	asm_end(&f->second, 6, 1, bounds);
+}
+
+static void host_steps(struct fixture *f)
+{
+	static const int64_t ints[] = { 1, -2, 3 };
+	static const float floats[] = { 0.5f, 2 };
+	static const char *const strings[] = { "one", "two" };
+	static const struct npu_host_attr attrs[] = {
+		{ .name = "factor", .kind = NPU_HOST_FLOAT, .count = 1, .f = FIXTURE_FACTOR },
+		{ .name = "int", .kind = NPU_HOST_INT, .count = 1, .i = -7 },
+		{ .name = "string", .kind = NPU_HOST_STRING, .count = 1, .s = "text" },
+		{ .name = "ints", .kind = NPU_HOST_INTS, .count = 3, .ints = ints },
+		{ .name = "floats", .kind = NPU_HOST_FLOATS, .count = 2, .floats = floats },
+		{ .name = "strings", .kind = NPU_HOST_STRINGS, .count = 2, .strings = strings },
+	};
+	npu_u32 *a = f->args;
+
+	memcpy(a, (npu_u32[]){ 3, 2, 3, 4 }, 4 * sizeof(*a));
+	f->steps[0] = (struct npu_jobfile_step){ .kind = NPU_STEP_STREAM, .stream = f->stream.words,
+						 .stream_size = asm_size(&f->stream) };
+	f->steps[1] = (struct npu_jobfile_step){ .kind = NPU_STEP_HOST, .domain = "", .op = "NonZero",
+						 .node = "NonZero_1", .opset = 13, .tag = 11, .num_in = 1,
+						 .num_out = 1, .in = a, .out = a + 1 };
+	f->steps[2] = (struct npu_jobfile_step){ .kind = NPU_STEP_HOST, .domain = "test", .op = "Scale",
+						 .node = "Scale_2", .opset = 1, .tag = 12, .num_in = 1,
+						 .num_out = 1, .num_attr = 6, .in = a + 2, .out = a + 3,
+						 .attr = attrs };
+	f->steps[3] = (struct npu_jobfile_step){ .kind = NPU_STEP_STREAM, .stream = f->second.words,
+						 .stream_size = asm_size(&f->second) };
+}
+
+void host_make(struct fixture *f)
+{
+	unsigned int i;
+
+	memset(f, 0, sizeof(*f));
+	memcpy(f->weights + 64, tiny_w, sizeof(tiny_w));
+	host_streams(f);
+	host_steps(f);
+	f->symbols[0] = (struct npu_jobfile_symbol){ .name = "rows", .min = 1, .max = TINY_ROWS, .step = 1 };
+	add_region(f, 0, "", NPU_REGION_WEIGHTS, NPU_JOBFILE_CONST(272));
+	add_region(f, 1, "", NPU_REGION_SCRATCH, NPU_JOBFILE_CONST(1024));
+	add_region(f, 2, "", NPU_REGION_SRAM, NPU_JOBFILE_CONST(0));
+	add_region(f, 3, "x", NPU_REGION_INPUT, linear(0, 16, 0));
+	add_region(f, 4, "y", NPU_REGION_OUTPUT, linear(0, 16, 0));
+	add_region(f, 5, "where", NPU_REGION_OUTPUT, linear(0, 64, 0));
+	for (i = 0; i < 6; i++)
+		f->regions[i].align = 64;
+	f->tensors[0] = rows_tensor("x", NPU_TENSOR_INPUT, 3);
+	f->tensors[1] = rows_tensor("y", NPU_TENSOR_OUTPUT, 4);
+	f->tensors[2] = rows_tensor("where", NPU_TENSOR_OUTPUT, 5);
+	f->tensors[2].dtype = NPU_I64;
+	f->tensors[2].flags |= NPU_JOBFILE_BOUNDED;
+	f->tensors[2].dim[0] = NPU_JOBFILE_CONST(2);
+	f->tensors[2].dim[1] = linear(0, 4, 0);
+	f->tensors[3] = rows_tensor("t", NPU_TENSOR_INTERNAL, 1);
+	f->tensors[3].offset = NPU_JOBFILE_CONST(64);
+	f->tensors[4] = rows_tensor("u", NPU_TENSOR_INTERNAL, 1);
+	f->tensors[4].offset = NPU_JOBFILE_CONST(512);
+	for (i = 0; i < 4; i++)
+		f->debug[i] = (struct npu_jobfile_debug){ .tag = 10 + i, .node = "N", .op = "O", .tensor = "t" };
+	f->debug[1].node = "NonZero_1";
+	f->debug[2].node = "Scale_2";
+	finish(f, 1, 6, 5, 4);
+	f->job.weights_size = 272;
+	f->programs[0].stream = NULL;
+	f->programs[0].stream_size = 0;
+	f->programs[0].steps = f->steps;
+	f->programs[0].num_steps = 4;
+}
+
 void gather_make(struct fixture *f)
 {
 	struct npu_operand ops[NPU_GATHER_NUM_SLOTS] = {
@@ -335,6 +466,7 @@ void slow_make(struct fixture *f, unsigned int insns)
 void fixture_free(struct fixture *f)
 {
 	asm_free(&f->stream);
+	asm_free(&f->second);
 }
 
 void *fixture_encode(const struct fixture *f, size_t *size)

@@ -50,6 +50,10 @@ struct fixture {
 	struct npu_jobfile_record records[2];
 	float weights[1024];
 	struct npu_jobfile job;
+	/* of host_make() */
+	struct asm_stream second;
+	struct npu_jobfile_step steps[4];
+	npu_u32 args[8];
 };
 
 void tiny_make(struct fixture *f);
@@ -59,6 +63,17 @@ void gather_make(struct fixture *f);
  * @insns matrix products of 256 x 256 x 256 in scratch: input x [1] f32 is copied to y at the end.
  */
 void slow_make(struct fixture *f, unsigned int insns);
+/*
+ * Host steps between two streams, rows as in the tiny model: t = relu(x * w) on the device;
+ * "where" = NonZero(t), whose length depends on the data; u = test.Scale(t), an operator of the
+ * application's (fixture_ops); y = u + x on the device. Regions as in the tiny model, 5 is "where".
+ */
+void host_make(struct fixture *f);
+#define FIXTURE_OPS	1
+extern const struct npu_host_op fixture_ops[FIXTURE_OPS];
+#define FIXTURE_FACTOR	2.5
+/* Called by test.Scale, when set: its argument is the rows. */
+extern void (*fixture_scale_hook)(int64_t rows);
 void fixture_free(struct fixture *f);
 
 /* The bytes; aborts when the writer refuses. */

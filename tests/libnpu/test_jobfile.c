@@ -304,6 +304,14 @@ static void c_output(unsigned char *f, size_t n)
 }
 static void c_step(unsigned char *f, size_t n)
 {
+	RECORD(f, NPU_JF_SCHEDULE, 0, struct npu_jf_step)->kind = 3;
+}
+static void c_no_step(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_PROGRAMS, 0, struct npu_jf_program)->num_steps = 0;
+}
+static void c_no_host(unsigned char *f, size_t n)
+{
 	RECORD(f, NPU_JF_SCHEDULE, 0, struct npu_jf_step)->kind = 2;
 }
 static void c_stream(unsigned char *f, size_t n)
@@ -361,7 +369,9 @@ static const struct { const char *what; change fn; int ret; const char *text; } 
 	{ "weights beyond their section", c_weights, -EINVAL, "weights" },
 	{ "on-chip memory too small for the stream", c_small, -EINVAL, "instruction 0" },
 	{ "an output that can not be written", c_output, -EINVAL, "instruction 1" },
-	{ "a host step", c_step, -ENOTSUP, "kind 2" },
+	{ "a step of a later kind", c_step, -ENOTSUP, "kind 3" },
+	{ "no step", c_no_step, -EINVAL, "no step" },
+	{ "a host step that is not there", c_no_host, -EINVAL, "HOSTSTEPS, which has 0" },
 	{ "a stream beyond its section", c_stream, -EINVAL, "STREAMS" },
 	{ "regions beyond the table", c_range, -EINVAL, "REGIONS" },
 	{ "tags not in order", c_tags, -EINVAL, "tag 10" },
@@ -370,22 +380,99 @@ static const struct { const char *what; change fn; int ret; const char *text; } 
 	{ "an unknown opcode", c_insn, -EINVAL, "instruction 0" },
 };
 
+/* Changes to the file of host_make(). */
+#define HOST(f, i)	RECORD(f, NPU_JF_HOSTSTEPS, i, struct npu_jf_host)
+#define ARG(f, i)	RECORD(f, NPU_JF_HOSTARGS, i, struct npu_jf_arg)
+#define ATTR(f, i)	RECORD(f, NPU_JF_HOSTATTRS, i, struct npu_jf_attr)
+#define TENSOR(f, i)	RECORD(f, NPU_JF_TENSORS, i, struct npu_jf_tensor)
+
+static void h_op(unsigned char *f, size_t n) { HOST(f, 0)->op = HOST(f, 0)->node; }
+static void h_domain(unsigned char *f, size_t n) { HOST(f, 0)->domain = HOST(f, 1)->domain; }
+static void h_opset(unsigned char *f, size_t n) { HOST(f, 0)->opset = 8; }
+static void h_no_op(unsigned char *f, size_t n) { HOST(f, 0)->op = 0; }
+static void h_string(unsigned char *f, size_t n) { HOST(f, 1)->node = 1u << 30; }
+static void h_arg(unsigned char *f, size_t n) { ARG(f, 0)->tensor = 5; }
+static void h_args(unsigned char *f, size_t n) { HOST(f, 1)->first_arg = 3; }
+static void h_args_many(unsigned char *f, size_t n) { HOST(f, 1)->num_in = 0xffffffff; }
+static void h_args_shared(unsigned char *f, size_t n) { HOST(f, 1)->num_in = 2; HOST(f, 1)->first_arg = 0; }
+static void h_no_out(unsigned char *f, size_t n) { HOST(f, 0)->num_in = 2; HOST(f, 0)->num_out = 0; }
+static void h_attrs(unsigned char *f, size_t n) { HOST(f, 1)->num_attr = 7; }
+static void h_kind(unsigned char *f, size_t n) { ATTR(f, 0)->kind = NPU_NUM_HOST_ATTRS; }
+static void h_name(unsigned char *f, size_t n) { ATTR(f, 0)->name = 0; }
+static void h_count(unsigned char *f, size_t n) { ATTR(f, 0)->count = 2; }
+static void h_list(unsigned char *f, size_t n) { ATTR(f, 3)->count = 1u << 30; }
+static void h_list_place(unsigned char *f, size_t n) { ATTR(f, 3)->value = 4; }
+static void h_list_shared(unsigned char *f, size_t n) { ATTR(f, 4)->count = 6; ATTR(f, 4)->value = 0; }
+static void h_strings(unsigned char *f, size_t n)
+{
+	*(npu_u32 *)(f + section(f, NPU_JF_HOSTDATA)->offset + ATTR(f, 5)->value) = 1u << 30;
+}
+static void h_dense(unsigned char *f, size_t n)
+{
+	struct npu_jf_tensor *t = TENSOR(f, 3);
+
+	t->flags = 0;
+	t->stride[0].base = 16;
+	t->stride[1].base = 4;
+}
+static void h_align(unsigned char *f, size_t n) { TENSOR(f, 3)->offset.base = 72; }
+static void h_read_only(unsigned char *f, size_t n) { ARG(f, 3)->tensor = 0; }
+static void h_overlap(unsigned char *f, size_t n) { TENSOR(f, 4)->offset.base = 256; }
+static void h_bounded_in(unsigned char *f, size_t n) { TENSOR(f, 0)->flags |= NPU_JOBFILE_BOUNDED; }
+static void h_type(unsigned char *f, size_t n) { TENSOR(f, 4)->dtype = NPU_HOST_DTYPES_END; }
+static void h_twice(unsigned char *f, size_t n)
+{
+	RECORD(f, NPU_JF_SCHEDULE, 2, struct npu_jf_step)->offset = 0;
+	HOST(f, 0)->num_attr = 4;
+}
+
+static const struct { const char *what; change fn; int ret; const char *text; } host_changes[] = {
+	{ "an operator that nobody has", h_op, -ENOTSUP, "needs the host operator NonZero_1" },
+	{ "a domain that nobody has", h_domain, -ENOTSUP, "needs the host operator test.NonZero" },
+	{ "an operator set before the operator's", h_opset, -ENOTSUP, "operator set 8" },
+	{ "no operator", h_no_op, -EINVAL, "no operator" },
+	{ "a string out of range", h_string, -EINVAL, "HOSTSTEPS, record 1" },
+	{ "a tensor out of range", h_arg, -EINVAL, "tensor 5" },
+	{ "arguments out of range", h_args, -EINVAL, "HOSTARGS" },
+	{ "more arguments than there may be", h_args_many, -EINVAL, "4294967295 inputs" },
+	{ "another step's arguments", h_args_shared, -EINVAL, "HOSTARGS are another" },
+	{ "a step without a result", h_no_out, -EINVAL, "no output" },
+	{ "attributes out of range", h_attrs, -EINVAL, "HOSTATTRS" },
+	{ "an unknown kind of attribute", h_kind, -EINVAL, "unknown kind 6" },
+	{ "an attribute without a name", h_name, -EINVAL, "no name" },
+	{ "two values of a number", h_count, -EINVAL, "2 values" },
+	{ "a list beyond its section", h_list, -EINVAL, "HOSTDATA has" },
+	{ "a list that is not aligned", h_list_place, -EINVAL, "HOSTDATA has" },
+	{ "a list of two attributes", h_list_shared, -EINVAL, "another attribute" },
+	{ "a string of a list out of range", h_strings, -EINVAL, "HOSTATTRS, record 5" },
+	{ "a host tensor with gaps", h_dense, -EINVAL, "not dense" },
+	{ "a host tensor at an odd place", h_align, -EINVAL, "multiple of 64" },
+	{ "a result in an input", h_read_only, -EINVAL, "region 3 with access" },
+	{ "a result over its argument", h_overlap, -EINVAL, "overlaps" },
+	{ "an input whose dims the data give", h_bounded_in, -EINVAL, "not a result" },
+	{ "a type that nobody has", h_type, -EINVAL, "type 69" },
+	{ "one host step twice", h_twice, -EINVAL, "HOSTATTRS are another" },
+};
+
+static void try_change(struct env *e, unsigned char *copy, const char *what, change fn, int want,
+		       const char *text)
+{
+	int ret;
+
+	memcpy(copy, e->good, e->size);
+	fn(copy, e->size);
+	repair(copy, e->size);
+	ret = try_file(e, copy, e->size);
+	tap_ok(ret == want && err.code == ret && strstr(err.text, text), "%s: %s", what, err.text);
+}
+
 static void test_changes(struct env *e)
 {
 	unsigned char *copy = malloc(e->size);
 	size_t i;
 
-	for (i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
-		int ret;
-
-		memcpy(copy, e->good, e->size);
-		changes[i].fn(copy, e->size);
-		repair(copy, e->size);
-		ret = try_file(e, copy, e->size);
-		tap_ok(ret == changes[i].ret && err.code == ret &&
-			       strstr(err.text, changes[i].text),
-		       "%s: %s", changes[i].what, err.text);
-	}
+	for (i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+		try_change(e, copy, changes[i].what, changes[i].fn, changes[i].ret, changes[i].text);
 	free(copy);
 }
 
@@ -563,8 +650,37 @@ static void test_sums(void)
 	}
 }
 
+/* A file with host steps: format 1.1, and every check behind its sections. */
+static void test_host(struct env *e)
+{
+	unsigned char *tiny = e->good, *copy;
+	size_t tiny_size = e->size, i;
+	struct fixture f;
+
+	host_make(&f);
+	e->good = fixture_encode(&f, &e->size);
+	copy = malloc(e->size);
+	tap_ok(HEADER(tiny)->minor == 0 && HEADER(tiny)->num_sections == 11,
+	       "a file without host steps is one of format 1.0");
+	tap_ok(HEADER(e->good)->minor == 1 && !try_file(e, e->good, e->size),
+	       "one with them is of format 1.1 and loads");
+	for (i = 0; i < sizeof(host_changes) / sizeof(host_changes[0]); i++)
+		try_change(e, copy, host_changes[i].what, host_changes[i].fn, host_changes[i].ret,
+			   host_changes[i].text);
+	free(copy);
+	test_repeat(&f, e);
+	test_truncated(e);
+	test_mutated(e);
+	free(e->good);
+	fixture_free(&f);
+	e->good = tiny;
+	e->size = tiny_size;
+}
+
 int main(void)
 {
+	struct npu_device_options opt = { .size = sizeof(opt), .host_ops = fixture_ops,
+					  .num_host_ops = FIXTURE_OPS };
 	struct fixture f;
 	struct env e;
 
@@ -573,7 +689,7 @@ int main(void)
 	f.job.weights_size = 272;
 	f.regions[0].size = NPU_JOBFILE_CONST(272);
 	e.good = fixture_encode(&f, &e.size);
-	if (npu_device_open("sim:threads=1", NULL, &e.dev, &err) ||
+	if (npu_device_open("sim:threads=1", &opt, &e.dev, &err) ||
 	    npu_queue_create(e.dev, NULL, &e.queue, &err)) {
 		tap_ok(0, "open: %s", err.text);
 		return tap_done();
@@ -589,6 +705,7 @@ int main(void)
 	test_truncated(&e);
 	test_bits(&e);
 	test_mutated(&e);
+	test_host(&e);
 	npu_queue_destroy(e.queue);
 	npu_device_close(e.dev);
 	free(e.good);

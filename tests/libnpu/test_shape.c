@@ -136,10 +136,13 @@ static struct npu_job *two_programs(struct npu_device *dev)
 	r1[1].size = C(300);
 	r1[2].size = C(480);
 	programs[0] = (struct npu_jobfile_program){
-		"planes", symbols, r0, t0, NULL, 3, 3, 2, 0, f.stream.words, asm_size(&f.stream)
+		.name = "planes", .symbols = symbols, .regions = r0, .tensors = t0, .num_symbols = 3,
+		.num_regions = 3, .num_tensors = 2, .stream = f.stream.words,
+		.stream_size = asm_size(&f.stream)
 	};
 	programs[1] = (struct npu_jobfile_program){
-		"fixed", NULL, r1, t1, NULL, 0, 3, 2, 0, fixed.words, asm_size(&fixed)
+		.name = "fixed", .regions = r1, .tensors = t1, .num_regions = 3, .num_tensors = 2,
+		.stream = fixed.words, .stream_size = asm_size(&fixed)
 	};
 	f.job = (struct npu_jobfile){ .compiler = "test", .programs = programs, .num_programs = 2 };
 	job = fixture_load(dev, &f, "two.npu");
