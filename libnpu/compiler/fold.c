@@ -145,6 +145,8 @@ static bool fold_eval(const struct npu_gnode *n, struct npu_gtensor **outs)
 		return npu_fold_reduce(n, outs[0]);
 	case NPU_GF_MATMUL:
 		return n->op == NPU_GOP_MatMul && npu_fold_matmul(n, outs[0]);
+	case NPU_GF_HOST: case NPU_GF_ARG: case NPU_GF_OTHER:
+		return npu_fold_host(n, outs);
 	default:
 		return false;
 	}
@@ -179,6 +181,7 @@ int npu_fold_node(struct npu_graph *g, struct npu_gnode *n)
 			continue;
 		n->outputs[i]->data = made[i].data;
 		n->outputs[i]->size = made[i].size;
+		memcpy(n->outputs[i]->dim, made[i].dim, sizeof(made[i].dim));
 		n->outputs[i]->value = NULL;
 	}
 	npu_graph_remove(g, n);

@@ -48,6 +48,8 @@ bool npu_fold_elementwise(const struct npu_gnode *n, struct npu_gtensor *out);
 bool npu_fold_cast(const struct npu_gnode *n, struct npu_gtensor *out);
 bool npu_fold_move(const struct npu_gnode *n, struct npu_gtensor *const *outs);
 bool npu_fold_reduce(const struct npu_gnode *n, struct npu_gtensor *out);
+/* By the host operator of that name; dims of @outs become what it says. */
+bool npu_fold_host(const struct npu_gnode *n, struct npu_gtensor **outs);
 bool npu_fold_matmul(const struct npu_gnode *n, struct npu_gtensor *out);
 
 #endif

@@ -308,6 +308,7 @@ enum npu_gop_family {
 	NPU_GF_QUANT,
 	NPU_GF_QCONV,
 	NPU_GF_RNN,
+	NPU_GF_HOST,	/* no instruction does it */
 	NPU_GF_CONTROL,
 	NPU_GF_OTHER,
 };

@@ -185,11 +185,7 @@ int npu_shape_div_floor(struct npu_shape *s, const char *what, struct npu_dim d,
 
 static int shape_unsupported(struct npu_shape *s)
 {
-	return npu_diag_node(
-		s->diag, -EOPNOTSUPP, s->n, NULL,
-		s->n->op == NPU_GOP_NonZero || s->n->op == NPU_GOP_NonMaxSuppression ?
-			"the size of its output depends on data, which is not supported" :
-			"no shape rule");
+	return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL, "no shape rule");
 }
 
 static int (*family_rule(enum npu_gop_family family))(struct npu_shape *)
@@ -228,6 +224,8 @@ static int (*family_rule(enum npu_gop_family family))(struct npu_shape *)
 		return npu_shape_matmul;
 	case NPU_GF_RNN:
 		return npu_shape_rnn;
+	case NPU_GF_HOST:
+		return npu_shape_host;
 	default:
 		return shape_unsupported;
 	}
@@ -240,7 +238,7 @@ int npu_shape_node(struct npu_shape *s)
 		return npu_shape_conv(s);
 	case NPU_GOP_ConvTranspose:
 		return npu_shape_conv_transpose(s);
-	case NPU_GOP_GlobalAveragePool: case NPU_GOP_GlobalMaxPool:
+	case NPU_GOP_GlobalAveragePool: case NPU_GOP_GlobalMaxPool: case NPU_GOP_GlobalLpPool:
 		return npu_shape_global_pool(s);
 	case NPU_GOP_QLinearMatMul: case NPU_GOP_MatMulInteger:
 		return npu_shape_matmul(s);

@@ -55,6 +55,7 @@ int npu_shape_resize(struct npu_shape *s);
 int npu_shape_index(struct npu_shape *s);
 int npu_shape_info(struct npu_shape *s);	/* Constant, Shape, Size, ConstantOfShape, Range */
 int npu_shape_rnn(struct npu_shape *s);
+int npu_shape_host(struct npu_shape *s);	/* NPU_GF_HOST */
 
 /** npu_shape_node - run the rule of one node */
 int npu_shape_node(struct npu_shape *s);

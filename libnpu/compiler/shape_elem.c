@@ -157,17 +157,18 @@ int npu_shape_rnn(struct npu_shape *s)
 {
 	const struct npu_gtensor *x = npu_shape_in(s, 0), *r = npu_shape_in(s, 2);
 	struct npu_dim y[4], h[3];
+	bool batch_first;
 	int err;
 
 	if (x->rank != 3 || r->rank != 3)
 		return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "expected X and R of rank 3");
-	if (npu_gnode_int(s->n, "layout", 0))
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "layout",
-				     "1 is not supported, expected 0");
+	batch_first = npu_gnode_int(s->n, "layout", 0) != 0;
 	y[0] = x->dim[0];
-	y[1] = h[0] = r->dim[0];
-	y[2] = h[1] = x->dim[1];
+	y[1] = batch_first ? x->dim[1] : r->dim[0];
+	y[2] = batch_first ? r->dim[0] : x->dim[1];
 	y[3] = h[2] = r->dim[2];
+	h[0] = batch_first ? x->dim[0] : r->dim[0];
+	h[1] = batch_first ? r->dim[0] : x->dim[1];
 	err = npu_shape_out(s, 0, x->type, 4, y);
 	if (!err)
 		err = npu_shape_out(s, 1, x->type, 3, h);
