@@ -47,8 +47,9 @@ int main(void)
 		"third: d = NonZero(c)", "fourth: y = AlsoUnknown(d)", NULL
 	};
 	static const char *const shape[] = {
-		"fine: a = Relu(x)", "first: b = NonZero(a)", "second: c = LpPool(a) kernel_shape=[2,2]",
-		"third: y = Einsum(b, c) equation='ij,kl->il'", NULL
+		"fine: a = Relu(x)", "k = Cast(a) to=7", "k1 = ReduceMax(k) axes=[1,2,3] keepdims=0",
+		"first: b = Expand(a, k1)", "second: c = Reshape(a, k1)", "third: d = Tile(a, k1)",
+		"y = Concat(b, c, d) axis=0", NULL
 	};
 	static const char *const lowered[] = {
 		"fine: a = Relu(x)", "first: b, i = MaxPool(a) kernel_shape=[2,2]",
