@@ -37,9 +37,11 @@ ALL_LDFLAGS = -pthread $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
 # Kernel files that are compiled for one instruction set only; run-time dispatch picks among them.
 ISA_FLAGS_avx2	 := $(KERNEL_OPT) -mavx2 -mfma -mf16c -mprefer-vector-width=256
 ISA_FLAGS_avx512 := $(KERNEL_OPT) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma -mf16c -mavx2 -mprefer-vector-width=512
+ISA_FLAGS_avxvnni := $(ISA_FLAGS_avx2) -mavxvnni
+ISA_FLAGS_avx512vnni := $(ISA_FLAGS_avx512) -mavx512vnni
 ISA_FLAGS_portable := $(KERNEL_OPT)
 ifneq ($(ARCH),x86_64)
-skip-isa	:= %_avx2.c %_avx512.c
+skip-isa	:= %_avx2.c %_avx512.c %_avxvnni.c %_avx512vnni.c
 endif
 isa-flags	= $(ISA_FLAGS_$(lastword $(subst _, ,$(basename $(notdir $1)))))
 

@@ -44,19 +44,18 @@ static int parse_number(const char *key, const char *value, uint64_t min, uint64
 
 static int parse_simd(const char *value, enum npu_simd *simd, struct npu_error *err)
 {
-	static const char *const names[] = { "auto", "portable", "avx2", "avx512" };
-	static const enum npu_simd values[] = { NPU_SIMD_AUTO, NPU_SIMD_PORTABLE, NPU_SIMD_AVX2,
-						NPU_SIMD_AVX512 };
-	size_t i;
+	unsigned int i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(value, names[i]))
+	for (i = 0; npu_simd_name(i); i++) {
+		if (strcmp(value, npu_simd_name(i)))
 			continue;
-		*simd = values[i];
+		*simd = (enum npu_simd)i;
 		return 0;
 	}
-	return npu_error_set(err, -EINVAL,
-			     "device option simd=%s: want auto, portable, avx2 or avx512", value);
+	return npu_error_set(
+		err, -EINVAL,
+		"device option simd=%s: want auto, portable, avx2, avx-vnni, avx512 or avx512-vnni",
+		value);
 }
 
 static int parse_option(char *item, struct npu_engine_config *config, struct npu_error *err)

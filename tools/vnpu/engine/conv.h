@@ -14,7 +14,7 @@ struct npu_conv {
 	npu_s64 n, oh, ow, o, h, w, c;		/* sizes; o and c of all groups */
 	npu_s64 kh, kw, cg, og, groups;		/* cg, og: channels and outputs of one group */
 	npu_s64 stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
-	const npu_s32 *w_zero;			/* per output; integer only */
+	npu_s32 *w_zero;			/* per output, in whole panels; integer only */
 	npu_s32 x_zero;
 	bool transposed, integer;
 };
@@ -46,5 +46,10 @@ bool npu_conv_pointwise_can(const struct npu_conv *c);
 int npu_conv_pointwise(struct npu_exec *x, struct npu_conv *c);
 bool npu_conv_slab_can(const struct npu_conv *c);
 int npu_conv_slab(struct npu_exec *x, struct npu_conv *c);
+/* Codes. */
+int npu_conv_int(struct npu_exec *x, struct npu_conv *c);
+
+/* Whether it is a matrix product of pixels that lie at one distance, on all sides. */
+bool npu_conv_is_pointwise(const struct npu_conv *c);
 
 #endif

@@ -9,13 +9,10 @@ static bool is_flat(const struct npu_conv *c, npu_s64 s0, npu_s64 s1, npu_s64 s2
 	return (c->oh == 1 || s1 == c->ow * s2) && (c->n == 1 || s0 == c->oh * c->ow * s2);
 }
 
-bool npu_conv_pointwise_can(const struct npu_conv *c)
+bool npu_conv_is_pointwise(const struct npu_conv *c)
 {
 	const npu_s64 *in = c->in->stride, *out = c->out->stride;
 
-	if (c->integer || c->weight->layout != NPU_LAYOUT_PANEL16 ||
-	    npu_gemm_b_type(c->weight->dtype) < 0)
-		return false;
 	/*
 	 * With one row or column what lies along it never moves, so any stride and padding is
 	 * covered by the rest.
@@ -28,6 +25,12 @@ bool npu_conv_pointwise_can(const struct npu_conv *c)
 	return !c->epi.res ||
 	       is_flat(c, npu_epi_res_stride(&c->epi, 0), npu_epi_res_stride(&c->epi, 1),
 		       npu_epi_res_stride(&c->epi, 2));
+}
+
+bool npu_conv_pointwise_can(const struct npu_conv *c)
+{
+	return !c->integer && c->weight->layout == NPU_LAYOUT_PANEL16 &&
+	       npu_gemm_b_type(c->weight->dtype) >= 0 && npu_conv_is_pointwise(c);
 }
 
 static void at(const struct npu_gemm_rows *g, npu_s64 batch, struct npu_gemm_at *at)

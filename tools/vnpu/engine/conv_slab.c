@@ -116,11 +116,8 @@ static void conv_row(struct npu_exec *x, const struct plan *p, struct worker *w,
 	run_compute(x, p, w, segs, &run, oh);
 }
 
-/*
- * Input position of output @o under tap @k of a transposed convolution; false when there is none.
- */
-static bool deconv_tap(npu_s64 o, npu_s64 k, npu_s64 pad, npu_s64 dil, npu_s64 stride, npu_s64 size,
-		       npu_s64 *i)
+bool npu_deconv_tap(npu_s64 o, npu_s64 k, npu_s64 pad, npu_s64 dil, npu_s64 stride, npu_s64 size,
+		    npu_s64 *i)
 {
 	npu_s64 at = o + pad - k * dil;
 
@@ -128,8 +125,7 @@ static bool deconv_tap(npu_s64 o, npu_s64 k, npu_s64 pad, npu_s64 dil, npu_s64 s
 	return at >= 0 && at % stride == 0 && *i < size;
 }
 
-/* How many of the columns x, x + stride_w, ... before the end of the tile have the same taps. */
-static npu_s64 deconv_count(const struct npu_conv *c, npu_s64 x, npu_s64 x1)
+npu_s64 npu_deconv_count(const struct npu_conv *c, npu_s64 x, npu_s64 x1)
 {
 	npu_s64 count = npu_ceil_div(x1 - x, c->stride_w), kw, at, iw;
 
@@ -151,16 +147,16 @@ static npu_s64 deconv_run(struct npu_exec *x, const struct plan *p, struct worke
 			  npu_s64 x0)
 {
 	const struct npu_conv *c = p->c;
-	struct run run = { x0, c->stride_w, deconv_count(c, x0, w->ring.x1) };
+	struct run run = { x0, c->stride_w, npu_deconv_count(c, x0, w->ring.x1) };
 	npu_s64 kh, kw, ih, iw, row;
 	size_t segs = 0;
 
 	for (kh = 0; kh < c->kh; kh++) {
-		if (!deconv_tap(oh, kh, c->pad_top, c->dil_h, c->stride_h, c->h, &ih))
+		if (!npu_deconv_tap(oh, kh, c->pad_top, c->dil_h, c->stride_h, c->h, &ih))
 			continue;
 		row = npu_slab_row(&p->slab, &w->ring, ih);
 		for (kw = 0; kw < c->kw; kw++)
-			if (deconv_tap(x0, kw, c->pad_left, c->dil_w, c->stride_w, c->w, &iw))
+			if (npu_deconv_tap(x0, kw, c->pad_left, c->dil_w, c->stride_w, c->w, &iw))
 				segs += tap_segs(p, row, iw - w->ring.col0, kh, kw, 1,
 						 w->seg + segs);
 	}

@@ -110,14 +110,7 @@ unsigned int npu_engine_threads(const struct npu_engine *engine)
 
 const char *npu_engine_simd_name(const struct npu_engine *engine)
 {
-	switch (engine->simd) {
-	case NPU_SIMD_AVX512:
-		return "avx512";
-	case NPU_SIMD_AVX2:
-		return "avx2";
-	default:
-		return "portable";
-	}
+	return npu_simd_name(engine->simd);
 }
 
 const char *npu_engine_path_name(unsigned int path)
@@ -301,7 +294,7 @@ enum npu_run_result npu_engine_run(struct npu_engine *engine, struct npu_engine_
 	}
 	run->stop = stop;
 	run->progress = progress;
-	run->exec.simd = engine->simd;
+	run->exec.simd = npu_simd_base(engine->simd, &run->exec.vnni);
 	run->exec.num_workers = engine->num_workers;
 	run->exec.state = state;
 	run->exec.run = run;

@@ -33,19 +33,18 @@ float npu_elem_load(const struct npu_operand *op, const void *p)
 	return (float)i;
 }
 
-/* To an integer type: rounded with a scale, else truncated; saturated; NaN gives 0. */
+/* To an integer type: rounded with a scale, else truncated; saturated; NaN as 0. */
 static npu_s32 quantize(const struct npu_operand *op, float v)
 {
 	npu_s32 lo = op->dtype == NPU_I8 ? -128 : op->dtype == NPU_U8 ? 0 : INT32_MIN;
 	npu_s32 hi = op->dtype == NPU_I8 ? 127 : op->dtype == NPU_U8 ? 255 : INT32_MAX;
 	double d;
 
+	v = v != v ? 0.0f : v;
 	if (op->scale != 0.0f)
 		d = (double)rintf(v / op->scale) + op->zero_point;
 	else
 		d = truncf(v);
-	if (d != d)
-		return 0;
 	return d <= lo ? lo : d >= hi ? hi : (npu_s32)d;
 }
 

@@ -12,8 +12,7 @@ struct pack {
 	npu_s64 num_panels;
 };
 
-/* Matrices of b. */
-static npu_s64 b_count(const struct npu_matmul *m)
+npu_s64 npu_matmul_b_count(const struct npu_matmul *m)
 {
 	npu_s64 count = 1;
 	unsigned int i;
@@ -27,7 +26,7 @@ static size_t panels_bytes(const struct npu_matmul *m)
 {
 	npu_u64 bytes;
 
-	if (__builtin_mul_overflow((npu_u64)((m->n + 15) / 16 * b_count(m)),
+	if (__builtin_mul_overflow((npu_u64)((m->n + 15) / 16 * npu_matmul_b_count(m)),
 				   (npu_u64)m->k * NPU_PANEL * sizeof(float), &bytes))
 		return SIZE_MAX / 2;
 	return bytes;
@@ -42,8 +41,7 @@ bool npu_matmul_panel_can(const struct npu_matmul *m)
 	return npu_gemm_b_type(m->b->dtype) >= 0;
 }
 
-/* Where matrix @index of b begins. */
-static const char *b_matrix(const struct npu_matmul *m, npu_s64 index)
+const char *npu_matmul_b_matrix(const struct npu_matmul *m, npu_s64 index)
 {
 	const char *p = m->b_ptr;
 	npu_s64 i;
@@ -93,7 +91,7 @@ static void pack_chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u
 			return;
 		col = i % p->num_panels * NPU_PANEL;
 		panel_pack(p, p->panels + i * m->k * NPU_PANEL,
-			   b_matrix(m, i / p->num_panels) + col * m->b->stride[m->rank - 1],
+			   npu_matmul_b_matrix(m, i / p->num_panels) + col * m->b->stride[m->rank - 1],
 			   m->n - col < NPU_PANEL ? m->n - col : NPU_PANEL);
 	}
 }
@@ -110,11 +108,7 @@ static void at(const struct npu_gemm_rows *g, npu_s64 batch, struct npu_gemm_at 
 	npu_matmul_place(m, &b, 0, &at->place);
 }
 
-/*
- * When all matrices of a batch use one b and their rows follow each other at one distance, they are
- * one tall matrix.
- */
-static bool batch_folds(const struct npu_matmul *m)
+bool npu_matmul_batch_folds(const struct npu_matmul *m)
 {
 	npu_s64 d, rows = m->m, a = m->a->stride[m->rank - 2], out = m->out->stride[m->rank - 2];
 	npu_s64 res = npu_epi_res_stride(&m->epi, m->rank - 2);
@@ -151,7 +145,7 @@ static int multiply(struct npu_exec *x, struct npu_matmul *m)
 		.arg = m,
 	};
 
-	if (batch_folds(m)) {
+	if (npu_matmul_batch_folds(m)) {
 		g.m *= m->batch;
 		g.batch = 1;
 	}
@@ -174,7 +168,7 @@ int npu_matmul_strided(struct npu_exec *x, struct npu_matmul *m)
 
 	npu_exec_path(x, NPU_PATH_MATMUL_STRIDED);
 	p.panels = (float *)(void *)m->pack_mem;
-	ret = npu_exec_parallel(x, (npu_u64)(p.num_panels * b_count(m)), 50.0 + (double)m->k * 16,
+	ret = npu_exec_parallel(x, (npu_u64)(p.num_panels * npu_matmul_b_count(m)), 50.0 + (double)m->k * 16,
 				pack_chunk, &p);
 	if (ret)
 		return ret;

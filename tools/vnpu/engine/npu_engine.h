@@ -13,8 +13,14 @@
 
 struct npu_engine;
 
-/* Instruction sets of the host that kernels may use; results never depend on the choice. */
-enum npu_simd { NPU_SIMD_AUTO, NPU_SIMD_PORTABLE, NPU_SIMD_AVX2, NPU_SIMD_AVX512 };
+/*
+ * Instruction sets of the host that kernels may use; results never depend on the choice. AVX_VNNI
+ * is AVX2 with dot products of 8-bit codes, AVX512_VNNI the same of AVX512.
+ */
+enum npu_simd {
+	NPU_SIMD_AUTO, NPU_SIMD_PORTABLE, NPU_SIMD_AVX2, NPU_SIMD_AVX512, NPU_SIMD_AVX_VNNI,
+	NPU_SIMD_AVX512_VNNI, NPU_NUM_SIMDS
+};
 
 struct npu_engine_config {
 	/* 0: one per CPU; threads beside the caller of npu_engine_run are threads - 1 */
@@ -118,6 +124,8 @@ enum npu_run_result npu_engine_run(struct npu_engine *engine, struct npu_engine_
 bool npu_engine_supports(const struct npu_engine *engine, unsigned int opcode);
 unsigned int npu_engine_threads(const struct npu_engine *engine);
 const char *npu_engine_simd_name(const struct npu_engine *engine);
+/* The name of a set, as it is written in options; NULL past the end. */
+const char *npu_simd_name(unsigned int simd);
 void npu_engine_counters(const struct npu_engine *engine, struct npu_engine_counters *out);
 const char *npu_engine_path_name(unsigned int path);
 

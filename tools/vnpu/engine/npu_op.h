@@ -32,6 +32,8 @@
 	X(CONV_STRIDED)				\
 	X(CONV_DEPTHWISE)			\
 	X(CONV_INT)				\
+	X(CONV_INT_POINTWISE)			\
+	X(DECONV_INT)				\
 	X(CONV_GENERIC)				\
 	X(DECONV_PHASE)				\
 	X(DECONV_GENERIC)			\
@@ -43,6 +45,11 @@
 	X(GEMM_PORTABLE)			\
 	X(GEMM_AVX2)				\
 	X(GEMM_AVX512)				\
+	X(IGEMM_PORTABLE)			\
+	X(IGEMM_AVX2)				\
+	X(IGEMM_AVXVNNI)			\
+	X(IGEMM_AVX512)				\
+	X(IGEMM_AVX512VNNI)			\
 	X(PARALLEL)				\
 	X(SERIAL)				\
 	X(EWISE_FAST)				\
@@ -84,6 +91,7 @@ struct npu_exec {
 	/* host address of the element at index 0 of every operand; NULL: absent */
 	void *ptr[NPU_MAX_OPERANDS];
 	enum npu_simd simd;			/* PORTABLE, AVX2 or AVX512, never AUTO */
+	bool vnni;				/* beside simd: dot products of 8-bit codes */
 	/* workers of npu_exec_parallel() are 0 .. num_workers - 1 */
 	unsigned int num_workers;
 	struct npu_engine_state *state;

@@ -6,7 +6,7 @@
  * Zero points of the weight, one per output: those of W_ZERO, which CONV_TRANSPOSE does not have,
  * or the operand's.
  */
-static const npu_s32 *zeros_pack(const struct npu_exec *x, bool transposed, npu_s32 common,
+static npu_s32 *zeros_pack(const struct npu_exec *x, bool transposed, npu_s32 common,
 				 npu_u32 outputs, npu_s32 *mem)
 {
 	const struct npu_operand *op = &x->operand[NPU_CONV_W_ZERO];
@@ -42,7 +42,7 @@ static void conv_init_params(struct npu_conv *c, const npu_u32 *p)
 static int vectors_init(struct npu_conv *c, struct npu_exec *x, size_t extra, void **extra_mem)
 {
 	size_t vectors = (npu_epi_bytes((npu_u32)c->o) + 63) & ~(size_t)63;
-	size_t zeros = ((size_t)c->o * sizeof(npu_s32) + 63) & ~(size_t)63, bytes;
+	size_t zeros = (((size_t)c->o + NPU_PANEL) * sizeof(npu_s32) + 63) & ~(size_t)63, bytes;
 	char *mem;
 
 	if (__builtin_add_overflow(vectors + zeros, extra, &bytes) ||
@@ -50,6 +50,7 @@ static int vectors_init(struct npu_conv *c, struct npu_exec *x, size_t extra, vo
 		return -ENOMEM;
 	mem = npu_exec_shared(x);
 	npu_epi_init(&c->epi, x, NPU_CONV_BIAS, NPU_CONV_P_ACT, c->integer, mem);
+	memset(mem + vectors, 0, zeros);
 	if (c->integer)
 		c->w_zero = zeros_pack(x, c->transposed, c->weight->zero_point, (npu_u32)c->o,
 				       (npu_s32 *)(void *)(mem + vectors));
@@ -123,6 +124,8 @@ static int conv_run(struct npu_exec *x, bool transposed)
 		return ret;
 	if (npu_conv_depthwise_can(&c))
 		return npu_conv_depthwise(x, &c);
+	if (c.integer)
+		return npu_conv_int(x, &c);
 	if (npu_conv_pointwise_can(&c))
 		return npu_conv_pointwise(x, &c);
 	if (npu_conv_slab_can(&c))

@@ -46,8 +46,8 @@ int npu_matmul_init(struct npu_matmul *m, struct npu_exec *x)
 
 	matmul_sizes(m, x);
 	vectors = (npu_epi_bytes((npu_u32)m->n) + 63) & ~(size_t)63;
-	zeros = ((size_t)m->n * sizeof(npu_s32) + 63) & ~(size_t)63;
-	pack = npu_matmul_pack_bytes(m);
+	zeros = (((size_t)m->n + NPU_PANEL) * sizeof(npu_s32) + 63) & ~(size_t)63;
+	pack = npu_matmul_int_can(m) ? npu_matmul_int_bytes(m) : npu_matmul_pack_bytes(m);
 	if (__builtin_add_overflow(vectors + zeros, pack, &bytes) ||
 	    npu_exec_reserve_shared(x, bytes))
 		return -ENOMEM;
@@ -58,6 +58,7 @@ int npu_matmul_init(struct npu_matmul *m, struct npu_exec *x)
 	if (m->integer) {
 		zero = (npu_s32 *)(void *)((char *)npu_exec_shared(x) + vectors);
 		m->a_zero = npu_exec_zero(x, NPU_MATMUL_A, NPU_MATMUL_A_ZERO);
+		memset(zero, 0, zeros);
 		zeros_pack(x, m->b->zero_point, (npu_u32)m->n, zero);
 		m->b_zero = zero;
 	}
@@ -111,6 +112,8 @@ int npu_op_matmul(struct npu_exec *x)
 	ret = npu_matmul_init(&m, x);
 	if (ret)
 		return ret;
+	if (npu_matmul_int_can(&m))
+		return npu_matmul_int(x, &m);
 	if (!npu_matmul_panel_can(&m))
 		return npu_matmul_generic(x, &m);
 	return m.b->layout == NPU_LAYOUT_STRIDED ? npu_matmul_strided(x, &m) :

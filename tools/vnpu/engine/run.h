@@ -68,7 +68,7 @@ struct npu_state_priv {
 
 struct npu_engine {
 	struct npu_engine_config config;
-	enum npu_simd simd;
+	enum npu_simd simd;		/* as configured, never AUTO */
 	unsigned int num_workers;
 	pid_t pid;			/* of the process that has the threads */
 	struct npu_thread_pool pool;
@@ -81,6 +81,8 @@ struct npu_engine {
 /* dispatch.c: the best set that this CPU has; whether it has @simd. */
 enum npu_simd npu_simd_best(void);
 bool npu_simd_available(enum npu_simd simd);
+/* The set that the float kernels of @simd are of; *@vnni: whether it has dot products of codes. */
+enum npu_simd npu_simd_base(enum npu_simd simd, bool *vnni);
 
 /*
  * scratch.c: @arena holds at least @size bytes afterwards, its contents are lost when it grows.

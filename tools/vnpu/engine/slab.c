@@ -173,3 +173,9 @@ bool npu_slab_plan(struct npu_slab *s, const struct npu_conv *c, const struct np
 	s->num_tiles = npu_ceil_div(c->ow, s->tile_w);
 	return bytes <= SLAB_MAX;
 }
+
+void npu_slab_tile_cols(const struct npu_conv *c, npu_s64 x0, npu_s64 x1, npu_s64 *first,
+			npu_s64 *count)
+{
+	tile_cols(c, x0, x1, first, count);
+}

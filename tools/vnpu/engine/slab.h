@@ -54,6 +54,18 @@ void npu_slab_move(const struct npu_slab *s, struct npu_slab_ring *r, npu_s64 n,
  */
 npu_s64 npu_slab_row(const struct npu_slab *s, struct npu_slab_ring *r, npu_s64 ih);
 
+/* Input columns that the output columns [x0, x1) need: the first and how many. */
+void npu_slab_tile_cols(const struct npu_conv *c, npu_s64 x0, npu_s64 x1, npu_s64 *first,
+			npu_s64 *count);
+
+/*
+ * Input position of output @o under tap @k of a transposed convolution; false when there is none.
+ */
+bool npu_deconv_tap(npu_s64 o, npu_s64 k, npu_s64 pad, npu_s64 dil, npu_s64 stride, npu_s64 size,
+		    npu_s64 *i);
+/* How many of the columns x, x + stride_w, ... before x1 have the same taps. */
+npu_s64 npu_deconv_count(const struct npu_conv *c, npu_s64 x, npu_s64 x1);
+
 static inline npu_s64 npu_floor_div(npu_s64 a, npu_s64 b)
 {
 	return a >= 0 ? a / b : -((-a + b - 1) / b);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#include "igemm.h"
+
+/* The widest tile that keeps as many accumulators busy as there are rows for. */
+unsigned int npu_igemm_panels(const struct npu_igemm *g, npu_s64 left, npu_s64 rows)
+{
+	if (left >= 4 && g->rows[4] && rows <= g->rows[4])
+		return 4;
+	/* an odd number as three and twos */
+	if (left >= 3 && left % 2 && g->rows[3])
+		return 3;
+	if (left >= 2 && g->rows[2] && (rows <= g->rows[2] || g->rows[2] > g->rows[1] / 2))
+		return 2;
+	return 1;
+}
+
+unsigned int npu_igemm_tile_rows(const struct npu_igemm *g, unsigned int panels, npu_s64 left)
+{
+	npu_s64 most = g->rows[panels], tiles = (left + most - 1) / most,
+		rows = (left + tiles - 1) / tiles;
+
+	while (!g->fn[panels][rows])
+		rows++;
+	while (rows > left || !g->fn[panels][rows])
+		rows--;
+	return (unsigned int)rows;
+}
+
+npu_s32 *npu_igemm_shift_zeros(npu_s32 *zero, npu_s64 n, npu_u8 flip)
+{
+	npu_s32 any = 0;
+	npu_s64 i;
+
+	for (i = 0; i < n; i++) {
+		zero[i] -= flip;
+		any |= zero[i];
+	}
+	return any ? zero : NULL;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Engine internal: integer matrix kernels. Products of 8-bit codes are summed exactly in i32, so any
+ * order gives the same bits.
+ *
+ * The kernels know one combination, u8 rows times i8 panels. Other types come to it by flipping the
+ * highest bit: an i8 code x is the u8 code x + 128, a u8 code w the i8 code w - 128, and so are
+ * their zero points. Here a "shifted" code or zero point is one in those terms. Zero points are
+ * not subtracted from the codes but from the sums:
+ *
+ *	sum (x - zx)(w - zw) = sum xw - zx sum w - zw sum x + K zx zw
+ *
+ * where the second and the last term are a constant of the column, added with the bias, and the
+ * third is left out for the many weights whose shifted zero point is 0.
+ *
+ * A quad is four consecutive k of a row, and 64 bytes of a panel (PANEL16K4): 16 columns times four
+ * k. K that is no multiple of 4 is filled up so that the products are 0.
+ */
+#ifndef NPU_IGEMM_H
+#define NPU_IGEMM_H
+
+#include "npu_op.h"
+
+#define IGEMM_MAX_ROWS	16
+#define IGEMM_MAX_PANELS	4	/* side by side in a tile */
+#define IGEMM_QUAD_BYTES	64	/* of a panel */
+
+struct npu_igemm_seg {
+	ptrdiff_t a;		/* bytes from the tile's a */
+	ptrdiff_t b;		/* quads from the panel's first */
+	size_t quads;		/* >= 1 */
+	size_t bytes;		/* of a row, without what fills up the last quad */
+};
+
+struct npu_igemm_tile {
+	const npu_u8 *a;	/* shifted codes; whole quads are read */
+	ptrdiff_t lda;		/* bytes from row to row */
+	const struct npu_igemm_seg *seg;
+	size_t num_segs;
+	const npu_u8 *b;	/* first panel */
+	ptrdiff_t b_panel;	/* bytes from panel to panel */
+	npu_u8 b_flip;		/* 0x80: the panels hold u8 codes, 0: i8 */
+	/* result: row r, column j at c[r * ldc + j] */
+	npu_s32 *c;
+	ptrdiff_t ldc;
+};
+
+typedef void (*npu_igemm_fn)(const struct npu_igemm_tile *t);
+
+struct npu_igemm {
+	/* by panels of a tile: most rows; 0: there is no such tile */
+	npu_u8 rows[IGEMM_MAX_PANELS + 1];
+	/* Not for every number of rows (NULL), but for 1: npu_igemm_tile_rows() picks. */
+	npu_igemm_fn fn[IGEMM_MAX_PANELS + 1][IGEMM_MAX_ROWS + 1];
+	/* @n codes with the highest bit flipped, or as they are */
+	void (*copy)(npu_u8 *dst, const npu_u8 *src, size_t n, npu_u8 flip);
+	/* sum[j] = sum of the @k codes of column j of one panel, shifted */
+	void (*col_sums)(const npu_u8 *panel, size_t k, npu_u8 flip, npu_s32 sum[16]);
+	/* sum[r] = sum of the codes that row r of the tile reads; @rows of any number */
+	void (*row_sums)(const struct npu_igemm_tile *t, npu_s64 rows, npu_s32 *sum);
+	/* c[r][j] -= row[r] * zero[j] */
+	void (*sub_rows)(npu_s32 *c, ptrdiff_t ldc, unsigned int rows, unsigned int cols,
+			 const npu_s32 *row, const npu_s32 *zero);
+	/* four rows of 16 bytes, @step apart, to one quad of a panel */
+	void (*interleave)(npu_u8 *dst, const npu_u8 *src, ptrdiff_t step);
+	double ns;		/* an estimate of the time of one product, for the size of chunks only */
+	enum npu_path path;
+};
+
+const struct npu_igemm *npu_igemm_select(enum npu_simd simd, bool vnni);
+extern const struct npu_igemm npu_igemm_portable, npu_igemm_avx2, npu_igemm_avxvnni,
+	npu_igemm_avx512, npu_igemm_avx512vnni;
+
+/* Panels of the next tile when @left are left and there are @rows rows. */
+unsigned int npu_igemm_panels(const struct npu_igemm *g, npu_s64 left, npu_s64 rows);
+
+/* Rows of the next tile of @panels: even parts rather than full tiles and a rest. */
+unsigned int npu_igemm_tile_rows(const struct npu_igemm *g, unsigned int panels, npu_s64 left);
+
+/* What to flip in codes of this type on the side of the rows, and on that of the panels. */
+static inline npu_u8 npu_igemm_a_flip(unsigned int dtype)
+{
+	return dtype == NPU_I8 ? 0x80 : 0;
+}
+
+static inline npu_u8 npu_igemm_b_flip(unsigned int dtype)
+{
+	return dtype == NPU_U8 ? 0x80 : 0;
+}
+
+/*
+ * Shift @n zero points of weights in place. Returns them, or NULL when all are 0 then. They are
+ * followed by as many zeros as fill up the last panel.
+ */
+npu_s32 *npu_igemm_shift_zeros(npu_s32 *zero, npu_s64 n, npu_u8 flip);
+
+/* Words of the constants of @n columns, readable in whole tiles. */
+static inline npu_s64 npu_igemm_cols_stride(npu_s64 n)
+{
+	return (n + NPU_PANEL - 1) / NPU_PANEL * NPU_PANEL + IGEMM_MAX_PANELS * NPU_PANEL;
+}
+
+static inline npu_s64 npu_igemm_quads(npu_s64 k)
+{
+	return (k + 3) / 4;
+}
+
+#endif
