@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Float depthwise convolution: vectors lie along the channels. Two ways: the slab holds vectors of
+ * Depthwise convolution: vectors lie along the channels. Two ways: the slab holds vectors of
  * channels, each with all its columns side by side, and every load is of one whole cache line. When
  * channels fill their vectors badly, stride is 1 and pixels are dense, a row is one long vector of
  * (pixel, channel) instead, and weights are repeated until their period is whole vectors, so that
@@ -8,6 +8,9 @@
  *
  * Rows of padding are not multiplied as long as weights are finite: at the start 0 * w + +0 is the
  * +0 that is there, and at the end all that they can do is to make -0 +0 (npu_dw.rest).
+ *
+ * Of 8-bit data the same kernels multiply code - zero point as f32: every product and every sum is a
+ * whole number below 2^24, so they are exact.
  */
 #include "dw.h"
 #include "slab.h"
@@ -16,6 +19,7 @@
 #define FULL_QUARTERS 3 /* lanes in use that make vectors of channels worth it */
 #define TAPS_MAX      4096
 #define PERIOD_MAX    4096
+#define EXACT_TAPS    258 /* 258 * 255 * 255 < 2^24 */
 #define PACK_MAX      (4 << 20) /* weights: they may be one that repeats, longer than any memory */
 
 struct plan {
@@ -30,7 +34,7 @@ struct plan {
 };
 
 /* Repeat a vector of @n words up to @period, zeros behind the last whole copy. */
-static const float *repeat(float **mem, const float *src, npu_s64 n, npu_s64 period, npu_s64 copies)
+static const void *repeat(float **mem, const void *src, npu_s64 n, npu_s64 period, npu_s64 copies)
 {
 	float *dst = *mem;
 	npu_s64 i;
@@ -48,16 +52,43 @@ static bool weights_dense(const struct npu_conv *c)
 {
 	npu_u32 type = c->weight->dtype;
 
-	return c->weight->layout == NPU_LAYOUT_STRIDED &&
+	return !c->integer && c->weight->layout == NPU_LAYOUT_STRIDED &&
 	       (type == NPU_F32 || type == NPU_F16 || type == NPU_BF16) &&
 	       c->weight->stride[0] == npu_dtype_bits(type) / 8;
+}
+
+/* Weights of one tap of all channels. */
+static void tap_load(const struct plan *p, npu_s64 kh, npu_s64 kw, float *dst)
+{
+	const struct npu_conv *c = p->c;
+	const struct npu_operand *w = c->weight;
+	const char *first = npu_conv_weight_at(c, 0, kh, kw, 0);
+	npu_s64 o;
+
+	if (weights_dense(c)) {
+		npu_gemm_load(p->slab.gemm, w->dtype, dst, first, npu_dtype_bits(w->dtype) / 8,
+			      (size_t)c->o);
+		return;
+	}
+	if (!c->integer) {
+		for (o = 0; o < c->o; o++)
+			dst[o] = npu_elem_load(w, npu_conv_weight_at(c, o, kh, kw, 0));
+		return;
+	}
+	if (w->layout == NPU_LAYOUT_STRIDED)
+		p->dw->codes(dst, first, w->stride[0], (size_t)c->o, w->dtype, 0);
+	else
+		for (o = 0; o < c->o; o++)
+			p->dw->codes(dst + o, npu_conv_weight_at(c, o, kh, kw, 0), 1, 1, w->dtype,
+				     0);
+	for (o = 0; o < c->o; o++)
+		dst[o] -= (float)c->w_zero[o];
 }
 
 static int weights_pack(struct npu_exec *x, const struct plan *p)
 {
 	const struct npu_conv *c = p->c;
-	npu_s64 kh, kw, o, i, size = npu_dtype_bits(c->weight->dtype) / 8;
-	bool dense = weights_dense(c);
+	npu_s64 kh, kw, i;
 	float *dst = p->w;
 
 	for (kh = 0; kh < c->kh; kh++) {
@@ -66,13 +97,7 @@ static int weights_pack(struct npu_exec *x, const struct plan *p)
 				return -EINTR;
 			memset(dst + p->pixels * c->o, 0,
 			       (size_t)(p->period - p->pixels * c->o) * sizeof(float));
-			if (dense)
-				npu_gemm_load(p->slab.gemm, c->weight->dtype, dst,
-					      npu_conv_weight_at(c, 0, kh, kw, 0), size,
-					      (size_t)c->o);
-			for (o = 0; !dense && o < c->o; o++)
-				dst[o] = npu_elem_load(c->weight,
-						       npu_conv_weight_at(c, o, kh, kw, 0));
+			tap_load(p, kh, kw, dst);
 			for (i = 1; i < p->pixels; i++)
 				memcpy(dst + i * c->o, dst, (size_t)c->o * sizeof(float));
 		}
@@ -108,8 +133,11 @@ static void tile(const struct plan *p, const struct taps *taps, npu_s64 first, n
 	for (col = 0; col < channels; col += lanes) {
 		t.offset = (size_t)(first * step + col / lanes * vector);
 		t.w = w + col;
-		t.w_zero = taps->end < c->kh ? p->rest + taps->end * p->period + col : NULL;
+		t.w_zero = taps->end < c->kh && !c->integer ?
+				   p->rest + taps->end * p->period + col : NULL;
 		p->dw->tile(&t);
+		if (c->integer)
+			p->dw->to_int(acc, (size_t)(count * lanes));
 		p->c->epi_fn(&p->epi, acc, (size_t)lanes, (unsigned int)count, (npu_u32)col,
 			     (unsigned int)(channels - col < lanes ? channels - col : lanes),
 			     place);
@@ -210,7 +238,7 @@ bool npu_conv_depthwise_can(const struct npu_conv *c)
 {
 	npu_s64 size = npu_dtype_bits(c->in->dtype) / 8;
 
-	return !c->integer && !c->transposed && c->cg == 1 && c->og == 1 &&
+	return (!c->integer || c->kh * c->kw <= EXACT_TAPS) && !c->transposed && c->cg == 1 && c->og == 1 &&
 	       (c->in->stride[3] == size || c->c == 1) && c->kh * c->kw <= TAPS_MAX &&
 	       c->kh * c->kw * c->o <= PACK_MAX;
 }
@@ -231,6 +259,7 @@ int npu_conv_depthwise(struct npu_exec *x, struct npu_conv *c)
 	if (p.pixels == 1)
 		p.slab.dw = p.dw;
 	/* Kernels read whole vectors, and in a rest whole periods, past the last pixel. */
+	p.slab.codes = p.dw->codes;
 	if (!npu_slab_plan(&p.slab, c, npu_gemm_select(x->simd), p.period + 2 * NPU_PANEL))
 		return npu_conv_generic(x, c);
 	bytes = (TILE_PIXELS * NPU_PANEL * sizeof(float)) + (size_t)taps_room(c) * sizeof(float *) +
@@ -245,6 +274,8 @@ int npu_conv_depthwise(struct npu_exec *x, struct npu_conv *c)
 		return -ENOMEM;
 	p.epi = c->epi;
 	p.epi.bias = repeat(&mem, c->epi.bias, c->o, p.period, p.pixels);
+	p.epi.ibias = repeat(&mem, c->epi.ibias, c->o, p.period, p.pixels);
+	p.epi.scale = repeat(&mem, c->epi.scale, c->o, p.period, p.pixels);
 	p.epi.slope = repeat(&mem, c->epi.slope, c->o, p.period, p.pixels);
 	p.w = mem;
 	if (weights_pack(x, &p))

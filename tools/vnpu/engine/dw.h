@@ -23,13 +23,18 @@ struct npu_dw_tile {
 	size_t count;
 };
 
-/* Pixels of float data in memory, each one's channels side by side. */
+/* Pixels of data in memory, each one's channels side by side. */
 struct npu_dw_pixels {
 	const char *p;
 	ptrdiff_t step; /* bytes from pixel to pixel */
 	unsigned int dtype;
+	npu_s32 zero; /* taken off 8-bit codes */
 	size_t count, channels;
 };
+
+/* dst[i] = code i - zero; codes of type @dtype, i8 or u8, @step bytes apart. */
+typedef void (*npu_dw_codes_fn)(float *dst, const char *src, ptrdiff_t step, size_t n,
+				unsigned int dtype, npu_s32 zero);
 
 struct npu_dw {
 	unsigned int lanes;
@@ -45,6 +50,9 @@ struct npu_dw {
 	 * when one of them is not finite, so that none can.
 	 */
 	bool (*rest)(float *rest, const float *w, size_t kh, size_t kw, size_t period);
+	npu_dw_codes_fn codes;
+	/* Whole numbers below 2^24 to i32, in place. */
+	void (*to_int)(float *acc, size_t n);
 };
 
 const struct npu_dw *npu_dw_select(enum npu_simd simd);

@@ -184,8 +184,65 @@ DW_INLINE void dw_load_type(float *dst, ptrdiff_t ld, const struct npu_dw_pixels
 	}
 }
 
+static void dw_codes(float *restrict dst, const char *restrict src, ptrdiff_t step, size_t n,
+		     unsigned int dtype, npu_s32 zero)
+{
+	const signed char *i8 = (const signed char *)src;
+	const unsigned char *u8 = (const unsigned char *)src;
+	size_t i;
+
+	if (step != 1)
+		for (i = 0; i < n; i++)
+			dst[i] = (float)((dtype == NPU_I8 ? i8[(ptrdiff_t)i * step] :
+							    u8[(ptrdiff_t)i * step]) -
+					 zero);
+	else if (dtype == NPU_I8)
+		for (i = 0; i < n; i++)
+			dst[i] = (float)(i8[i] - zero);
+	else
+		for (i = 0; i < n; i++)
+			dst[i] = (float)(u8[i] - zero);
+}
+
+DW_INLINE void dw_load_codes(float *dst, ptrdiff_t ld, const struct npu_dw_pixels *s,
+			     unsigned int dtype)
+{
+	const char *p = s->p;
+	size_t i, ch, j;
+	float *d;
+
+	for (i = 0; i < s->count; i++, p += s->step, dst += VL) {
+		for (ch = 0, d = dst; ch + VL <= s->channels; ch += VL, d += ld)
+			dw_codes(d, p + ch, 1, VL, dtype, s->zero);
+		if (ch < s->channels) {
+			dw_codes(d, p + ch, 1, s->channels - ch, dtype, s->zero);
+			for (j = s->channels - ch; j < VL; j++)
+				d[j] = 0.0f;
+		}
+	}
+}
+
+static void dw_to_int(float *acc, size_t n)
+{
+	npu_s32 v;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		v = (npu_s32)acc[i];
+		memcpy(acc + i, &v, sizeof(v));
+	}
+}
+
 static void dw_load(float *dst, ptrdiff_t ld, const struct npu_dw_pixels *src)
 {
+	if (src->dtype == NPU_U8) {
+		dw_load_codes(dst, ld, src, NPU_U8);
+		return;
+	}
+	if (src->dtype == NPU_I8) {
+		dw_load_codes(dst, ld, src, NPU_I8);
+		return;
+	}
 	if (src->dtype == NPU_F32)
 		dw_load_type(dst, ld, src, NPU_F32);
 	else if (src->dtype == NPU_F16)
@@ -226,4 +283,11 @@ static bool dw_rest(float *restrict rest, const float *restrict w, size_t kh, si
 	return !any;
 }
 
-const struct npu_dw DW = { .lanes = VL, .tile = dw_tile, .load = dw_load, .rest = dw_rest };
+const struct npu_dw DW = {
+	.lanes = VL,
+	.tile = dw_tile,
+	.load = dw_load,
+	.rest = dw_rest,
+	.codes = dw_codes,
+	.to_int = dw_to_int,
+};

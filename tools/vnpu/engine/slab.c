@@ -69,8 +69,20 @@ static void vectors_load(const struct npu_slab *s, float *dst, const char *src, 
 		    &(struct npu_dw_pixels){ .p = src,
 					     .step = c->in->stride[2],
 					     .dtype = c->in->dtype,
+					     .zero = c->x_zero,
 					     .count = (size_t)(x1 - x0),
 					     .channels = (size_t)c->c });
+}
+
+/* A line of elements to f32, zero points taken off. */
+static void line_load(const struct npu_slab *s, float *dst, const char *src, npu_s64 step, size_t n)
+{
+	const struct npu_conv *c = s->c;
+
+	if (c->integer)
+		s->codes(dst, src, step, n, c->in->dtype, c->x_zero);
+	else
+		npu_gemm_load(s->gemm, c->in->dtype, dst, src, step, n);
 }
 
 static void row_load(const struct npu_slab *s, const struct npu_slab_ring *r, npu_s64 ih,
@@ -93,8 +105,7 @@ static void row_load(const struct npu_slab *s, const struct npu_slab_ring *r, np
 	if (s->planar) {
 		for (i = 0; i < c->c; i++, dst += s->cols, src += st[3]) {
 			memset(dst, 0, (size_t)x0 * sizeof(float));
-			npu_gemm_load(s->gemm, c->in->dtype, dst + x0, src, st[2],
-				      (size_t)(x1 - x0));
+			line_load(s, dst + x0, src, st[2], (size_t)(x1 - x0));
 			memset(dst + x1, 0, (size_t)(count - x1) * sizeof(float));
 		}
 		return;
@@ -102,12 +113,11 @@ static void row_load(const struct npu_slab *s, const struct npu_slab_ring *r, np
 	memset(dst, 0, (size_t)(x0 * c->c) * sizeof(float));
 	memset(dst + x1 * c->c, 0, (size_t)((count - x1) * c->c) * sizeof(float));
 	if (st[2] == c->c * size && st[3] == size) {
-		npu_gemm_load(s->gemm, c->in->dtype, dst + x0 * c->c, src, size,
-			      (size_t)((x1 - x0) * c->c));
+		line_load(s, dst + x0 * c->c, src, size, (size_t)((x1 - x0) * c->c));
 		return;
 	}
 	for (i = x0; i < x1; i++, src += st[2])
-		npu_gemm_load(s->gemm, c->in->dtype, dst + i * c->c, src, st[3], (size_t)c->c);
+		line_load(s, dst + i * c->c, src, st[3], (size_t)c->c);
 }
 
 npu_s64 npu_slab_row(const struct npu_slab *s, struct npu_slab_ring *r, npu_s64 ih)

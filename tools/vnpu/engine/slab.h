@@ -2,7 +2,7 @@
 /*
  * Engine internal: the slab. The input rows that an output row of a convolution needs are widened
  * to f32 once, with their padding, into a ring of rows in the worker's scratch. The next output row
- * finds most of them there.
+ * finds most of them there. Codes of 8 bits become code - zero point, exactly.
  */
 #ifndef NPU_SLAB_H
 #define NPU_SLAB_H
@@ -21,6 +21,7 @@ struct npu_slab {
 	bool planar;			/* [channel][column] instead of [column][channel] */
 	/* not NULL: [vector of channels][column][lane], one vector is cols * lanes floats */
 	const struct npu_dw *dw;
+	npu_dw_codes_fn codes;		/* loads 8-bit input */
 };
 
 /* A worker's part. */
