@@ -9,6 +9,8 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BUILD)/libnpu.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBNPU_LIBS)
 
+$(BUILD)/bench/bench_int8: $(BUILD)/obj/tests/isa/sample.o
+
 .PHONY: bench bench-kernels bench-models
 bench-models:
 	scripts/models.sh ocr faces text ort

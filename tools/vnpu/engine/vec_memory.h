@@ -17,6 +17,16 @@ static inline void load_##name(dtype *restrict dst, size_t dstep, const char *re
 		}										\
 		return;										\
 	}											\
+	if (dstep == 1 && step == 0 && n) {							\
+		type c;										\
+		dtype v;									\
+												\
+		memcpy(&c, src, sizeof(c));							\
+		v = (expr);									\
+		for (i = 0; i < n; i++)								\
+			dst[i] = v;								\
+		return;										\
+	}											\
 	for (i = 0; i < n; i++) {								\
 		type c;										\
 												\
@@ -30,13 +40,13 @@ static inline void load_##name(dtype *restrict dst, size_t dstep, const char *re
 LOAD_LINE(f32, float, float, c)
 LOAD_LINE(f16_slow, uint16_t, float, npu_f16_to_f32(c))
 LOAD_LINE(bf16, uint16_t, float, npu_bf16_to_f32(c))
-LOAD_LINE(i8, int8_t, float, (float)c)
-LOAD_LINE(u8, uint8_t, float, (float)c)
+LOAD_LINE(i8_slow, int8_t, float, (float)c)
+LOAD_LINE(u8_slow, uint8_t, float, (float)c)
 LOAD_LINE(i32, int32_t, float, (float)c)
 LOAD_LINE(i64, int64_t, float, (float)c)
 LOAD_LINE(truth, uint8_t, float, (float)(c != 0))
-LOAD_LINE(q8, int8_t, float, DEQUANT8(c))
-LOAD_LINE(qu8, uint8_t, float, DEQUANT8(c))
+LOAD_LINE(q8_slow, int8_t, float, DEQUANT8(c))
+LOAD_LINE(qu8_slow, uint8_t, float, DEQUANT8(c))
 LOAD_LINE(q32, int32_t, float, (float)((int64_t)c - e->zero) * e->scale)
 LOAD_LINE(int_i8, int8_t, npu_s64, c)
 LOAD_LINE(int_u8, uint8_t, npu_s64, c)
@@ -116,19 +126,21 @@ static inline int32_t quant32(float v, float scale, int32_t zero)
 STORE_LINE(f32, float, float, npu_canon_f32(v))
 STORE_LINE(f16_slow, uint16_t, float, npu_f32_to_f16(v))
 STORE_LINE(bf16, uint16_t, float, npu_f32_to_bf16(v))
-STORE_LINE(i8, int8_t, float, trunc8(v, -128.0f, 127.0f))
-STORE_LINE(u8, uint8_t, float, trunc8(v, 0.0f, 255.0f))
+STORE_LINE(i8_slow, int8_t, float, trunc8(v, -128.0f, 127.0f))
+STORE_LINE(u8_slow, uint8_t, float, trunc8(v, 0.0f, 255.0f))
 STORE_LINE(i32, int32_t, float, trunc32(v))
 STORE_LINE(i64, int64_t, float, trunc64(v))
 STORE_LINE(truth, uint8_t, float, v != 0.0f)
-STORE_LINE(q8, int8_t, float, quant8(v, e->scale, e->zero, -128, 127))
-STORE_LINE(qu8, uint8_t, float, quant8(v, e->scale, e->zero, 0, 255))
+STORE_LINE(q8_slow, int8_t, float, quant8(v, e->scale, e->zero, -128, 127))
+STORE_LINE(qu8_slow, uint8_t, float, quant8(v, e->scale, e->zero, 0, 255))
 STORE_LINE(q32, int32_t, float, quant32(v, e->scale, e->zero))
 STORE_LINE(int_i8, int8_t, npu_s64, v)
 STORE_LINE(int_u8, uint8_t, npu_s64, v)
 STORE_LINE(int_i32, int32_t, npu_s64, v)
 STORE_LINE(int_i64, int64_t, npu_s64, v)
 STORE_LINE(int_truth, uint8_t, npu_s64, v != 0)
+
+#include "vec_codes.h"
 
 #if defined(__AVX512F__)
 static inline void load_f16_dense(float *dst, const char *src, size_t n)
