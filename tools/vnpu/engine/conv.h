@@ -42,6 +42,8 @@ void npu_conv_place(const struct npu_conv *c, npu_s64 n, npu_s64 oh, npu_s64 ow,
 int npu_conv_generic(struct npu_exec *x, struct npu_conv *c);
 bool npu_conv_depthwise_can(const struct npu_conv *c);
 int npu_conv_depthwise(struct npu_exec *x, struct npu_conv *c);
+/* -ERANGE: not for it, and nothing has been done. */
+int npu_conv_depthwise8(struct npu_exec *x, struct npu_conv *c);
 bool npu_conv_pointwise_can(const struct npu_conv *c);
 int npu_conv_pointwise(struct npu_exec *x, struct npu_conv *c);
 bool npu_conv_slab_can(const struct npu_conv *c);

@@ -122,6 +122,9 @@ static int conv_run(struct npu_exec *x, bool transposed)
 	ret = npu_conv_init(&c, x, transposed);
 	if (ret)
 		return ret;
+	ret = npu_conv_depthwise8(x, &c);
+	if (ret != -ERANGE)
+		return ret;
 	if (npu_conv_depthwise_can(&c))
 		return npu_conv_depthwise(x, &c);
 	if (c.integer)

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Part of vec_kernel.h: dense lines of 8-bit codes to f32 and back.
+ * Dense lines of 8-bit codes to f32 and back, for the kernels of one instruction set each.
  *
  * q() divides. A quotient is many times as slow as a product, so the product with the reciprocal is
  * taken first: three roundings make less than 2^-13 up to CODES_CLAMP, and only when some
  * lane is that near to half way between two codes the quotients are needed. With scale 1 there is
  * nothing to divide.
  */
+#ifndef NPU_VEC_CODES_H
+#define NPU_VEC_CODES_H
+
+#include <string.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+#include "vec.h"
 
 #define CODES_CLAMP	512.0f			/* beyond this every code is an end of the range */
 #define CODES_NEAR	(0.5f - 0x1p-13f)	/* from a whole number; further is too near to half way */
@@ -258,41 +266,6 @@ CODES_INLINE void load_codes(float *dst, const char *src, size_t n, const struct
 	codes_store(part, codes_real(is_signed ? codes_i8(last) : codes_u8(last), zero, scale));
 	memcpy(dst + i, part, (n - i) * sizeof(*dst));
 }
-
-#define CODES_LINES(name, is_signed)								\
-static inline void load_##name(float *dst, size_t dstep, const char *src, npu_s64 step, size_t n, \
-			       const struct npu_elem *e)					\
-{												\
-	if (dstep == 1 && step == 1)								\
-		load_codes(dst, src, n, e, is_signed);						\
-	else											\
-		load_##name##_slow(dst, dstep, src, step, n, e);				\
-}												\
-												\
-static inline void store_##name(const float *src, size_t sstep, char *dst, npu_s64 step, size_t n, \
-				const struct npu_elem *e)					\
-{												\
-	if (sstep == 1 && step == 1)								\
-		store_codes(src, dst, n, e, is_signed);						\
-	else											\
-		store_##name##_slow(src, sstep, dst, step, n, e);				\
-}
-#else
-#define CODES_LINES(name, is_signed)								\
-static inline void load_##name(float *dst, size_t dstep, const char *src, npu_s64 step, size_t n, \
-			       const struct npu_elem *e)					\
-{												\
-	load_##name##_slow(dst, dstep, src, step, n, e);					\
-}												\
-												\
-static inline void store_##name(const float *src, size_t sstep, char *dst, npu_s64 step, size_t n, \
-				const struct npu_elem *e)					\
-{												\
-	store_##name##_slow(src, sstep, dst, step, n, e);					\
-}
 #endif
 
-CODES_LINES(i8, true)
-CODES_LINES(u8, false)
-CODES_LINES(q8, true)
-CODES_LINES(qu8, false)
+#endif

@@ -14,6 +14,7 @@
 #include "npu_act.h"
 #include "npu_math.h"
 #include "vec.h"
+#include "vec_codes.h"
 #include "vec_memory.h"
 
 static void trig(float *v, size_t n, enum npu_trig which)

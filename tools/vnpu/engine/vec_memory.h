@@ -140,7 +140,44 @@ STORE_LINE(int_i32, int32_t, npu_s64, v)
 STORE_LINE(int_i64, int64_t, npu_s64, v)
 STORE_LINE(int_truth, uint8_t, npu_s64, v != 0)
 
-#include "vec_codes.h"
+#if defined(__AVX2__)
+#define CODES_LINES(name, is_signed)								\
+static inline void load_##name(float *dst, size_t dstep, const char *src, npu_s64 step, size_t n, \
+			       const struct npu_elem *e)					\
+{												\
+	if (dstep == 1 && step == 1)								\
+		load_codes(dst, src, n, e, is_signed);						\
+	else											\
+		load_##name##_slow(dst, dstep, src, step, n, e);				\
+}												\
+												\
+static inline void store_##name(const float *src, size_t sstep, char *dst, npu_s64 step, size_t n, \
+				const struct npu_elem *e)					\
+{												\
+	if (sstep == 1 && step == 1)								\
+		store_codes(src, dst, n, e, is_signed);						\
+	else											\
+		store_##name##_slow(src, sstep, dst, step, n, e);				\
+}
+#else
+#define CODES_LINES(name, is_signed)								\
+static inline void load_##name(float *dst, size_t dstep, const char *src, npu_s64 step, size_t n, \
+			       const struct npu_elem *e)					\
+{												\
+	load_##name##_slow(dst, dstep, src, step, n, e);					\
+}												\
+												\
+static inline void store_##name(const float *src, size_t sstep, char *dst, npu_s64 step, size_t n, \
+				const struct npu_elem *e)					\
+{												\
+	store_##name##_slow(src, sstep, dst, step, n, e);					\
+}
+#endif
+
+CODES_LINES(i8, true)
+CODES_LINES(u8, false)
+CODES_LINES(q8, true)
+CODES_LINES(qu8, false)
 
 #if defined(__AVX512F__)
 static inline void load_f16_dense(float *dst, const char *src, size_t n)
