@@ -42,7 +42,11 @@ static int import_opsets(struct npu_onnx_ctx *ctx, const Onnx__ModelProto *model
 		else if (!strcmp(domain, "com.microsoft"))
 			g->opset_ms = (int)version;
 	}
-	if (g->opset < NPU_ONNX_OPSET_MIN || g->opset > NPU_ONNX_OPSET_MAX)
+	/* Before version 3 of the format there was nothing to import. */
+	if (!model->n_opset_import && model->ir_version < 3)
+		g->opset = 1;
+	/* 0: a model of other domains only; a node of ai.onnx in it is refused by name. */
+	if (g->opset && (g->opset < NPU_ONNX_OPSET_MIN || g->opset > NPU_ONNX_OPSET_MAX))
 		return npu_diag_add(ctx->diag, -EOPNOTSUPP, "opset_import",
 				    "operator set %d of ai.onnx; supported are %d to %d", g->opset,
 				    NPU_ONNX_OPSET_MIN, NPU_ONNX_OPSET_MAX);
@@ -174,6 +178,9 @@ static int check_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, const 
 				      "operator is not supported%s%s", *domain ? " (domain " : "",
 				      *domain ? npu_arena_printf(&ctx->g->arena, "%s)", domain) : "");
 	info = npu_gop_info(*op);
+	if ((!*domain || !strcmp(domain, "ai.onnx")) && !ctx->g->opset)
+		return npu_diag_named(ctx->diag, NPU_DIAG_ERROR, -EINVAL, label, type,
+				      "the model imports no operator set of ai.onnx");
 	if ((!*domain || !strcmp(domain, "ai.onnx")) && info->since > ctx->g->opset)
 		return npu_diag_named(ctx->diag, NPU_DIAG_ERROR, -EINVAL, label, type,
 				      "operator exists since operator set %d, the model imports %d",

@@ -8,7 +8,7 @@
 #include "compiler/graph.h"
 #include "onnx.pb-c.h"
 
-#define NPU_ONNX_OPSET_MIN	7
+#define NPU_ONNX_OPSET_MIN	1
 #define NPU_ONNX_OPSET_MAX	25
 #define NPU_ONNX_DEPTH_MAX	48	/* nested messages; a subgraph in a subgraph takes six */
 

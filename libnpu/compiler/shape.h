@@ -65,6 +65,15 @@ int npu_shape_node(struct npu_shape *s);
  */
 int npu_value_node(struct npu_shape *s);
 
+/*
+ * Operator sets before 7 (shape_legacy.c): the second operand of an element-wise node and the slope of
+ * PRelu brought to where broadcasting expects them; is_test of Dropout and BatchNormalization.
+ */
+#define NPU_OPSET_BROADCAST	7	/* the first with broadcasting as NumPy does it */
+int npu_shape_legacy_broadcast(struct npu_shape *s);
+int npu_shape_legacy_slope(struct npu_shape *s);
+int npu_shape_legacy_training(struct npu_shape *s);
+
 /* ---- helpers for rules ---- */
 
 struct npu_gtensor *npu_shape_in(const struct npu_shape *s, unsigned int i);

@@ -15,9 +15,19 @@ int npu_shape_same(struct npu_shape *s)
 	enum npu_gtype type = x->type;
 	int err;
 
+	if (s->n->opset < NPU_OPSET_BROADCAST && s->n->op == NPU_GOP_Dropout) {
+		err = npu_shape_legacy_training(s);
+		if (err)
+			return err;
+	}
 	if (s->n->op == NPU_GOP_PRelu) {
-		const struct npu_gtensor *slope = npu_shape_in(s, 1);
+		const struct npu_gtensor *slope;
 		struct npu_dim dims[NPU_GRAPH_MAX_RANK];
+
+		err = s->n->opset < NPU_OPSET_BROADCAST ? npu_shape_legacy_slope(s) : 0;
+		if (err)
+			return err;
+		slope = npu_shape_in(s, 1);
 
 		if (slope->rank > x->rank ||
 		    npu_dims_broadcast(x->dim, x->rank, slope->dim, slope->rank, dims))
@@ -64,7 +74,9 @@ int npu_shape_elementwise(struct npu_shape *s)
 	int rank = x->rank, err;
 	unsigned int i;
 
-	err = elementwise_types(s);
+	err = s->n->opset < NPU_OPSET_BROADCAST ? npu_shape_legacy_broadcast(s) : 0;
+	if (!err)
+		err = elementwise_types(s);
 	if (err)
 		return err;
 	memcpy(dims, x->dim, sizeof(dims));

@@ -188,6 +188,11 @@ int npu_shape_norm(struct npu_shape *s)
 	err = norm_params(s, x);
 	if (err)
 		return err;
+	if (s->n->op == NPU_GOP_BatchNormalization && s->n->opset < NPU_OPSET_BROADCAST) {
+		err = npu_shape_legacy_training(s);
+		if (err)
+			return err;
+	}
 	if (npu_gnode_int(s->n, "training_mode", 0))
 		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "training_mode",
 				     "1: only inference is supported");

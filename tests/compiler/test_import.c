@@ -90,8 +90,8 @@ static void test_refusals(void)
 	refused("output that nobody makes", 13, "n7: z = Relu(x)", "graph.output", "'y'");
 	refused("operator newer than the model's set", 11, "n7: y = HardSwish(x)",
 		"since operator set 14", "imports 11");
-	refused("operator set too old", 6, "n7: y = Relu(x)", "operator set 6", "7 to");
-	refused("operator set too new", 999, "n7: y = Relu(x)", "operator set 999", "7 to");
+	refused("no operator set", 0, "n7: y = Relu(x)", "n7", "imports no operator set");
+	refused("operator set too new", 999, "n7: y = Relu(x)", "operator set 999", "1 to");
 }
 
 static void test_all_reported(void)
