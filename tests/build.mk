@@ -27,10 +27,12 @@ $(BUILD)/tests/$1: $(BUILD)/obj/tests/$1.o $(call obj,$(filter-out tests/$(dir $
 endef
 $(foreach t,$(patsubst tests/%.c,%,$(TEST_SRC)),$(eval $(call test-rule,$t)))
 
-# Pages with known text; FreeType draws it.
-$(BUILD)/render-pages: $(call obj,tests/accuracy/render_pages.c) $(TOOL_COMMON_OBJ)
+# What accuracy is measured on: pages with known text, drawn by FreeType, and pictures as tensors.
+ACCURACY_BIN	:= $(addprefix $(BUILD)/tests/accuracy/,render_pages picture_npy)
+$(ACCURACY_BIN): $(BUILD)/tests/accuracy/%: $(BUILD)/obj/tests/accuracy/%.o $(TOOL_COMMON_OBJ)
+	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lfreetype $(TOOL_LIBS) -lm
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(if $(findstring pages,$@),-lfreetype) $(TOOL_LIBS) -lm
 $(call obj,tests/accuracy/render_pages.c): EXTRA_CFLAGS += -isystem /usr/include/freetype2
 
 # A test of the compiler may read ONNX files by itself.
@@ -72,7 +74,7 @@ JOBS		?= 2
 list-run:
 	@echo $(RUN_BIN) $(RUN_SCRIPTS)
 
-build-run: $(RUN_BIN) $(if $(filter tests/accuracy/%,$(pick)),$(BUILD)/render-pages)
+build-run: $(RUN_BIN) $(if $(filter tests/accuracy/%,$(pick)),$(ACCURACY_BIN))
 
 # A model that cannot be had fails its own test, not all the others'.
 check-models:
