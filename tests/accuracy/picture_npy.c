@@ -120,7 +120,7 @@ static int picture_write(const struct npu_image *img, const struct args *a, cons
 int main(int argc, char **argv)
 {
 	struct args a = { .scale = 1 };
-	struct npu_reason why = { "" };
+	struct npu_reason why = { 0 };
 	struct npu_image img = { 0 };
 	int i, err;
 
