@@ -29,10 +29,10 @@ $(foreach t,$(patsubst tests/%.c,%,$(TEST_SRC)),$(eval $(call test-rule,$t)))
 
 # What accuracy is measured on: pages with known text, drawn by FreeType, and pictures as tensors.
 ACCURACY_BIN	:= $(addprefix $(BUILD)/tests/accuracy/,render_pages picture_npy)
-$(ACCURACY_BIN): $(BUILD)/tests/accuracy/%: $(BUILD)/obj/tests/accuracy/%.o $(TOOL_COMMON_OBJ)
+$(ACCURACY_BIN): $(BUILD)/tests/accuracy/%: $(BUILD)/obj/tests/accuracy/%.o $(TOOL_COMMON_OBJ) $(BUILD)/libnpu.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(if $(findstring pages,$@),-lfreetype) $(TOOL_LIBS) -lm
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(if $(findstring pages,$@),-lfreetype) $(TOOL_LIBS) $(LIBNPU_LIBS)
 $(call obj,tests/accuracy/render_pages.c): EXTRA_CFLAGS += -isystem /usr/include/freetype2
 
 # A test of the compiler may read ONNX files by itself.
