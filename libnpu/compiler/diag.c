@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "compiler/graph.h"
+#include "core/error.h"
 
 static struct npu_diag_entry *diag_push(struct npu_diag *diag)
 {
@@ -25,20 +26,14 @@ static struct npu_diag_entry *diag_push(struct npu_diag *diag)
 	return &diag->entry[diag->count++];
 }
 
-/*
- * Model names are untrusted bytes: a terminal must not be driven by them, and a message must stay
- * readable.
- */
+/* Model names are untrusted bytes. */
 static const char *diag_clean(struct npu_diag *diag, const char *s)
 {
 	char *copy = npu_arena_strndup(&diag->arena, s ? s : "", s ? strnlen(s, 200) : 0);
-	char *p;
 
 	if (!copy)
 		return "";
-	for (p = copy; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = '?';
+	npu_text_clean(copy);
 	return copy;
 }
 
@@ -56,6 +51,7 @@ static int diag_vadd(struct npu_diag *diag, enum npu_diag_level level, int err, 
 	if (!e)
 		return err;
 	vsnprintf(text, sizeof(text), fmt, ap);
+	npu_text_clean(text);
 	e->level = level;
 	e->err = err;
 	e->node = diag_clean(diag, node);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "compiler/report.h"
+#include "core/error.h"
 
 /* Longest node name in the table; longer ones keep their end, which is what tells them apart. */
 #define NAME_WIDTH	40
@@ -205,6 +206,7 @@ static int to_memory(char **out, void (*write)(FILE *f, const struct npu_report 
 		*out = NULL;
 		return -ENOMEM;
 	}
+	npu_text_clean_lines(*out);	/* names of nodes and operators are the model's */
 	return 0;
 }
 

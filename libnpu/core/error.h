@@ -16,4 +16,9 @@ int npu_error_set(struct npu_error *err, int code, const char *fmt, ...);
 __attribute__((format(printf, 3, 4)))
 int npu_error_prefix(struct npu_error *err, int code, const char *fmt, ...);
 
+/* Replace control characters by '?'; what the two above do with every text. */
+void npu_text_clean(char *text);
+/* The same for a text of several lines. */
+void npu_text_clean_lines(char *text);
+
 #endif

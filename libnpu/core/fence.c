@@ -143,6 +143,7 @@ void npu_fence_signal(struct npu_fence *fence, int status, const struct npu_faul
 	if (fault)
 		fence->fault = *fault;
 	snprintf(fence->text, sizeof(fence->text), "%s", text ? text : "");
+	npu_text_clean(fence->text);
 	fence->times.finished = npu_now();
 
 	pthread_mutex_lock(&fence->lock);

@@ -154,8 +154,8 @@ struct npu_run {
  * -EINVAL.
  */
 int npu_run_choose(struct npu_run *run, struct npu_error *err);
-/* Would any program take the shapes as they stand (others may be missing)? -EINVAL. */
-int npu_run_check_shapes(struct npu_run *run, struct npu_error *err);
+/* Would any program take the shape of @name, whatever the others are? -EINVAL. */
+int npu_run_check_shape(struct npu_run *run, npu_u32 name, struct npu_error *err);
 /* -EBUSY while a submit is in flight. */
 int npu_run_check_idle(struct npu_run *run, struct npu_error *err);
 /*

@@ -89,7 +89,7 @@ int npu_run_set_shape(struct npu_run *run, const char *tensor, unsigned int rank
 	slot->rank = rank;
 	if (rank)
 		memcpy(slot->dim, dims, rank * sizeof(*dims));
-	ret = npu_run_check_shapes(run, err);
+	ret = npu_run_check_shape(run, name, err);
 	if (ret) {
 		*slot = old;
 		return ret;

@@ -11,6 +11,8 @@ struct solve {
 	const struct npu_jobfile_program *prog;
 	bool known[NPU_MAX_SCALARS];
 	npu_u32 scalar[NPU_MAX_SCALARS];
+	npu_u32 teacher[NPU_MAX_SCALARS];	/* name whose shape told a known scalar; ~0: none */
+	int conflict;			/* the scalar that two shapes tell differently, or -1 */
 	char why[256];			/* for MATCH_OPEN and MATCH_NOT */
 };
 
@@ -72,8 +74,11 @@ static int only_symbol(const struct npu_jobfile_program *prog, const struct npu_
 	return sym;
 }
 
-/* Learn a scalar from one dim. False: no scalar of the symbol gives this dim. */
-static bool learn(struct solve *s, const struct npu_jobfile_expr *dim, int64_t given)
+/*
+ * Learn a scalar from one dim of name @name. False: no scalar of the symbol gives this dim, or
+ * (s->conflict) another shape said otherwise.
+ */
+static bool learn(struct solve *s, const struct npu_jobfile_expr *dim, int64_t given, npu_u32 name)
 {
 	npu_s64 factor = 0, rest;
 	const struct npu_jobfile_symbol *sym;
@@ -85,9 +90,14 @@ static bool learn(struct solve *s, const struct npu_jobfile_expr *dim, int64_t g
 	if (__builtin_sub_overflow(given, dim->base, &rest) || rest < 0 || rest % factor ||
 	    rest / factor < sym->min / sym->step || rest / factor > sym->max / sym->step)
 		return false;
-	if (s->known[i])
-		return s->scalar[i] == (npu_u64)(rest / factor);
+	if (s->known[i]) {
+		if (s->scalar[i] == (npu_u64)(rest / factor))
+			return true;
+		s->conflict = i;
+		return false;
+	}
 	s->known[i] = true;
+	s->teacher[i] = name;
 	s->scalar[i] = rest / factor;
 	return true;
 }
@@ -114,10 +124,29 @@ static bool dims_known(const struct solve *s, const struct npu_jobfile_expr *dim
 	return true;
 }
 
-static enum match mismatch(struct solve *s, const struct npu_jobfile_tensor *t,
-			   const struct npu_run_slot *slot)
+/* Two shapes that can be had, but not together. */
+static enum match disagree(struct solve *s, const struct npu_run *run,
+			   const struct npu_jobfile_tensor *t, const struct npu_run_slot *slot)
+{
+	npu_u32 other = s->teacher[s->conflict];
+	char given[60], others[60];
+
+	describe_given(slot, given, sizeof(given));
+	describe_given(&run->slot[other], others, sizeof(others));
+	snprintf(s->why, sizeof(s->why),
+		 "'%.32s' is %s and '%.32s' is %s: they do not agree on length '%.24s'",
+		 run->job->names[other].name, others, t->name, given,
+		 s->prog->symbols[s->conflict].name);
+	return MATCH_NOT;
+}
+
+static enum match mismatch(struct solve *s, const struct npu_run *run,
+			   const struct npu_jobfile_tensor *t, const struct npu_run_slot *slot)
 {
 	char want[120], given[60];
+
+	if (s->conflict >= 0 && s->teacher[s->conflict] != ~0u)
+		return disagree(s, run, t, slot);
 
 	describe_shape(s->prog, t, want, sizeof(want));
 	describe_given(slot, given, sizeof(given));
@@ -125,22 +154,51 @@ static enum match mismatch(struct solve *s, const struct npu_jobfile_tensor *t,
 	return MATCH_NOT;
 }
 
+/* Everything that the dim depends on is known: is it what was given? */
+static enum match check_dim(struct solve *s, const struct npu_jobfile_tensor *t, npu_u32 d,
+			    const struct npu_run_slot *slot)
+{
+	char given[60];
+	npu_u64 value = 0;
+
+	if (!dims_known(s, &t->dim[d]))
+		return MATCH_FULL;
+	if (!npu_jobfile_eval(&t->dim[d], s->scalar, &value) && value == (npu_u64)slot->dim[d])
+		return MATCH_FULL;
+	describe_given(slot, given, sizeof(given));
+	snprintf(s->why, sizeof(s->why),
+		 "'%.48s' is %s, but the other shapes make its dim %u %llu", t->name, given, d,
+		 (unsigned long long)value);
+	return MATCH_NOT;
+}
+
+/* A dim without a length has one value only. */
+static bool is_fixed(const struct npu_jobfile_expr *dim)
+{
+	int i;
+
+	for (i = 0; i < NPU_JOBFILE_TERMS; i++)
+		if (dim->factor[i])
+			return false;
+	return true;
+}
+
 /*
- * All shapes given against one program's tensors: first what single dims tell, then whether all
- * agree.
+ * The shapes given (@only: that of one name, ~0: all) against one program's tensors: first what
+ * single dims tell, then whether all agree.
  */
-static enum match match_shapes(const struct npu_run *run, unsigned int program, struct solve *s)
+static enum match match_shapes(const struct npu_run *run, unsigned int program, npu_u32 only,
+			       struct solve *s)
 {
 	const struct npu_job *job = run->job;
 	npu_u32 n, d, tensor, pass;
-	npu_u64 value;
 
 	for (pass = 0; pass < 2; pass++) {
 		for (n = 0; n < job->num_names; n++) {
 			const struct npu_run_slot *slot = &run->slot[n];
 			const struct npu_jobfile_tensor *t;
 
-			if (!slot->has_shape)
+			if (!slot->has_shape || (only != ~0u && only != n))
 				continue;
 			tensor = job->names[n].tensor[program];
 			if (tensor == ~0u) {
@@ -150,14 +208,14 @@ static enum match match_shapes(const struct npu_run *run, unsigned int program, 
 			}
 			t = &s->prog->tensors[tensor];
 			if (slot->rank != t->rank)
-				return mismatch(s, t, slot);
+				return mismatch(s, run, t, slot);
 			for (d = 0; d < t->rank; d++) {
-				if (!pass && !learn(s, &t->dim[d], slot->dim[d]))
-					return mismatch(s, t, slot);
-				if (pass && dims_known(s, &t->dim[d]) &&
-				    (npu_jobfile_eval(&t->dim[d], s->scalar, &value) ||
-				     value != (npu_u64)slot->dim[d]))
-					return mismatch(s, t, slot);
+				if (!pass && !learn(s, &t->dim[d], slot->dim[d], n))
+					return mismatch(s, run, t, slot);
+				if (!pass && is_fixed(&t->dim[d]) && t->dim[d].base != slot->dim[d])
+					return mismatch(s, run, t, slot);
+				if (pass && check_dim(s, t, d, slot) != MATCH_FULL)
+					return MATCH_NOT;
 			}
 		}
 		if (!pass)
@@ -193,13 +251,15 @@ static enum match missing(struct solve *s, npu_u32 sym)
 	return MATCH_OPEN;
 }
 
-static enum match match_program(const struct npu_run *run, unsigned int program, struct solve *s)
+static enum match match_program(const struct npu_run *run, unsigned int program, npu_u32 only,
+				struct solve *s)
 {
 	const struct npu_jobfile_symbol *sym;
 	enum match match;
 	npu_u32 i;
 
-	*s = (struct solve){ .prog = &run->job->file->programs[program] };
+	*s = (struct solve){ .prog = &run->job->file->programs[program], .conflict = -1 };
+	memset(s->teacher, 0xff, sizeof(s->teacher));
 	sym = s->prog->symbols;
 	for (i = 0; i < s->prog->num_symbols; i++) {
 		if (sym[i].kind != NPU_SYMBOL_FREE || sym[i].min != sym[i].max)
@@ -207,7 +267,7 @@ static enum match match_program(const struct npu_run *run, unsigned int program,
 		s->known[i] = true;
 		s->scalar[i] = sym[i].min / sym[i].step;
 	}
-	match = match_shapes(run, program, s);
+	match = match_shapes(run, program, only, s);
 	if (match != MATCH_FULL)
 		return match;
 	for (i = 0; i < s->prog->num_symbols; i++)
@@ -251,7 +311,7 @@ int npu_run_choose(struct npu_run *run, struct npu_error *err)
 	npu_u32 i;
 
 	for (i = 0; i < run->job->file->num_programs && !run->resolved; i++) {
-		switch (match_program(run, i, &s)) {
+		switch (match_program(run, i, ~0u, &s)) {
 		case MATCH_FULL:
 			run->program = i;
 			memcpy(run->scalar, s.scalar, sizeof(run->scalar));
@@ -275,17 +335,25 @@ int npu_run_choose(struct npu_run *run, struct npu_error *err)
 	return refuse(run, why, err);
 }
 
-int npu_run_check_shapes(struct npu_run *run, struct npu_error *err)
+/* The first program that takes the shapes, or that of @only alone; @why: the first reason if none. */
+static bool any_program(const struct npu_run *run, npu_u32 only, char why[256])
 {
-	char why[256] = "";
 	struct solve s;
 	npu_u32 i;
 
+	*why = 0;
 	for (i = 0; i < run->job->file->num_programs; i++) {
-		if (match_program(run, i, &s) != MATCH_NOT)
-			return 0;
+		if (match_program(run, i, only, &s) != MATCH_NOT)
+			return true;
 		if (!*why)
-			memcpy(why, s.why, sizeof(why));
+			memcpy(why, s.why, sizeof(s.why));
 	}
-	return refuse(run, why, err);
+	return false;
+}
+
+int npu_run_check_shape(struct npu_run *run, npu_u32 name, struct npu_error *err)
+{
+	char why[256];
+
+	return any_program(run, name, why) ? 0 : refuse(run, why, err);
 }

@@ -419,10 +419,12 @@ void npu_run_destroy(struct npu_run *run);
 
 /*
  * Give the shape of an input (or state). The program and the scalars follow from the shapes given;
- * those of inputs that have one fixed shape need not be given. Buffers that the run allocated are
- * resized when needed (their content is lost then). Errors: -ENOENT (no such tensor; the text lists
- * those there are), -EINVAL (no program takes it; the text says which shapes are), -EBUSY (the run
- * is in flight).
+ * those of inputs that have one fixed shape need not be given. Inputs that share a length are given
+ * one after the other: that all shapes agree is checked by the calls that need the lengths
+ * (npu_run_get_shape(), npu_run_program(), npu_run_write(), npu_queue_submit(), ...), which name the
+ * two that do not. Buffers that the run allocated are resized when needed (their content is lost
+ * then). Errors: -ENOENT (no such tensor; the text lists those there are), -EINVAL (no program takes
+ * it, whatever the others are; the text says which shapes are taken), -EBUSY (the run is in flight).
  */
 int npu_run_set_shape(struct npu_run *run, const char *tensor, unsigned int rank,
 		      const int64_t *dims, struct npu_error *err);

@@ -46,6 +46,20 @@ else
 	tap_skip "a picture as input" "there is no $picture"
 fi
 
+# Names may hold anything; a terminal must not be driven by them.
+if [ -e "$NPU_MODELS/mnist-8.onnx" ]; then
+	perl -pe 's/Plus214_Output_0/Plus214\e[7m_\xc2\x9b_0/g' "$NPU_MODELS/mnist-8.onnx" >"$tap_tmp/esc.onnx"
+	out=$("$NPU_BUILD/npu-compile" "$tap_tmp/esc.onnx" -o "$tap_tmp/esc.npu" --report 2>&1
+	      "$run" "$tap_tmp/esc.npu" --info 2>&1; "$run" "$tap_tmp/esc.npu" -i Input3=zeros 2>&1
+	      "$run" "$tap_tmp/esc.npu" -s $'\e[7mx=4' 2>&1; "$run" --check "$tap_tmp/esc.onnx" 2>&1)
+	tap_like "$out" 'output +Plus214\?\[7m_\?\?_0' "control characters of a name are shown as question marks"
+	tap_like "$out" "no input, output or state '\?\[7mx'" "those of an argument, too"
+	[[ $out != *$'\e'* && $out != *$'\xc2\x9b'* ]]
+	tap_result $? "none reaches the terminal"
+else
+	tap_skip "control characters in names" "there is no mnist-8.onnx; scripts/models.sh fetches it"
+fi
+
 # refuse STATUS PATTERN ARGUMENT...
 refuse()
 {

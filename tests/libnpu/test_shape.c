@@ -362,10 +362,17 @@ static void test_mixed(struct npu_device *dev)
 
 	npu_run_create(job, &run, &err);
 	tap_ok(!set_length(run, "x", 3) && !set_length(run, "z", 5), "two free lengths");
-	tap_ok(set_length(run, "p", 12) == -EINVAL && strstr(err.text, "'p' can not be 12"), "%s",
-	       err.text);
-	tap_ok(!set_length(run, "p", 15), "the product of the lengths is taken");
-	tap_ok(set_length(run, "x", 4) == -EINVAL, "no length that contradicts it: %s", err.text);
+	tap_ok(!set_length(run, "p", 12) && npu_run_program(run, NULL, NULL, &err) == -EINVAL &&
+		       strstr(err.text, "'p' is 12, but the other shapes make its dim 0 15"),
+	       "%s", err.text);
+	tap_ok(!set_length(run, "p", 15) && !npu_run_program(run, NULL, NULL, &err),
+	       "the product of the lengths is taken");
+	tap_ok(!set_length(run, "x", 4) && npu_run_program(run, NULL, NULL, &err) == -EINVAL,
+	       "no length that contradicts it: %s", err.text);
+	tap_ok(!set_length(run, "p", 20) && !npu_run_program(run, NULL, NULL, &err),
+	       "until all are changed, one by one");
+	set_length(run, "x", 3);
+	set_length(run, "p", 15);
 	tap_ok(!npu_run_write(run, "x", x, 12, &err), "a tensor within its region");
 	npu_run_destroy(run);
 
@@ -373,6 +380,78 @@ static void test_mixed(struct npu_device *dev)
 	tap_ok(!set_length(run, "x", 10) && !set_length(run, "z", 1) &&
 		       npu_run_write(run, "x", x, sizeof(x), &err) == -EINVAL,
 	       "a tensor that leaves its region between the bounds is refused: %s", err.text);
+	npu_run_destroy(run);
+	npu_job_unload(job);
+}
+
+/* u, v and y are [a, 4] with a = 1 .. 16: they share the length (the stream adds the first row). */
+static struct npu_job *shared_make(struct npu_device *dev)
+{
+	static const struct npu_jobfile_symbol symbol = { .name = "a", .min = 1, .max = 16, .step = 1 };
+	static const npu_u32 bounds[1][2] = { { 1, 16 } };
+	static const char *const names[3] = { "u", "v", "y" };
+	struct npu_operand op[3];
+	struct npu_jobfile_region regions[3];
+	struct npu_jobfile_tensor tensors[3];
+	struct npu_jobfile_program program = { .symbols = &symbol, .regions = regions,
+					       .tensors = tensors, .num_symbols = 1,
+					       .num_regions = 3, .num_tensors = 3 };
+	struct npu_job *job;
+	struct fixture f;
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		regions[i] = (struct npu_jobfile_region){
+			.role = i < 2 ? NPU_REGION_INPUT : NPU_REGION_OUTPUT,
+			.access = i < 2 ? 1 : 2, .size = lin(0, 16, 0), .align = 4 };
+		tensors[i] = (struct npu_jobfile_tensor){
+			.name = names[i], .dtype = NPU_F32, .rank = 2, .region = i,
+			.role = i < 2 ? NPU_TENSOR_INPUT : NPU_TENSOR_OUTPUT,
+			.flags = NPU_JOBFILE_DENSE, .dim = { lin(0, 1, 0), C(4) } };
+		op[i] = asm_f32(i, 0, 1, 4);
+	}
+	memset(&f, 0, sizeof(f));
+	asm_begin(&f.stream);
+	asm_ewise2(&f.stream, NPU_BINARY_ADD, NPU_ACT_NONE, &op[2], &op[0], &op[1], NULL, 0, 0);
+	asm_end(&f.stream, 3, 1, bounds);
+	program.stream = f.stream.words;
+	program.stream_size = asm_size(&f.stream);
+	f.job = (struct npu_jobfile){ .programs = &program, .num_programs = 1 };
+	job = fixture_load(dev, &f, "shared.npu");
+	fixture_free(&f);
+	return job;
+}
+
+static int set_rows(struct npu_run *run, const char *tensor, int64_t n)
+{
+	return npu_run_set_shape(run, tensor, 2, (int64_t[]){ n, 4 }, &err);
+}
+
+static void test_shared(struct npu_device *dev, struct npu_queue *queue)
+{
+	struct npu_job *job = shared_make(dev);
+	float data[64] = { 0 };
+	unsigned int rank;
+	int64_t dims[8];
+	struct npu_run *run;
+
+	npu_run_create(job, &run, &err);
+	tap_ok(!set_rows(run, "u", 3) && !set_rows(run, "v", 3) &&
+		       !npu_run_get_shape(run, "y", &rank, dims, &err) && dims[0] == 3,
+	       "a length that two inputs share");
+	tap_ok(!set_rows(run, "u", 7), "one of them is changed: %s", err.text);
+	tap_ok(npu_run_get_shape(run, "y", &rank, dims, &err) == -EINVAL &&
+		       strstr(err.text, "'u' is 7x4 and 'v' is 3x4: they do not agree on length 'a'"),
+	       "what is needed of it now says: %s", err.text);
+	tap_ok(npu_run_write(run, "u", data, 7 * 16, &err) == -EINVAL, "nothing can be written");
+	tap_ok(npu_queue_submit(queue, run, NULL, NULL, &err) == -EINVAL, "nor submitted");
+	tap_ok(!set_rows(run, "v", 7) && !npu_run_get_shape(run, "y", &rank, dims, &err) &&
+		       dims[0] == 7 && !npu_run_write(run, "u", data, 7 * 16, &err),
+	       "then the other: they agree");
+	tap_ok(set_rows(run, "v", 17) == -EINVAL && strstr(err.text, "(1..16)x4"),
+	       "what no length gives is refused at once: %s", err.text);
+	tap_ok(!npu_run_get_shape(run, "v", &rank, dims, &err) && dims[0] == 7,
+	       "and changes nothing");
 	npu_run_destroy(run);
 	npu_job_unload(job);
 }
@@ -389,6 +468,7 @@ int main(void)
 	test_programs(dev, queue);
 	test_state(dev, queue);
 	test_mixed(dev);
+	test_shared(dev, queue);
 	npu_queue_destroy(queue);
 	npu_device_close(dev);
 	return tap_done();

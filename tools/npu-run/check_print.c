@@ -29,15 +29,15 @@ static void print_difference(const struct check_report *r, const struct check_di
 {
 	switch (d->match) {
 	case CHECK_COMPARED:
-		printf(" %9.2e %9.2e %9.6f%s", d->worst, relative(d), d->cosine,
-		       check_within(r, d) ? "  " : " !");
+		say(" %9.2e %9.2e %9.6f%s", d->worst, relative(d), d->cosine,
+		    check_within(r, d) ? "  " : " !");
 		return;
 	case CHECK_INTEGER:
-		printf(" %10llu of %-10llu differ ", (unsigned long long)d->differ,
-		       (unsigned long long)d->compared);
+		say(" %10llu of %-10llu differ ", (unsigned long long)d->differ,
+		    (unsigned long long)d->compared);
 		return;
 	default:
-		printf(" %-31s", match_names[d->match]);
+		say(" %-31s", match_names[d->match]);
 	}
 }
 
@@ -45,14 +45,14 @@ static void print_layer(const struct check_report *r, size_t i)
 {
 	const struct check_layer *l = &r->job.layer[i];
 
-	printf("%4zu %-7s %-4s", i, bits_of(l),
-	       l->dtype ? dtype_name(l->dtype) : "");
+	say("%4zu %-7s %-4s", i, bits_of(l),
+	    l->dtype ? dtype_name(l->dtype) : "");
 	if (r->reference)
 		print_difference(r, &l->fp32);
-	printf(" %s (%s)", *l->node ? l->node : l->mnemonic, *l->op ? l->op : l->mnemonic);
+	say(" %s (%s)", *l->node ? l->node : l->mnemonic, *l->op ? l->op : l->mnemonic);
 	if (l->insns > 1)
-		printf(" *%u", l->insns);
-	printf("\n");
+		say(" *%u", l->insns);
+	say("\n");
 }
 
 static void count(const struct check_layers *l, npu_u64 *same, npu_u64 *within, npu_u64 *differ,
@@ -75,21 +75,21 @@ static void print_arithmetic(const char *what, const struct check_layers *l)
 	double worst;
 
 	count(l, &same, &within, &differ, &unknown, &worst);
-	printf("%s: %llu instructions, %llu the same bits as the oracle", what,
-	       (unsigned long long)l->insns, (unsigned long long)same);
+	say("%s: %llu instructions, %llu the same bits as the oracle", what,
+	    (unsigned long long)l->insns, (unsigned long long)same);
 	if (within)
-		printf(", %llu within %.1e (functions that are polynomials)",
-		       (unsigned long long)within, worst);
+		say(", %llu within %.1e (functions that are polynomials)",
+		    (unsigned long long)within, worst);
 	if (unknown)
-		printf(", %llu that the oracle does not know", (unsigned long long)unknown);
+		say(", %llu that the oracle does not know", (unsigned long long)unknown);
 	if (differ)
-		printf(", %llu DIFFER", (unsigned long long)differ);
-	printf("; %llu of %llu values compared", (unsigned long long)l->compared,
-	       (unsigned long long)l->elements);
+		say(", %llu DIFFER", (unsigned long long)differ);
+	say("; %llu of %llu values compared", (unsigned long long)l->compared,
+	    (unsigned long long)l->elements);
 	if (l->sampled < l->sampled_of)
-		printf(" (of convolutions and products %.1f %%, evenly spread; --check-work all takes all)",
-		       100.0 * l->sampled / l->sampled_of);
-	printf("\n");
+		say(" (of convolutions and products %.1f %%, evenly spread; --check-work all takes all)",
+		    100.0 * l->sampled / l->sampled_of);
+	say("\n");
 }
 
 static const struct check_layer *worst_layer(const struct check_report *r)
@@ -113,25 +113,25 @@ static void print_reference(const struct check_report *r)
 
 	for (size_t i = 0; i < r->job.num; i++)
 		compared += r->job.layer[i].fp32.match == CHECK_COMPARED;
-	printf("against f32: %zu of %zu layers compared, limits %.3g of the largest value and cosine %.6g (%s)\n",
-	       compared, r->job.num, r->max_error, r->min_cosine, r->type);
+	say("against f32: %zu of %zu layers compared, limits %.3g of the largest value and cosine %.6g (%s)\n",
+	    compared, r->job.num, r->max_error, r->min_cosine, r->type);
 	if (worst)
-		printf("worst layer: %s, cosine %.6f, %.2e of its largest value %.3g\n",
-		       worst->node, worst->fp32.cosine, relative(&worst->fp32),
-		       worst->fp32.largest);
+		say("worst layer: %s, cosine %.6f, %.2e of its largest value %.3g\n",
+		    worst->node, worst->fp32.cosine, relative(&worst->fp32),
+		    worst->fp32.largest);
 	for (unsigned int i = 0; i < r->num_outputs; i++) {
-		printf("output %-24s", r->output[i].name);
+		say("output %-24s", r->output[i].name);
 		print_difference(r, &r->output[i].fp32);
-		printf("\n");
+		say("\n");
 	}
 }
 
 void check_print_text(const struct check_report *r)
 {
-	printf("%4s %-7s %-4s", "#", "bits", "type");
+	say("%4s %-7s %-4s", "#", "bits", "type");
 	if (r->reference)
-		printf(" %9s %9s %9s  ", "worst", "of max", "cosine");
-	printf(" layer\n");
+		say(" %9s %9s %9s  ", "worst", "of max", "cosine");
+	say(" layer\n");
 	for (size_t i = 0; i < r->job.num; i++)
 		print_layer(r, i);
 	print_arithmetic("same arithmetic", &r->job);
@@ -139,7 +139,7 @@ void check_print_text(const struct check_report *r)
 		print_arithmetic("the model in f32", &r->ref);
 		print_reference(r);
 	}
-	printf("%s: %s, %.1f s\n", r->opt->model, r->ok ? "good" : "NOT GOOD", r->seconds);
+	say("%s: %s, %.1f s\n", r->opt->model, r->ok ? "good" : "NOT GOOD", r->seconds);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */

@@ -63,17 +63,17 @@ static void print_text(const struct doctor *d)
 	unsigned int wrong = count_wrong(d);
 
 	for (size_t i = 0; i < d->num; i++)
-		printf("%-16s%s%s%s\n", d->line[i].topic, strlen(d->line[i].topic) < 16 ? "" : ": ",
-		       d->line[i].state == STATE_NONE ? "none: " : "", d->line[i].text);
+		say("%-16s%s%s%s\n", d->line[i].topic, strlen(d->line[i].topic) < 16 ? "" : ": ",
+		    d->line[i].state == STATE_NONE ? "none: " : "", d->line[i].text);
 	if (!wrong) {
-		printf("\nall is well\n");
+		say("\nall is well\n");
 		return;
 	}
-	printf("\n%u %s wrong:\n", wrong, wrong == 1 ? "thing is" : "things are");
+	say("\n%u %s wrong:\n", wrong, wrong == 1 ? "thing is" : "things are");
 	for (size_t i = 0; i < d->num; i++)
 		if (d->line[i].state == STATE_WRONG)
-			printf("* %s: %s\n  -> %s\n", d->line[i].topic, d->line[i].text,
-			       d->line[i].advice);
+			say("* %s: %s\n  -> %s\n", d->line[i].topic, d->line[i].text,
+			    d->line[i].advice);
 }
 
 static int print_json(const struct doctor *d)

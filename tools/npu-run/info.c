@@ -30,21 +30,21 @@ static void print_program(struct session *s, unsigned int p, const struct npu_pr
 	char dims[256], a[32], b[32];
 	unsigned int i;
 
-	printf("program %u%s%s: %u instructions, %.1f MMACs, scratch %s, SRAM %s at the largest lengths\n",
-	       p, *prog->name ? " " : "", prog->name, prog->num_insns, prog->macs / 1e6,
-	       bytes_text(prog->scratch, a), bytes_text(prog->sram, b));
+	say("program %u%s%s: %u instructions, %.1f MMACs, scratch %s, SRAM %s at the largest lengths\n",
+	    p, *prog->name ? " " : "", prog->name, prog->num_insns, prog->macs / 1e6,
+	    bytes_text(prog->scratch, a), bytes_text(prog->sram, b));
 	for (i = 0; i < prog->num_symbols; i++)
 		if (!npu_job_symbol(s->job, p, i, &sym) && !sym.derived)
-			printf("  length   %-24s %u..%u in steps of %u\n", sym.name, sym.min,
-			       sym.max, sym.step);
+			say("  length   %-24s %u..%u in steps of %u\n", sym.name, sym.min,
+			    sym.max, sym.step);
 	for (i = 0; i < prog->num_tensors; i++) {
 		if (npu_job_tensor(s->job, p, i, &t) || t.role == NPU_TENSOR_INTERNAL)
 			continue;
 		print_dims(&t, dims);
-		printf("  %-8s %-24s %s %s", roles[t.role], t.name, dtype_name(t.dtype), dims);
+		say("  %-8s %-24s %s %s", roles[t.role], t.name, dtype_name(t.dtype), dims);
 		if (t.scale != 0)
-			printf(", quantized: %.9g * (code - %d)", t.scale, t.zero_point);
-		printf("\n");
+			say(", quantized: %.9g * (code - %d)", t.scale, t.zero_point);
+		say("\n");
 	}
 }
 
@@ -59,27 +59,27 @@ int info_print(struct session *s)
 
 	if (npu_job_info(s->job, &job) || npu_device_info(s->dev, &dev, &s->err))
 		return fail("this npu-run and its library do not fit together");
-	printf("%s: %s\n", job.name, bytes_text(job.file_size, buf));
-	printf("format %u.%u, instruction set %u.%u, needs libnpu >= %u.%u\n", job.format_major,
-	       job.format_minor, job.isa_major, job.isa_minor, job.runtime_major,
-	       job.runtime_minor);
-	printf("made by %s\n", job.compiler);
-	printf("digest %s\n", job.digest);
+	say("%s: %s\n", job.name, bytes_text(job.file_size, buf));
+	say("format %u.%u, instruction set %u.%u, needs libnpu >= %u.%u\n", job.format_major,
+	    job.format_minor, job.isa_major, job.isa_minor, job.runtime_major,
+	    job.runtime_minor);
+	say("made by %s\n", job.compiler);
+	say("digest %s\n", job.digest);
 	for (i = 0; !npu_job_record(s->job, i, &key, &value); i++)
-		printf("  %-24s %s\n", key, value);
+		say("  %-24s %s\n", key, value);
 	for (i = 0; !npu_job_program(s->job, i, &prog); i++)
 		print_program(s, i, &prog);
-	printf("memory: weights %s (mapped)", bytes_text(job.weights, buf));
-	printf(", scratch %s", bytes_text(job.scratch, buf));
-	printf(", inputs %s", bytes_text(job.input, buf));
-	printf(", outputs %s", bytes_text(job.output, buf));
+	say("memory: weights %s (mapped)", bytes_text(job.weights, buf));
+	say(", scratch %s", bytes_text(job.scratch, buf));
+	say(", inputs %s", bytes_text(job.input, buf));
+	say(", outputs %s", bytes_text(job.output, buf));
 	if (job.state)
-		printf(", state %s", bytes_text(job.state, buf));
-	printf(", SRAM %s", bytes_text(job.sram, buf));
-	printf(", instructions %s\n", bytes_text(job.streams, buf));
-	printf("device: %s (%s), libnpu %s, instruction set %u.%u, %u threads, %s, SRAM %s\n",
-	       dev.name, dev.uri, npu_version(), dev.isa_major, dev.isa_minor, dev.threads,
-	       dev.simd, bytes_text(dev.sram_size, buf));
+		say(", state %s", bytes_text(job.state, buf));
+	say(", SRAM %s", bytes_text(job.sram, buf));
+	say(", instructions %s\n", bytes_text(job.streams, buf));
+	say("device: %s (%s), libnpu %s, instruction set %u.%u, %u threads, %s, SRAM %s\n",
+	    dev.name, dev.uri, npu_version(), dev.isa_major, dev.isa_minor, dev.threads,
+	    dev.simd, bytes_text(dev.sram_size, buf));
 	return 0;
 }
 
@@ -91,10 +91,10 @@ int disasm_print(struct session *s)
 	unsigned int p;
 
 	for (p = 0; !npu_job_program(s->job, p, &prog); p++) {
-		printf("program %u %s\n", p, prog.name);
+		say("program %u %s\n", p, prog.name);
 		for (offset = at = sizeof(struct npu_stream_header);
 		     !npu_job_disassemble(s->job, p, &offset, line, sizeof(line)); at = offset)
-			printf("%8u  %s\n", at, line);
+			say("%8u  %s\n", at, line);
 	}
 	return 0;
 }

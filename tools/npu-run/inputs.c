@@ -370,7 +370,8 @@ static int fill_all(struct session *s, const struct source *src, unsigned int n)
 	char dims[128];
 
 	if (npu_run_program(s->run, &k, NULL, &s->err))
-		return fail("%s; give it with --shape", s->err.text);
+		return fail("%s%s", s->err.text,
+			    strstr(s->err.text, "not given") ? "; give it with --shape" : "");
 	for (i = 0; session_tensor(s, i, &t); i++) {
 		if (t.role == NPU_TENSOR_OUTPUT || t.role == NPU_TENSOR_INTERNAL)
 			continue;

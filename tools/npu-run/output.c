@@ -61,7 +61,7 @@ static void print_top(const struct npu_tensor_info *t, const void *data, size_t 
 		best[k] = i;
 	}
 	for (k = 0; k < n; k++)
-		printf("%s[%zu] = %.6g\n", t->name, best[k], element(t->dtype, data, best[k]));
+		say("%s[%zu] = %.6g\n", t->name, best[k], element(t->dtype, data, best[k]));
 	free(best);
 }
 
@@ -81,14 +81,14 @@ static void print_summary(const struct npu_tensor_info *t, const void *data, siz
 		max = v > max ? v : max;
 		sum += v;
 	}
-	printf("%s %s %s: min %.6g max %.6g mean %.6g", t->name, dtype_name(t->dtype),
-	       dims_text(t->rank, t->min_dim, dims), min, max, sum / (count - nans));
+	say("%s %s %s: min %.6g max %.6g mean %.6g", t->name, dtype_name(t->dtype),
+	    dims_text(t->rank, t->min_dim, dims), min, max, sum / (count - nans));
 	if (nans)
-		printf(", %zu NaN", nans);
-	printf(", first");
+		say(", %zu NaN", nans);
+	say(", first");
 	for (i = 0; i < count && i < 4; i++)
-		printf(" %.6g", element(t->dtype, data, i));
-	printf("\n");
+		say(" %.6g", element(t->dtype, data, i));
+	say("\n");
 }
 
 static int do_output(struct session *s, const struct npu_tensor_info *t, const char *path)

@@ -80,19 +80,19 @@ static void print_table(const struct layer *layers, size_t n, double total)
 	uint64_t macs = 0, bytes = 0;
 	size_t i;
 
-	printf("%9s %6s %10s %8s %10s %8s  %s\n", "ms", "share", "MMACs", "GMACs/s", "MB", "GB/s",
-	       "layer");
+	say("%9s %6s %10s %8s %10s %8s  %s\n", "ms", "share", "MMACs", "GMACs/s", "MB", "GB/s",
+	    "layer");
 	for (i = 0; i < n; i++) {
 		const struct layer *l = &layers[i];
 
-		printf("%9.4f %5.1f%% %10.3f %8.1f %10.3f %8.1f  %s (%s)%s\n", l->ns / 1e6,
-		       100 * l->ns / total, l->macs / 1e6, (double)l->macs / l->ns, l->bytes / 1e6,
-		       (double)l->bytes / l->ns, l->node, l->op, l->insns > 1 ? " *" : "");
+		say("%9.4f %5.1f%% %10.3f %8.1f %10.3f %8.1f  %s (%s)%s\n", l->ns / 1e6,
+		    100 * l->ns / total, l->macs / 1e6, (double)l->macs / l->ns, l->bytes / 1e6,
+		    (double)l->bytes / l->ns, l->node, l->op, l->insns > 1 ? " *" : "");
 		macs += l->macs;
 		bytes += l->bytes;
 	}
-	printf("%9.4f %5.1f%% %10.3f %8.1f %10.3f %8.1f  total of %zu layers (* several instructions)\n",
-	       total / 1e6, 100.0, macs / 1e6, macs / total, bytes / 1e6, bytes / total, n);
+	say("%9.4f %5.1f%% %10.3f %8.1f %10.3f %8.1f  total of %zu layers (* several instructions)\n",
+	    total / 1e6, 100.0, macs / 1e6, macs / total, bytes / 1e6, bytes / total, n);
 }
 
 static int print_json(const struct session *s, const struct layer *layers, size_t n, double total)
@@ -209,8 +209,8 @@ int digest_run(struct session *s)
 	for (i = 0; i < n; i++) {
 		if (npu_job_debug(s->job, program, rec[i].tag, &debug))
 			debug.node = debug.tensor = "";
-		printf("%016llx %5u.%u %s%s%s\n", (unsigned long long)rec[i].digest, rec[i].insn,
-		       rec[i].slot, debug.node, *debug.tensor ? " -> " : "", debug.tensor);
+		say("%016llx %5u.%u %s%s%s\n", (unsigned long long)rec[i].digest, rec[i].insn,
+		    rec[i].slot, debug.node, *debug.tensor ? " -> " : "", debug.tensor);
 	}
 	npu_fence_put(fence);
 	return 0;
@@ -245,9 +245,9 @@ int bench_run(struct session *s)
 	}
 	if (!ret && !npu_device_info(s->dev, &dev, &s->err)) {
 		qsort(ms, n, sizeof(*ms), compare_double);
-		printf("%s: median %.3f ms, min %.3f, p90 %.3f of %u runs; load %.3f ms, first run %.3f ms; %s, %u threads, %s\n",
-		       s->opt->model, n % 2 ? ms[n / 2] : (ms[n / 2 - 1] + ms[n / 2]) / 2, ms[0],
-		       ms[(n - 1) * 9 / 10], n, s->load_ms, first, dev.uri, dev.threads, dev.simd);
+		say("%s: median %.3f ms, min %.3f, p90 %.3f of %u runs; load %.3f ms, first run %.3f ms; %s, %u threads, %s\n",
+		    s->opt->model, n % 2 ? ms[n / 2] : (ms[n / 2 - 1] + ms[n / 2]) / 2, ms[0],
+		    ms[(n - 1) * 9 / 10], n, s->load_ms, first, dev.uri, dev.threads, dev.simd);
 	}
 	free(ms);
 	return ret;

@@ -62,7 +62,14 @@ struct session {
 /* Returns 0, or 2 after a message (usage), or -1 when there is nothing more to do (--help). */
 int options_parse(struct options *opt, int argc, char **argv);
 
-/* Print "npu-run: ..." and return 1, the exit status. */
+/*
+ * Print to standard output. Names from files go through here: control characters other than a new
+ * line are replaced.
+ */
+__attribute__((format(printf, 1, 2)))
+void say(const char *fmt, ...);
+
+/* Print "npu-run: ..." in the same way to standard error and return 1, the exit status. */
 __attribute__((format(printf, 1, 2)))
 int fail(const char *fmt, ...);
 

@@ -2,9 +2,31 @@
 /* What a model is run with, and what all of npu-run says things with. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "core/error.h"
 #include "run.h"
+
+static void print_clean(FILE *f, const char *fmt, va_list ap)
+{
+	char *text;
+
+	if (vasprintf(&text, fmt, ap) < 0)
+		return;
+	npu_text_clean_lines(text);
+	fputs(text, f);
+	free(text);
+}
+
+void say(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	print_clean(stdout, fmt, ap);
+	va_end(ap);
+}
 
 int fail(const char *fmt, ...)
 {
@@ -13,7 +35,7 @@ int fail(const char *fmt, ...)
 	fflush(stdout);
 	fputs("npu-run: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	print_clean(stderr, fmt, ap);
 	va_end(ap);
 	fputc('\n', stderr);
 	return 1;
