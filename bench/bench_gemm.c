@@ -3,7 +3,8 @@
  * Convolution and matmul layers of the networks that the project is measured by, one instruction
  * each, against the machine's multiply-add peak measured in the same run.
  *
- * usage: bench_gemm [-s portable|avx2|avx512] [-t most threads] [-m seconds per point] [-d f16|f32] [-c] [part of a name]
+ * usage: bench_gemm [-s set] [-t most threads] [-m seconds per point] [-d f16|f32|i8] [-c] [part of a name]
+ * -s: a set of instructions as in sim:simd=; -d i8: u8 data with a zero point, i8 weights, u8 out
  * -c: count CPU time instead of wall time, for one thread on a busy machine
  */
 #include <stdio.h>
@@ -109,7 +110,7 @@ __attribute__((target(isa))) static double peak_##name(void)				\
 {											\
 	vec a[10], b = set1(0.999f), c = set1(1e-3f);					\
 	double best = 0, t;								\
-	float out[16];									\
+	float out[16] = { 0 };								\
 	int i, n, rep;									\
 											\
 	for (i = 0; i < 10; i++)							\
@@ -133,15 +134,38 @@ __attribute__((target(isa))) static double peak_##name(void)				\
 }
 PEAK(avx2, "avx2,fma", __m256, 8, _mm256_set1_ps, _mm256_fmadd_ps)
 PEAK(avx512, "avx512f", __m512, 16, _mm512_set1_ps, _mm512_fmadd_ps)
+
+/* The same of products of codes. */
+#define SET1(bits)	(int)(1000 * (bits))
+#define INT256(f)	_mm256_set1_epi8((char)SET1(f))
+#define INT512(f)	_mm512_set1_epi8((char)SET1(f))
+#define DOT256(a, b, c)	_mm256_dpbusd_avx_epi32(a, b, c)
+#define DOT512(a, b, c)	_mm512_dpbusd_epi32(a, b, c)
+#define MADD256(a, b, c)	_mm256_add_epi32(a, _mm256_madd_epi16(b, c))
+#define MADD512(a, b, c)	_mm512_add_epi32(a, _mm512_madd_epi16(b, c))
+PEAK(int_avx2, "avx2", __m256i, 16, INT256, MADD256)
+PEAK(int_avxvnni, "avx2,avxvnni", __m256i, 32, INT256, DOT256)
+PEAK(int_avx512, "avx512f,avx512bw", __m512i, 32, INT512, MADD512)
+PEAK(int_avx512vnni, "avx512f,avx512bw,avx512vnni", __m512i, 64, INT512, DOT512)
 #endif
 
 static double peak(const char *simd)
 {
 #if defined(__x86_64__)
-	if (!strcmp(simd, "avx512"))
-		return peak_avx512();
-	if (!strcmp(simd, "avx2"))
-		return peak_avx2();
+	static const struct {
+		const char *simd;
+		double (*real)(void), (*codes)(void);
+	} peaks[] = {
+		{ "avx2", peak_avx2, peak_int_avx2 },
+		{ "avx-vnni", peak_avx2, peak_int_avxvnni },
+		{ "avx512", peak_avx512, peak_int_avx512 },
+		{ "avx512-vnni", peak_avx512, peak_int_avx512vnni },
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(peaks) / sizeof(peaks[0]); i++)
+		if (!strcmp(simd, peaks[i].simd))
+			return data_type == NPU_U8 ? peaks[i].codes() : peaks[i].real();
 #endif
 	return 0;
 }
@@ -208,17 +232,19 @@ static void job_make(struct job *j, const struct layer *l)
 		wt[] = { l->o, l->k, l->kw, l->c / l->groups };
 	npu_u32 a[] = { l->w, l->c }, b[] = { l->c, l->o }, c[] = { l->w, l->o };
 	size_t bytes = npu_dtype_bits(data_type) / 8;
+	bool codes = data_type == NPU_U8;
+	unsigned int weights = codes ? NPU_I8 : data_type;
 
 	memset(j, 0, sizeof(*j));
 	if (l->kind == MATMUL) {
 		operand(&op[0], 0, data_type, 2, c);
 		operand(&op[1], 1, data_type, 2, a);
-		operand(&op[2], 2, data_type, 2, b);
+		operand(&op[2], 2, weights, 2, b);
 		act = NPU_MATMUL_P_ACT;
 	} else {
 		operand(&op[0], 0, data_type, 4, out);
-		operand(&op[1], 1, l->in_f32 ? NPU_F32 : data_type, 4, in);
-		operand(&op[2], 2, data_type, 4, wt);
+		operand(&op[1], 1, l->in_f32 && !codes ? NPU_F32 : data_type, 4, in);
+		operand(&op[2], 2, weights, 4, wt);
 		param[NPU_CONV_P_STRIDE_H] = l->stride_h;
 		param[NPU_CONV_P_STRIDE_W] = l->stride_w;
 		param[NPU_CONV_P_DIL_H] = param[NPU_CONV_P_DIL_W] = 1;
@@ -227,12 +253,12 @@ static void job_make(struct job *j, const struct layer *l)
 		param[NPU_CONV_P_GROUPS] = l->groups;
 	}
 	if (l->in_f32) {
-		npu_s64 plane[] = { 0, l->w * 4, 4, (npu_s64)l->w * l->h * 4 };
+		npu_s64 one = codes ? 1 : 4, plane[] = { 0, l->w * one, one, one * l->w * l->h };
 
 		memcpy(op[1].stride, plane, sizeof(plane));
 	}
 	if (l->groups == 1) {
-		op[2].layout = NPU_LAYOUT_PANEL16;
+		op[2].layout = codes ? NPU_LAYOUT_PANEL16K4 : NPU_LAYOUT_PANEL16;
 		memset(op[2].stride, 0, sizeof(op[2].stride));
 	} else {
 		/* [KH][KW][O], as the compiler lays depthwise weights out */
@@ -241,7 +267,12 @@ static void job_make(struct job *j, const struct layer *l)
 
 		memcpy(op[2].stride, s, sizeof(s));
 	}
-	operand(&op[3], 3, NPU_F32, 1, &l->o);
+	operand(&op[3], 3, codes ? NPU_I32 : NPU_F32, 1, &l->o);
+	if (codes) {
+		operand(&op[4], 3, NPU_F32, 1, &l->o);
+		op[0].scale = op[1].scale = op[2].scale = 1;
+		op[0].zero_point = op[1].zero_point = 77;
+	}
 	param[act] = l->act;
 	put_f32(&param[act + 1], 1.0f / 6);
 	put_f32(&param[act + 2], 0.5f);
@@ -258,7 +289,7 @@ static void job_make(struct job *j, const struct layer *l)
 		size_t size = i == 0 ? (size_t)out[1] * out[2] * l->o * bytes +
 					       (size_t)l->w * l->o * bytes :
 			      i == 1 ? (size_t)l->h * l->w * l->c * 4 :
-			      i == 2 ? (size_t)((l->o + 15) / 16 * 16) * l->k * l->kw * l->c *
+			      i == 2 ? (size_t)((l->o + 15) / 16 * 16) * l->k * l->kw * (l->c + 3) *
 					       bytes :
 				       l->o * 4;
 
@@ -353,8 +384,8 @@ int main(int argc, char **argv)
 
 	while ((opt = getopt(argc, argv, "s:t:m:d:c")) != -1) {
 		if (opt == 's')
-			simd = !strcmp(optarg, "avx512") ? NPU_SIMD_AVX512 : !strcmp(optarg, "avx2") ? NPU_SIMD_AVX2 :
-									     NPU_SIMD_PORTABLE;
+			for (i = 0; npu_simd_name(i); i++)
+				simd = strcmp(npu_simd_name(i), optarg) ? simd : (enum npu_simd)i;
 		else if (opt == 't')
 			threads = atoi(optarg) == 1 ? 1 : 2;
 		else if (opt == 'c')
@@ -362,7 +393,9 @@ int main(int argc, char **argv)
 		else if (opt == 'm')
 			min_seconds = atof(optarg);
 		else if (opt == 'd')
-			data_type = !strcmp(optarg, "f32") ? NPU_F32 : NPU_F16;
+			data_type = !strcmp(optarg, "f32") ? NPU_F32 :
+				    !strcmp(optarg, "i8")  ? NPU_U8 :
+							     NPU_F16;
 		else
 			return 2;
 	}

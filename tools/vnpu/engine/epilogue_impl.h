@@ -153,7 +153,44 @@ struct fast {
 	const float *bias, *slope;
 	bool tail;			/* post, join or act2 */
 	bool in_place;			/* results go back to the tile, as f32 */
+	bool integer;			/* the tile has sums; codes come out */
+	/* codes: divided by this unless it is 1, and what the lowest and the highest stand for */
+	float q_scale, q_lo, q_hi;
+	float res_scale;		/* of a residual of codes */
+	npu_s32 res_zero;
 };
+
+EPI_INLINE bool is_code(npu_u32 dtype)
+{
+	return dtype == NPU_I8 || dtype == NPU_U8;
+}
+
+/* Codes, v is in units of the output: numerics.md's q(). */
+EPI_INLINE void codes_store(const struct npu_epi *e, const struct fast *f, char *p, vf v,
+			    unsigned int n)
+{
+	v = vf_nan_to_0(v);
+	if (f->q_scale != 1.0f)
+		v = vf_div(v, vf_set1(f->q_scale));
+	/* The bounds are whole numbers, so rounding may come after them. */
+	v = vf_min(vf_max(v, vf_set1(f->q_lo)), vf_set1(f->q_hi));
+	vf_store_codes((unsigned char *)p, v, e->out->zero_point, n);
+}
+
+EPI_INLINE vf residual_load(const struct npu_epi *e, const struct fast *f, const char *res,
+			    unsigned int n)
+{
+	if (e->res_chan == 0)
+		return vf_set1(npu_elem_load(e->res, res));
+	if (e->res->dtype == NPU_F16)
+		return n == VL ? vf_f16((const npu_u16 *)res) :
+				 vf_f16_part((const npu_u16 *)res, n);
+	if (is_code(e->res->dtype))
+		return vf_mul(vf_codes((const unsigned char *)res, e->res->dtype == NPU_I8,
+				       f->res_zero, n),
+			      vf_set1(f->res_scale));
+	return n == VL ? vf_load((const float *)res) : vf_load_part((const float *)res, n);
+}
 
 EPI_INLINE vf fast_tail(const struct npu_epi *e, const struct fast *f, vf v, const char *res,
 			unsigned int n)
@@ -163,14 +200,7 @@ EPI_INLINE vf fast_tail(const struct npu_epi *e, const struct fast *f, vf v, con
 	if (e->post)
 		v = vf_fma(v, vf_set1(e->post_mul), vf_set1(e->post_add));
 	if (e->res) {
-		if (e->res_chan == 0)
-			r = vf_set1(npu_elem_load(e->res, res));
-		else if (e->res->dtype == NPU_F16)
-			r = n == VL ? vf_f16((const npu_u16 *)res) :
-				      vf_f16_part((const npu_u16 *)res, n);
-		else
-			r = n == VL ? vf_load((const float *)res) :
-				      vf_load_part((const float *)res, n);
+		r = residual_load(e, f, res, n);
 		v = e->join == NPU_JOIN_ADD ? vf_add(v, r) : vf_mul(v, r);
 	}
 	return act_simple(v, f->act2, vf_set1(f->a2), vf_set1(f->b2));
@@ -187,11 +217,16 @@ EPI_INLINE void fast_column(const struct npu_epi *e, const struct fast *f, float
 {
 	vf a = f->slope ? vf_load(f->slope + o) : vf_set1(f->a), b = vf_set1(f->b), v;
 	vf bias = f->bias ? vf_load(f->bias + o) : vf_zero();
-	bool has_bias = f->bias;
+	bool has_bias = f->bias, from_sum = type == NPU_I8 && f->integer;
+	vf scale = from_sum ? vf_load(e->scale + o) : vf_zero();
+	vn ibias = from_sum && e->ibias ? vn_load(e->ibias + o) : vn_zero();
 	unsigned int r;
 
 	for (r = 0; r < rows; r++, acc += ld, out += out_step) {
-		v = vf_load(acc);
+		if (from_sum)
+			v = vf_mul(vf_from_sum(acc, ibias), scale);
+		else
+			v = vf_load(acc);
 		if (has_bias)
 			v = vf_add(v, bias);
 		v = act_simple(v, act, a, b);
@@ -205,6 +240,10 @@ EPI_INLINE void fast_column(const struct npu_epi *e, const struct fast *f, float
 				vf_store(acc, v);
 			else
 				vf_store_part(acc, v, n);
+			continue;
+		}
+		if (type == NPU_I8) {
+			codes_store(e, f, out, v, n);
 			continue;
 		}
 		v = vf_canon(v);
@@ -226,7 +265,7 @@ EPI_INLINE void fast_tile(const struct npu_epi *e, const struct fast *f, float *
 			  unsigned int rows, npu_u32 o, unsigned int n,
 			  const struct npu_epi_place *place, npu_u32 act, bool tail, npu_u32 type)
 {
-	const unsigned int size = type == NPU_F16 ? 2 : 4;
+	const unsigned int size = type == NPU_I8 ? 1 : type == NPU_F16 ? 2 : 4;
 	char *out = place->out + (ptrdiff_t)o * e->out_chan;
 	const char *res = place->res ? place->res + (ptrdiff_t)o * e->res_chan : NULL;
 	unsigned int i;
@@ -241,9 +280,14 @@ EPI_INLINE void fast_tile(const struct npu_epi *e, const struct fast *f, float *
 			    tail, type);
 }
 
+/* NPU_I8 stands for both types of codes. */
 #define FAST_CASE(name)										\
 	case NPU_ACT_##name:									\
-		if (f->tail && e->out->dtype == NPU_F16)					\
+		if (f->tail && is_code(e->out->dtype))						\
+			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, true, NPU_I8); \
+		else if (is_code(e->out->dtype))						\
+			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, false, NPU_I8); \
+		else if (f->tail && e->out->dtype == NPU_F16)					\
 			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, true, NPU_F16); \
 		else if (f->tail)								\
 			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, true, NPU_F32); \
@@ -294,6 +338,53 @@ static void tile_act(float *acc, size_t ld, unsigned int rows, unsigned int n, n
 		npu_act_block(acc + r * ld, n, act, a, b, NULL);
 }
 
+/* Sums become real values where they are. */
+static void sums_to_real(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows,
+			 npu_u32 o, unsigned int n)
+{
+	unsigned int r, i;
+	vf v;
+
+	for (i = 0; i < n; i += VL) {
+		vf scale = vf_load(e->scale + o + i);
+		vn ibias = e->ibias ? vn_load(e->ibias + o + i) : vn_zero();
+
+		for (r = 0; r < rows; r++) {
+			v = vf_mul(vf_from_sum(acc + r * ld + i, ibias), scale);
+			if (n - i >= VL)
+				vf_store(acc + r * ld + i, v);
+			else
+				vf_store_part(acc + r * ld + i, v, n - i);
+		}
+	}
+}
+
+static void fast_quant(const struct npu_epi *e, struct fast *f)
+{
+	npu_s32 lo = e->out->dtype == NPU_I8 ? -128 : 0;
+
+	if (is_code(e->out->dtype)) {
+		f->q_scale = e->out->scale;
+		f->q_lo = (float)(lo - e->out->zero_point);
+		f->q_hi = (float)(lo + 255 - e->out->zero_point);
+	}
+	if (e->res && is_code(e->res->dtype)) {
+		f->res_scale = e->res->scale != 0.0f ? e->res->scale : 1.0f;
+		f->res_zero = e->res->scale != 0.0f ? e->res->zero_point : 0;
+	}
+}
+
+static void table_map(const struct npu_epi *e, unsigned int rows, npu_u32 o, unsigned int n,
+		      const struct npu_epi_place *place)
+{
+	unsigned char *p = (unsigned char *)place->out + (ptrdiff_t)o * e->out_chan;
+	unsigned int r, i;
+
+	for (r = 0; r < rows; r++, p += place->out_step)
+		for (i = 0; i < n; i++)
+			p[i] = e->table[p[i]];
+}
+
 static void fast_epilogue(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows,
 			  npu_u32 o, unsigned int n, const struct npu_epi_place *place)
 {
@@ -303,10 +394,17 @@ static void fast_epilogue(const struct npu_epi *e, float *acc, size_t ld, unsign
 			  .b2 = e->beta2,
 			  .bias = e->bias,
 			  .slope = e->slope };
+	bool act2_done;
 	npu_u32 act2;
 
 	f.act = clip_of_relu6(e->act, &f.a, &f.b);
 	act2 = clip_of_relu6(e->act2, &f.a2, &f.b2);
+	fast_quant(e, &f);
+	if (e->scale) {
+		f.integer = is_code(e->out->dtype) && act_is_simple(f.act) && act_is_simple(act2);
+		if (!f.integer)
+			sums_to_real(e, acc, ld, rows, o, n);
+	}
 	if (!act_is_simple(f.act)) {
 		f.in_place = true;
 		f.act = NPU_ACT_NONE;
@@ -317,16 +415,18 @@ static void fast_epilogue(const struct npu_epi *e, float *acc, size_t ld, unsign
 		f.bias = NULL;
 	}
 	f.tail = e->post || e->res || act2;
-	if (!act_is_simple(act2)) {
+	act2_done = !act_is_simple(act2);
+	if (act2_done) {
 		f.in_place = true;
 		fast_run(e, &f, acc, ld, rows, o, n, place);
 		tile_act(acc, ld, rows, n, act2, e->alpha2, e->beta2);
 		f = (struct fast){ 0 };
-		fast_run(e, &f, acc, ld, rows, o, n, place);
-		return;
+		fast_quant(e, &f);
 	}
-	f.act2 = act2;
+	f.act2 = act2_done ? NPU_ACT_NONE : act2;
 	fast_run(e, &f, acc, ld, rows, o, n, place);
+	if (e->table)
+		table_map(e, rows, o, n, place);
 }
 
 #define COLUMN_MAX	64
@@ -334,10 +434,21 @@ static void fast_epilogue(const struct npu_epi *e, float *acc, size_t ld, unsign
 static void column_store(const struct npu_epi *e, char *out, ptrdiff_t step,
 			 const float *restrict v, unsigned int n)
 {
+	unsigned char c[COLUMN_MAX];
 	npu_u16 h[COLUMN_MAX];
 	float f[COLUMN_MAX];
+	struct fast q = { 0 };
 	unsigned int i;
 
+	if (is_code(e->out->dtype)) {
+		fast_quant(e, &q);
+		/* v is of whole vectors */
+		for (i = 0; i < n; i += VL)
+			codes_store(e, &q, (char *)c + i, vf_load(v + i), VL);
+		for (i = 0; i < n; i++, out += step)
+			*(unsigned char *)out = e->table ? e->table[c[i]] : c[i];
+		return;
+	}
 	if (e->out->dtype == NPU_F16) {
 		for (i = 0; i < n; i++)
 			h[i] = npu_f32_to_f16(v[i]);
@@ -361,7 +472,7 @@ static void column_store(const struct npu_epi *e, char *out, ptrdiff_t step,
 static void column(const struct npu_epi *e, const float *acc, size_t ld, unsigned int n, npu_u32 o,
 		   char *out, ptrdiff_t out_step, const char *res, ptrdiff_t res_step)
 {
-	float v[COLUMN_MAX], s[COLUMN_MAX] = { 0 };
+	float v[COLUMN_MAX] = { 0 }, s[COLUMN_MAX] = { 0 };
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
@@ -410,21 +521,43 @@ static void column_epilogue(const struct npu_epi *e, const float *acc, size_t ld
 	}
 }
 
-static bool is_float_out(const struct npu_epi *e)
+/* Real outputs of a float accumulator, or of sums that have a scale. */
+static bool is_real_out(const struct npu_epi *e)
 {
-	return (e->out->dtype == NPU_F16 || e->out->dtype == NPU_F32) && !e->scale && !e->raw;
+	if (e->raw)
+		return false;
+	return e->out->dtype == NPU_F16 || e->out->dtype == NPU_F32 ||
+	       (e->scale && is_code(e->out->dtype) && e->out->scale != 0.0f);
 }
 
 static bool is_fast(const struct npu_epi *e)
 {
-	npu_s64 size = e->out->dtype == NPU_F16 ? 2 : 4;
+	npu_s64 size = npu_dtype_bits(e->out->dtype) / 8;
 
 	if (e->out_chan != size)
 		return false;
 	if (!e->res || e->res_chan == 0)
 		return true;
 	return (e->res->dtype == NPU_F16 && e->res_chan == 2) ||
-	       (e->res->dtype == NPU_F32 && e->res_chan == 4);
+	       (e->res->dtype == NPU_F32 && e->res_chan == 4) ||
+	       (is_code(e->res->dtype) && e->res_chan == 1);
+}
+
+/* The sums themselves, dense. */
+static void raw_epilogue(const struct npu_epi *e, const float *acc, size_t ld, unsigned int rows,
+			 npu_u32 o, unsigned int n, char *out, ptrdiff_t out_step)
+{
+	npu_u32 sum[EPI_MAX_ROW];
+	unsigned int r, i, j, w;
+
+	for (r = 0; r < rows; r++, out += out_step)
+		for (i = 0; i < n; i += w) {
+			w = n - i < EPI_MAX_ROW ? n - i : EPI_MAX_ROW;
+			memcpy(sum, acc + r * ld + i, w * sizeof(*sum));
+			for (j = 0; e->ibias && j < w; j++)
+				sum[j] += (npu_u32)e->ibias[o + i + j];
+			memcpy(out + (size_t)i * 4, sum, w * sizeof(*sum));
+		}
 }
 
 void EPI_FN(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows, npu_u32 o,
@@ -434,13 +567,17 @@ void EPI_FN(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows, n
 	char *out = place->out + (ptrdiff_t)o * e->out_chan;
 	unsigned int r, i, w;
 
-	if (is_float_out(e)) {
-		if (n <= 4 && rows > 4)
+	if (e->raw && e->out_chan == 4)
+		return raw_epilogue(e, acc, ld, rows, o, n, out, place->out_step);
+	if (is_real_out(e)) {
+		bool columns = (n <= 4 && rows > 4) || (!is_fast(e) && rows > 1);
+
+		if (columns && e->scale)
+			sums_to_real(e, acc, ld, rows, o, n);
+		if (columns)
 			return column_epilogue(e, acc, ld, rows, o, n, place);
 		if (is_fast(e))
 			return fast_epilogue(e, acc, ld, rows, o, n, place);
-		if (rows > 1)
-			return column_epilogue(e, acc, ld, rows, o, n, place);
 	}
 	for (r = 0; r < rows; r++) {
 		for (i = 0; i < n; i += w) {

@@ -35,6 +35,51 @@ static inline vf vf_canon(vf v)
 				_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
 }
 
+/* Integers in the same lanes, and codes: 8-bit integers in memory, @n of them, minus @zero. */
+typedef __m256i vn;
+#define vn_zero()	_mm256_setzero_si256()
+#define vn_load(p)	_mm256_loadu_si256((const void *)(p))
+#define vf_div(a, b)	_mm256_div_ps(a, b)
+#define vf_nan_to_0(v)	_mm256_and_ps(v, _mm256_cmp_ps(v, v, _CMP_ORD_Q))
+
+/* The sums in @acc plus @bias, which wraps. */
+static inline vf vf_from_sum(const float *acc, vn bias)
+{
+	return _mm256_cvtepi32_ps(_mm256_add_epi32(vn_load(acc), bias));
+}
+
+static inline vf vf_codes(const unsigned char *p, int is_signed, int zero, unsigned int n)
+{
+	unsigned char part[8] = { 0 };
+	__m128i c;
+	__m256i i;
+
+	if (n < VL)
+		p = memcpy(part, p, n);
+	c = _mm_loadl_epi64((const void *)p);
+	i = is_signed ? _mm256_cvtepi8_epi32(c) : _mm256_cvtepu8_epi32(c);
+	return _mm256_cvtepi32_ps(_mm256_sub_epi32(i, _mm256_set1_epi32(zero)));
+}
+
+/* @v is between the lowest and the highest code minus @zero. */
+static inline void vf_store_codes(unsigned char *p, vf v, int zero, unsigned int n)
+{
+	/* the lowest byte of each lane, by four lanes */
+	const __m256i low = _mm256_set1_epi64x(0x0c080400);
+	__m256i i = _mm256_add_epi32(_mm256_cvtps_epi32(v), _mm256_set1_epi32(zero));
+	unsigned char part[8];
+	__m128i c;
+
+	i = _mm256_shuffle_epi8(i, low);
+	c = _mm_unpacklo_epi32(_mm256_castsi256_si128(i), _mm256_extracti128_si256(i, 1));
+	if (n == VL) {
+		_mm_storel_epi64((void *)p, c);
+		return;
+	}
+	_mm_storel_epi64((void *)part, c);
+	memcpy(p, part, n);
+}
+
 static inline __m256i vf_part_mask(unsigned int n)
 {
 	static const int32_t mask[16] = { -1, -1, -1, -1, -1, -1, -1, -1 };

@@ -36,6 +36,40 @@ static inline vf vf_canon(vf v)
 				  _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000)));
 }
 
+/* Integers in the same lanes, and codes: 8-bit integers in memory, @n of them, minus @zero. */
+typedef __m512i vn;
+#define vn_zero()	_mm512_setzero_si512()
+#define vn_load(p)	_mm512_loadu_si512(p)
+#define vf_div(a, b)	_mm512_div_ps(a, b)
+#define vf_nan_to_0(v)	_mm512_maskz_mov_ps(_mm512_cmp_ps_mask(v, v, _CMP_ORD_Q), v)
+
+/* The sums in @acc plus @bias, which wraps. */
+static inline vf vf_from_sum(const float *acc, vn bias)
+{
+	return _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_loadu_si512(acc), bias));
+}
+
+static inline vf vf_codes(const unsigned char *p, int is_signed, int zero, unsigned int n)
+{
+	__m128i c = n == VL ? _mm_loadu_si128((const void *)p) :
+			      _mm_maskz_loadu_epi8((__mmask16)((1u << n) - 1), p);
+	__m512i i = is_signed ? _mm512_cvtepi8_epi32(c) : _mm512_cvtepu8_epi32(c);
+
+	return _mm512_cvtepi32_ps(_mm512_sub_epi32(i, _mm512_set1_epi32(zero)));
+}
+
+/* @v is between the lowest and the highest code minus @zero. */
+static inline void vf_store_codes(unsigned char *p, vf v, int zero, unsigned int n)
+{
+	__m128i c = _mm512_cvtepi32_epi8(
+		_mm512_add_epi32(_mm512_cvtps_epi32(v), _mm512_set1_epi32(zero)));
+
+	if (n == VL)
+		_mm_storeu_si128((void *)p, c);
+	else
+		_mm_mask_storeu_epi8(p, (__mmask16)((1u << n) - 1), c);
+}
+
 /* The first @n lanes only, n <= VL. */
 static inline vf vf_load_part(const float *p, unsigned int n)
 {

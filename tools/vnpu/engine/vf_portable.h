@@ -85,6 +85,71 @@ VF_FN vf vf_min(vf a, vf b)
 	return a;
 }
 
+/* Integers in the same lanes, and codes: 8-bit integers in memory, @n of them, minus @zero. */
+typedef struct {
+	int32_t i[VL];
+} vn;
+
+VF_FN vn vn_zero(void)
+{
+	return (vn){ { 0 } };
+}
+
+VF_FN vn vn_load(const int32_t *p)
+{
+	vn v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+VF_FN vf vf_div(vf a, vf b)
+{
+	VF_EACH(i)
+		a.f[i] /= b.f[i];
+	return a;
+}
+
+VF_FN vf vf_nan_to_0(vf v)
+{
+	VF_EACH(i)
+		v.f[i] = v.f[i] == v.f[i] ? v.f[i] : 0.0f;
+	return v;
+}
+
+/* The sums in @acc plus @bias, which wraps. */
+VF_FN vf vf_from_sum(const float *acc, vn bias)
+{
+	uint32_t sum[VL];
+	vf v;
+
+	memcpy(sum, acc, sizeof(sum));
+	VF_EACH(i)
+		v.f[i] = (float)(int32_t)(sum[i] + (uint32_t)bias.i[i]);
+	return v;
+}
+
+VF_FN vf vf_codes(const unsigned char *p, int is_signed, int zero, unsigned int n)
+{
+	unsigned char c[VL] = { 0 };
+	vf v;
+
+	memcpy(c, p, n);
+	VF_EACH(i)
+		v.f[i] = (float)((is_signed ? (int32_t)(signed char)c[i] : (int32_t)c[i]) - zero);
+	return v;
+}
+
+/* @v is between the lowest and the highest code minus @zero. */
+VF_FN void vf_store_codes(unsigned char *p, vf v, int zero, unsigned int n)
+{
+	unsigned char c[VL];
+
+	VF_EACH(i)
+		c[i] = (unsigned char)((int32_t)__builtin_rintf(v.f[i]) + zero);
+	memcpy(p, c, n);
+}
+
 VF_FN vf vf_if_neg(vf v, vf n)
 {
 	VF_EACH(i)
