@@ -34,10 +34,10 @@ struct plan {
 	npu_u8 *padding;		/* cols * block times the input's zero point */
 };
 
-const struct npu_dw8 *npu_dw8_select(enum npu_simd simd)
+const struct npu_dw8 *npu_dw8_select(enum npu_simd simd, bool vnni)
 {
 #if defined(__x86_64__)
-	if (simd == NPU_SIMD_AVX512 && __builtin_cpu_supports("avx512vnni"))
+	if (simd == NPU_SIMD_AVX512 && vnni)
 		return &npu_dw8_avx512;
 #endif
 	return NULL;
@@ -334,7 +334,7 @@ static npu_s64 gcd(npu_s64 a, npu_s64 b)
 
 int npu_conv_depthwise8(struct npu_exec *x, struct npu_conv *c)
 {
-	struct plan p = { .c = c, .k = npu_dw8_select(x->simd), .pixels = 1 };
+	struct plan p = { .c = c, .k = npu_dw8_select(x->simd, x->vnni), .pixels = 1 };
 	npu_s64 used = (c->o + DW8_LANES - 1) / DW8_LANES * DW8_LANES, taps = c->kh * c->kw;
 	double vectors_ns;
 	int ret;

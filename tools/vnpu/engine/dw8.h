@@ -46,7 +46,7 @@ struct npu_dw8 {
 };
 
 /* NULL: this processor has no four-way dot product. */
-const struct npu_dw8 *npu_dw8_select(enum npu_simd simd);
+const struct npu_dw8 *npu_dw8_select(enum npu_simd simd, bool vnni);
 extern const struct npu_dw8 npu_dw8_avx512;
 
 /* Dense 8-bit output that no residual, table or second activation takes part in. */
