@@ -178,29 +178,19 @@ static int place_outputs(struct npu_lower *l)
 	return 0;
 }
 
-/* Start of part @k of a concatenation along @axis. */
-static int part_start(const struct npu_gnode *n, int axis, unsigned int k, struct npu_dim *start)
-{
-	*start = npu_dim_const(0);
-	for (unsigned int i = 0; i < k; i++) {
-		int err = npu_dim_add(*start, n->inputs[i]->dim[axis], start);
-
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
 int npu_layout_part(const struct npu_gnode *n, const struct npu_lview *whole, unsigned int k,
-		    struct npu_lview *out)
+		    struct npu_dim *at, struct npu_lview *out)
 {
 	struct npu_dim start[NPU_GRAPH_MAX_RANK];
-	int axis = (int)npu_gnode_int(n, "axis", 0), err;
+	int axis = (int)npu_gnode_int(n, "axis", 0);
 
+	if (at->sym == NPU_DIM_UNKNOWN)
+		return -EDOM;
 	for (int i = 0; i < whole->rank; i++)
-		start[i] = npu_dim_const(0);
-	err = part_start(n, axis, k, &start[axis]);
-	return err ? err : npu_lview_slice(whole, start, NULL, n->inputs[k]->dim, out);
+		start[i] = i == axis ? *at : npu_dim_const(0);
+	if (npu_dim_add(*at, n->inputs[k]->dim[axis], at))
+		at->sym = NPU_DIM_UNKNOWN;
+	return npu_lview_slice(whole, start, NULL, n->inputs[k]->dim, out);
 }
 
 bool npu_layout_pad_part(const struct npu_gnode *n, const struct npu_lview *whole,
@@ -226,6 +216,7 @@ bool npu_layout_pad_part(const struct npu_gnode *n, const struct npu_lview *whol
 static int place_parts(struct npu_lower *l, struct npu_gnode *n)
 {
 	struct npu_gtensor *out = n->outputs[0];
+	struct npu_dim at = npu_dim_const(0);
 	struct npu_lview whole, part;
 	int err;
 
@@ -245,7 +236,7 @@ static int place_parts(struct npu_lower *l, struct npu_gnode *n)
 	whole = l->value[out->id].view;
 	for (unsigned int k = 0; k < (n->op == NPU_GOP_Pad ? 1 : n->num_inputs); k++) {
 		if (n->op == NPU_GOP_Pad ? !npu_layout_pad_part(n, &whole, &part) :
-					   npu_layout_part(n, &whole, k, &part))
+					   npu_layout_part(n, &whole, k, &at, &part))
 			continue;
 		place(l, n->inputs[k], &part);
 	}

@@ -318,9 +318,12 @@ int npu_lower_gather_rows(struct npu_lower *l, const struct npu_lview *out,
 
 /* ---- places (layout.c) ----------------------------------------------------------------------- */
 
-/* Where part @k of Concat node @n lies in its result. */
+/*
+ * Where part @k of Concat node @n lies in its result. @at is where it starts along the axis and goes on
+ * to the next part: start at 0 and ask for the parts in order. -EDOM once a start mixes lengths.
+ */
 int npu_layout_part(const struct npu_gnode *n, const struct npu_lview *whole, unsigned int k,
-		    struct npu_lview *out);
+		    struct npu_dim *at, struct npu_lview *out);
 /* The same for the input of a Pad with constants along one dimension; false for other Pads. */
 bool npu_layout_pad_part(const struct npu_gnode *n, const struct npu_lview *whole,
 			 struct npu_lview *out);

@@ -142,6 +142,7 @@ static int concat_part(struct npu_lower *l, struct npu_gtensor *t, const struct 
 
 int npu_lower_concat(struct npu_lower *l, struct npu_gnode *n)
 {
+	struct npu_dim at = npu_dim_const(0);
 	struct npu_lview whole, part;
 	int axis = (int)npu_gnode_int(n, "axis", 0);
 	int err = npu_lower_out(l, n->outputs[0], &whole);
@@ -151,7 +152,7 @@ int npu_lower_concat(struct npu_lower *l, struct npu_gnode *n)
 
 		if (npu_dim_is_const(t->dim[axis]) && !t->dim[axis].base)
 			continue;
-		if (npu_layout_part(n, &whole, k, &part))
+		if (npu_layout_part(n, &whole, k, &at, &part))
 			return npu_lower_refuse(l, "axis",
 						"the offset of input %u mixes run-time lengths", k);
 		err = concat_part(l, t, &part);
