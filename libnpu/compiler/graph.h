@@ -333,6 +333,16 @@ struct npu_gop_info {
 const struct npu_gop_info *npu_gop_info(enum npu_gop op);
 enum npu_gop npu_gop_find(const char *domain, const char *name);
 
+/* One row of onnx_ops.def. @why_not: what the operator is, when the stack has nothing for its kind; "" else. */
+struct npu_onnx_op {
+	const char *domain, *name;
+	int since;
+	const char *why_not;
+};
+
+const struct npu_onnx_op *npu_onnx_op(unsigned int i);	/* NULL past the end */
+const struct npu_onnx_op *npu_onnx_op_find(const char *domain, const char *name);
+
 /* ---- epilogue -------------------------------------------------------------------------------- */
 
 enum npu_act_kind {

@@ -164,6 +164,17 @@ static const char *node_label(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p
 	return label ? label : "?";
 }
 
+static int refuse_node(struct npu_onnx_ctx *ctx, const char *label, const char *domain,
+		       const char *type)
+{
+	const struct npu_onnx_op *known = npu_onnx_op_find(domain, type);
+	const char *why = known ? known->why_not : "there is none of this name";
+
+	return npu_diag_named(ctx->diag, NPU_DIAG_ERROR, -EOPNOTSUPP, label, type,
+			      "operator is not supported%s%s%s%s%s", *domain ? " (domain " : "", domain,
+			      *domain ? ")" : "", *why ? ": " : "", why);
+}
+
 static int check_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, const char *label,
 		      enum npu_gop *op)
 {
@@ -174,9 +185,7 @@ static int check_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, const 
 		domain = "npu?";	/* internal operators cannot be written in a model */
 	*op = npu_gop_find(domain, type);
 	if (*op == NPU_GOP_NONE)
-		return npu_diag_named(ctx->diag, NPU_DIAG_ERROR, -EOPNOTSUPP, label, type,
-				      "operator is not supported%s%s", *domain ? " (domain " : "",
-				      *domain ? npu_arena_printf(&ctx->g->arena, "%s)", domain) : "");
+		return refuse_node(ctx, label, domain, type);
 	info = npu_gop_info(*op);
 	if ((!*domain || !strcmp(domain, "ai.onnx")) && !ctx->g->opset)
 		return npu_diag_named(ctx->diag, NPU_DIAG_ERROR, -EINVAL, label, type,
