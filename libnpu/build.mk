@@ -3,7 +3,8 @@
 # the engine.
 
 ENGINE_SRC	:= $(call src,tools/vnpu/engine)
-LIBNPU_SRC	:= $(call src,uapi libnpu/core libnpu/host libnpu/kernels libnpu/compiler) $(ENGINE_SRC)
+LIBNPU_SRC	:= $(call src,uapi libnpu/core libnpu/host libnpu/kernels libnpu/compiler libnpu/quant) \
+		   $(ENGINE_SRC)
 ONNX_PROTO	?= $(firstword $(wildcard /usr/include/onnx/onnx.proto /usr/include/onnx/onnx-ml.proto))
 ONNX_PB		:= $(BUILD)/gen/onnx.pb-c
 LIBNPU_OBJ	:= $(call obj,$(LIBNPU_SRC)) $(BUILD)/obj/gen/onnx.pb-c.o

@@ -11,6 +11,8 @@
 #include "compiler/report.h"
 #include "compiler/shape_text.h"
 #include "compiler/weights.h"
+#include "core/digest.h"
+#include "quant/quant.h"
 
 #define SRAM_SIZE	(2u << 20)	/* what every device has */
 
@@ -45,6 +47,8 @@ struct compile {
 	unsigned int num_variants;
 	struct variant *variant;
 	struct npu_weights weights;
+	struct npu_quant_options quant_options;
+	struct npu_quant *quant;	/* NULL: nothing is made int8 */
 };
 
 void npu_compile_options_init(struct npu_compile_options *options)
@@ -174,6 +178,8 @@ static int read_graph(struct compile *c, struct variant *v, unsigned int index)
 	err = npu_graph_optimize(v->graph, &options, &r->diag);
 	if (err == -EOPNOTSUPP)
 		npu_refuse_rest(v->graph, &r->diag);
+	if (!err && c->quant)
+		err = npu_quant_apply(c->quant, v->graph);
 	return err;
 }
 
@@ -259,6 +265,7 @@ static int lower_variant(struct compile *c, struct variant *v)
 				 .weights = &c->weights,
 				 .precision = c->opt.precision,
 				 .all_f16 = c->opt.all_f16,
+				 .count_clips = c->quant && !c->quant_options.no_clip_count,
 				 .output_name = v->output_name };
 	v->lowered = true;
 	err = npu_lower_graph(l);
@@ -273,6 +280,29 @@ static int lower_variant(struct compile *c, struct variant *v)
 	if (!err && wants_dump(c, "plan"))
 		dump_plan(c->opt.dump, l, &v->plan);
 	return err;
+}
+
+/* ---- int8 ------------------------------------------------------------------------------------- */
+
+static int quant_progress(void *arg, const char *stage, double fraction)
+{
+	const struct compile *c = arg;
+
+	return c->opt.progress ? c->opt.progress(c->opt.progress_arg, stage, fraction) : 0;
+}
+
+static int calibrate(struct compile *c)
+{
+	struct npu_quant_setup setup = {
+		.model = { c->model, c->model_size, c->path, c->opt.skip_passes },
+		.precision = c->opt.precision, .all_f16 = c->opt.all_f16, .diag = &c->result->diag,
+		.progress = quant_progress, .progress_arg = c,
+	};
+
+	if (!c->opt.quant)
+		return 0;
+	setup.options = c->quant_options;
+	return npu_quant_create(&setup, &c->quant);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -313,23 +343,63 @@ static const char *variant_name(struct compile *c, unsigned int index)
 	return name;
 }
 
+/* How the job was made. NULL: no memory. */
+static const struct npu_jobfile_record *make_records(struct compile *c, unsigned int *count)
+{
+	struct npu_arena *a = &c->result->arena;
+	const struct npu_graph *g = c->variant[0].graph;
+	struct npu_jobfile_record *r;
+	unsigned int clips = 0, n = 0;
+	struct npu_sha256 sha;
+	npu_u8 digest[32];
+	char hex[65];
+	uint64_t parts;
+
+	while (c->quant && npu_quant_clipped(c->quant, clips, &parts))
+		clips++;
+	r = npu_arena_array(a, 8 + clips, sizeof(*r));
+	if (!r)
+		return NULL;
+	npu_sha256_init(&sha);
+	npu_sha256_update(&sha, c->model, c->model_size);
+	npu_sha256_final(&sha, digest);
+	npu_sha256_hex(digest, hex);
+	r[n++] = (struct npu_jobfile_record){ "source", "onnx" };
+	r[n++] = (struct npu_jobfile_record){ "model", g->name ? g->name : "" };
+	r[n++] = (struct npu_jobfile_record){ "producer", g->producer ? g->producer : "" };
+	r[n++] = (struct npu_jobfile_record){ "model sha256", npu_arena_strdup(a, hex) };
+	r[n++] = (struct npu_jobfile_record){ "precision", c->opt.precision == NPU_PRECISION_F32 ? "f32" :
+							   c->opt.all_f16 ? "f16 throughout" : "f16" };
+	if (c->quant) {
+		r[n++] = (struct npu_jobfile_record){ "int8 ranges", npu_quant_method_text(c->quant) };
+		r[n++] = (struct npu_jobfile_record){ "int8 budget", npu_quant_budget_text(c->quant) };
+	}
+	for (unsigned int i = 0; i < clips; i++, n++) {
+		const char *name = npu_quant_clipped(c->quant, i, &parts);
+
+		r[n].key = npu_arena_printf(a, NPU_CLIP_RECORD "%s", name);
+		r[n].value = npu_arena_printf(a, "%llu", (unsigned long long)parts);
+	}
+	for (unsigned int i = 0; i < n; i++)
+		if (!r[i].key || !r[i].value)
+			return NULL;
+	*count = n;
+	return r;
+}
+
 static int write_job(struct compile *c, const struct npu_jobfile_program *programs)
 {
 	struct npu_compile_result *r = c->result;
-	const struct npu_jobfile_record records[] = {
-		{ "source", "onnx" },
-		{ "model", c->variant[0].graph->name ? c->variant[0].graph->name : "" },
-		{ "producer", c->variant[0].graph->producer ? c->variant[0].graph->producer : "" },
-		{ "precision", c->opt.precision == NPU_PRECISION_F32 ? "f32" : c->opt.all_f16 ? "f16 throughout" : "f16" },
-	};
+	unsigned int num_records = 0;
+	const struct npu_jobfile_record *records = make_records(c, &num_records);
 	struct npu_jobfile job = {
 		.compiler = "npu-compile " NPU_VERSION,
 		.weights = c->weights.data, .weights_size = c->weights.size,
 		.programs = programs, .num_programs = c->num_variants,
-		.report = r->report.json, .records = records, .num_records = 4,
+		.report = r->report.json, .records = records, .num_records = num_records,
 	};
 	struct npu_error err = { 0 };
-	int ret = npu_jobfile_encode(&job, &r->job, &r->job_size, &err);
+	int ret = records ? npu_jobfile_encode(&job, &r->job, &r->job_size, &err) : -ENOMEM;
 
 	return ret && ret != -ENOMEM ? npu_diag_add(&r->diag, ret, "job file", "%s", err.text) :
 				       ret;
@@ -363,6 +433,7 @@ static int fill_report(struct compile *c, bool failed)
 	int err;
 
 	r->report.precision = c->opt.precision;
+	r->report.quant = c->quant;
 	r->report.summary.programs = failed ? 0 : c->num_variants;
 	if (v && v->graph && v->graph->name)
 		r->report.model_name = npu_arena_strdup(&r->arena, v->graph->name);
@@ -403,6 +474,8 @@ static int check_options(struct compile *c, const struct npu_compile_options *op
 	if (c->opt.precision != NPU_PRECISION_F16 && c->opt.precision != NPU_PRECISION_F32)
 		return npu_diag_add(diag, -EINVAL, "precision", "%d is none",
 				    (int)c->opt.precision);
+	if (c->opt.quant && npu_quant_options_check(c->opt.quant, &c->quant_options, diag))
+		return -EINVAL;
 	if (c->opt.num_shapes && !c->opt.shapes)
 		return npu_diag_add(diag, -EINVAL, "shapes", "NULL with num_shapes %u",
 				    c->opt.num_shapes);
@@ -424,6 +497,7 @@ static void compile_fini(struct compile *c)
 		npu_graph_free(c->variant[i].graph);
 	}
 	free(c->variant);
+	npu_quant_destroy(c->quant);
 	npu_shape_text_free(c->shapes, c->opt.num_shapes);
 	npu_weights_fini(&c->weights);
 }
@@ -458,6 +532,8 @@ int npu_compile_onnx(const void *model, size_t model_size, const char *path,
 	if (!err)
 		err = npu_shape_text_parse(c.opt.shapes, c.opt.num_shapes, &c.shapes,
 					   &c.num_variants, &c.result->diag);
+	if (!err)
+		err = calibrate(&c);
 	if (!err)
 		err = compile_variants(&c);
 	ret = fill_report(&c, err);

@@ -166,6 +166,8 @@ static unsigned int region_of(const struct npu_lower *l, const struct npu_lbuf *
 		return NPU_REGION_ID_IO + b->index;
 	case NPU_LBUF_OUTPUT:
 		return NPU_REGION_ID_IO + l->g->num_inputs + b->index;
+	case NPU_LBUF_STATE:
+		return NPU_REGION_ID_IO + l->g->num_inputs + l->g->num_outputs;
 	default:
 		return b->on_chip ? NPU_REGION_ID_SRAM : NPU_REGION_ID_SCRATCH;
 	}
@@ -354,13 +356,40 @@ static int describe_io(struct scalars *sc, struct npu_jobfile_region *regions,
 	return err;
 }
 
+/* The counters of clipped values: one state tensor, and a name for each row of it. */
+static void describe_clips(const struct npu_lower *l, struct npu_jobfile_region *r, unsigned int region,
+			   struct npu_jobfile_tensor *t)
+{
+	*r = (struct npu_jobfile_region){ .name = l->clip_buf->name,
+					  .role = NPU_REGION_STATE,
+					  .access = NPU_ACCESS_READ | NPU_ACCESS_WRITE,
+					  .size = NPU_JOBFILE_CONST((int64_t)l->clip_buf->size),
+					  .align = NPU_PLAN_ALIGN };
+	*t = (struct npu_jobfile_tensor){ .name = NPU_CLIP_TENSOR, .node = "", .role = NPU_TENSOR_STATE,
+					  .dtype = NPU_I64, .rank = 2, .region = region,
+					  .dim = { NPU_JOBFILE_CONST(l->max_clips), NPU_JOBFILE_CONST(3) },
+					  .flags = NPU_JOBFILE_DENSE };
+	for (unsigned int i = 0; i < l->num_clips; i++)
+		t[1 + i] = (struct npu_jobfile_tensor){ .name = l->clip[i].name,
+							.node = l->clip[i].node->name,
+							.role = NPU_TENSOR_INTERNAL,
+							.dtype = NPU_I64,
+							.rank = 1,
+							.region = region,
+							.dim = { NPU_JOBFILE_CONST(3) },
+							.offset = NPU_JOBFILE_CONST(24 * (int64_t)i),
+							.flags = NPU_JOBFILE_DENSE,
+							.scale = l->clip[i].t->quant->scale,
+							.zero_point = l->clip[i].t->quant->zero };
+}
+
 static int describe_memory(struct scalars *sc, const struct npu_plan *plan, uint64_t weights_size,
 			   struct npu_jobfile_program *p)
 {
-	unsigned int io = sc->l->g->num_inputs + sc->l->g->num_outputs;
-	struct npu_jobfile_region *r = npu_arena_array(sc->l->arena, NPU_REGION_ID_IO + io,
+	unsigned int io = sc->l->g->num_inputs + sc->l->g->num_outputs, clips = sc->l->num_clips;
+	struct npu_jobfile_region *r = npu_arena_array(sc->l->arena, NPU_REGION_ID_IO + io + 1,
 						       sizeof(*r));
-	struct npu_jobfile_tensor *t = npu_arena_array(sc->l->arena, io + 1, sizeof(*t));
+	struct npu_jobfile_tensor *t = npu_arena_array(sc->l->arena, io + clips + 1, sizeof(*t));
 
 	if (!r || !t)
 		return -ENOMEM;
@@ -387,6 +416,11 @@ static int describe_memory(struct scalars *sc, const struct npu_plan *plan, uint
 	p->num_regions = NPU_REGION_ID_IO + io;
 	p->tensors = t;
 	p->num_tensors = io;
+	if (sc->l->clip_buf) {
+		describe_clips(sc->l, &r[p->num_regions], p->num_regions, &t[io]);
+		p->num_regions++;
+		p->num_tensors += 1 + clips;
+	}
 	return describe_io(sc, r, t);
 }
 

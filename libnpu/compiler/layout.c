@@ -15,6 +15,9 @@
 
 #include "compiler/lower.h"
 
+/* Channels last: the logical dimensions from the outermost in memory to the innermost. */
+static const int cl4[] = { 0, 2, 3, 1 }, cl3[] = { 0, 2, 1 };
+
 static bool image_rank(const struct npu_gtensor *t)
 {
 	return t && (t->rank == 4 || t->rank == 3) && !npu_gtensor_is_const(t);
@@ -93,8 +96,6 @@ static void choose_orders(struct npu_lower *l)
 static int preview(const struct npu_lower *l, const struct npu_gtensor *t, bool channels_last,
 		   struct npu_lview *v)
 {
-	static const int cl4[] = { 0, 2, 3, 1 }, cl3[] = { 0, 2, 1 };
-
 	npu_lview_of(t, npu_lower_dtype(l, t), v);
 	return npu_lview_dense(l, v, !channels_last ? NULL : t->rank == 4 ? cl4 : cl3, true);
 }
@@ -167,11 +168,14 @@ static int place_outputs(struct npu_lower *l)
 {
 	for (unsigned int i = 0; i < l->g->num_outputs; i++) {
 		struct npu_gtensor *t = l->g->outputs[i];
+		const int *order = NULL;
 		struct npu_lview v;
 
 		npu_lview_of(t, npu_lower_user_dtype(l, t), &v);
 		v.buf = l->output_buf[i];
-		if (npu_lview_dense(l, &v, NULL, true))
+		if (l->any_order && is_image(l, t))
+			order = t->rank == 4 ? cl4 : cl3;
+		if (npu_lview_dense(l, &v, order, true))
 			return -EINVAL;
 		place(l, t, &v);
 	}

@@ -754,6 +754,8 @@ int npu_lower_graph(struct npu_lower *l)
 		return refused;
 	if (!refused)
 		err = npu_layout_choose(l);
+	if (!err && !refused)
+		err = npu_lower_clip_begin(l);
 	if (err)
 		return err;
 	for (unsigned int i = 0; i < l->g->num_nodes; i++) {
@@ -762,6 +764,8 @@ int npu_lower_graph(struct npu_lower *l)
 		l->cur = &l->nodes[i];
 		l->cur->first_insn = l->num_insns;
 		err = lower_node(l, n);
+		if (!err && l->clip_buf)
+			err = npu_lower_clip(l, n);
 		if (err && err != -EOPNOTSUPP)
 			return err;
 		if (err && refused_outputs(l, n))

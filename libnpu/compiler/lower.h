@@ -24,6 +24,7 @@ enum npu_lbuf_kind {
 	NPU_LBUF_WEIGHT,	/* the whole weight section is one buffer */
 	NPU_LBUF_INPUT,		/* model input @index */
 	NPU_LBUF_OUTPUT,	/* model output @index */
+	NPU_LBUF_STATE,		/* the counters of clipped values */
 };
 
 struct npu_lbuf {
@@ -89,6 +90,13 @@ struct npu_lnode {
 
 struct npu_weights;
 
+/* A tensor whose codes are counted, and the node that computes it. */
+struct npu_lclip {
+	const char *name;		/* of the copy of a float tensor in 8 bits: that tensor's */
+	const struct npu_gtensor *t;
+	const struct npu_gnode *node;
+};
+
 struct npu_lower {
 	struct npu_graph *g;
 	struct npu_arena *arena;	/* of everything below */
@@ -96,6 +104,12 @@ struct npu_lower {
 	struct npu_weights *weights;	/* shared by the programs of a job */
 	enum npu_precision precision;
 	bool all_f16;			/* f16 even where the result is steep */
+	/* outputs lie in the memory order of their tensors: for who counts values only */
+	bool any_order;
+	bool count_clips;		/* count clipped values of 8-bit activations */
+	struct npu_lclip *clip;		/* in the order of their counters */
+	unsigned int num_clips, max_clips;
+	struct npu_lbuf *clip_buf;	/* i64 [num_clips][3], NULL: nothing is counted */
 	bool *keep_f32;			/* by tensor id: stays f32 in an f16 job (precision.c) */
 	/* the model's; passes may put another tensor in an output's place */
 	const char *const *output_name;
@@ -315,6 +329,12 @@ int npu_lower_reduce_view(struct npu_lower *l, const struct npu_lview *out,
 /* @out = rows of @in along @axis, picked by the indices in tensor @index (lower_index.c). */
 int npu_lower_gather_rows(struct npu_lower *l, const struct npu_lview *out,
 			  const struct npu_lview *in, struct npu_gtensor *index, int axis);
+
+/*
+ * Counters of clipped values (lower_clip.c): begin before the first node, then behind each node.
+ */
+int npu_lower_clip_begin(struct npu_lower *l);
+int npu_lower_clip(struct npu_lower *l, const struct npu_gnode *n);
 
 /* ---- places (layout.c) ----------------------------------------------------------------------- */
 

@@ -32,8 +32,12 @@ struct npu_report {
 	struct npu_compile_summary summary;
 	const char *model_name;			/* of the file, "" when unknown */
 	enum npu_precision precision;
+	const struct npu_quant *quant;		/* what was chosen, or NULL; until it is written */
 	char *text, *json;			/* malloc'ed */
 };
+
+/* @s as a JSON string, whatever bytes it has. */
+void npu_json_string(FILE *f, const char *s);
 
 /* Note the nodes of a freshly imported graph. Returns 0 or -ENOMEM. */
 int npu_report_note_model(struct npu_report *r, const struct npu_graph *g);

@@ -8,6 +8,7 @@
 
 #include "compiler/report.h"
 #include "core/error.h"
+#include "quant/quant.h"
 
 /* Longest node name in the table; longer ones keep their end, which is what tells them apart. */
 #define NAME_WIDTH	40
@@ -85,6 +86,10 @@ static void write_text(FILE *f, const struct npu_report *r)
 	for (unsigned int i = 0; i < r->num_model; i++)
 		write_row(f, &r->placement[i]);
 	fputc('\n', f);
+	if (r->quant) {
+		npu_quant_write_text(r->quant, f);
+		fputc('\n', f);
+	}
 	write_totals(f, &r->summary);
 }
 
@@ -103,7 +108,7 @@ static size_t utf8_length(const unsigned char *s)
 	return n;
 }
 
-static void json_string(FILE *f, const char *s)
+void npu_json_string(FILE *f, const char *s)
 {
 	const unsigned char *p = (const unsigned char *)s;
 
@@ -127,7 +132,7 @@ static void json_string(FILE *f, const char *s)
 static void json_field(FILE *f, const char *key, const char *value)
 {
 	fprintf(f, "\"%s\": ", key);
-	json_string(f, value);
+	npu_json_string(f, value);
 }
 
 static void json_node(FILE *f, const struct npu_placement *p)
@@ -181,6 +186,11 @@ static void write_json(FILE *f, const struct npu_report *r)
 		", \"f32_weights\": %u, \"f32_steep\": %u,\n",
 		s->weight_bytes, s->scratch_bytes, s->scratch_lower, s->sram_bytes, s->f32_weights,
 		s->f32_steep);
+	if (r->quant) {
+		fputs("  \"quantization\": ", f);
+		npu_quant_write_json(r->quant, f);
+		fputs(",\n", f);
+	}
 	fputs("  \"placement\": [\n", f);
 	for (unsigned int i = 0; i < r->num_model; i++) {
 		json_node(f, &r->placement[i]);

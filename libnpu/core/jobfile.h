@@ -96,6 +96,15 @@ struct npu_jobfile_tensor {
  */
 #define NPU_JOBFILE_BOUNDED	2u
 
+/*
+ * Counters of clipped values: the state tensor of this name, i64 [n][3], and for each row that is
+ * used an INTERNAL tensor in its region that has the name, the scale and the zero point of the
+ * tensor that is counted (codes at the lowest end, at the highest, looked at). The record with the
+ * prefix and that name as key is the share that was clipped in calibration, in parts per billion.
+ */
+#define NPU_CLIP_TENSOR		"npu.clipped"
+#define NPU_CLIP_RECORD		"clipped:"
+
 /* What an instruction's tag stands for. Several instructions may share a tag. */
 struct npu_jobfile_debug {
 	npu_u32 tag;  /* as in npu_insn_header.tag; unique and ascending in a program */

@@ -481,6 +481,26 @@ int npu_run_write(struct npu_run *run, const char *tensor, const void *data, siz
 int npu_run_read(struct npu_run *run, const char *tensor, void *data, size_t size,
 		 struct npu_error *err);
 
+/* How much of an 8-bit activation was clipped in a run, and in calibration. */
+struct npu_clip_info {
+	uint32_t size;
+	uint32_t suspicious;		/* 1: clearly more than in calibration: its data were others */
+	uint64_t looked_at;		/* values that were looked at, a sample of the tensor's */
+	double share;			/* of them at an end of the range, 0..1 */
+	double calibrated;		/* the same over the calibration set; negative: not known */
+	const char *tensor;		/* name in the model */
+	const char *node;		/* that computes it; "" when there is none in the model */
+};
+
+/*
+ * Counters of clipped values in the last submit, number @index from 0, in the order of computation.
+ * Jobs that npu-compile quantized have them. Returns 0, -ENOENT past the last one, -ENODATA (nothing
+ * was submitted at these lengths), -EINVAL (size), or the error of the last submit. The strings are
+ * the job's.
+ */
+int npu_run_clipped(struct npu_run *run, unsigned int index, struct npu_clip_info *info,
+		    struct npu_error *err);
+
 /* Set all state tensors to zero bytes. Errors: -EBUSY, -EINVAL (lengths are not known), -ENOMEM. */
 int npu_run_reset_state(struct npu_run *run, struct npu_error *err);
 

@@ -34,6 +34,76 @@ enum npu_precision {
 	NPU_PRECISION_F32,
 };
 
+/* How the range of an 8-bit activation is chosen from the values that calibration saw. */
+enum npu_calib_method {
+	NPU_CALIB_AUTO,		/* try the others, keep the one whose outputs are closest */
+	NPU_CALIB_MINMAX,	/* all of them */
+	NPU_CALIB_PERCENTILE,	/* all but a share at either end */
+	NPU_CALIB_MSE,		/* least mean square of the error */
+	NPU_CALIB_KL,		/* least divergence of the distribution (entropy) */
+	NPU_NUM_CALIB_METHODS
+};
+
+/* "auto", "minmax", "percentile", "mse", "kl" */
+NPU_API const char *npu_calib_method_name(enum npu_calib_method method);
+
+/**
+ * struct npu_calib_tensor - one input of a calibration sample
+ * @name: of the model input; NULL or "": the model has one input, this is it
+ * @dtype: enum npu_dtype of npu_isa.h: the input's type in the model (NPU_F32 for f32)
+ * @rank, @dims: shape, which has to agree with the model's; where the model leaves a dimension
+ *	open, samples may differ in it, and from what is compiled
+ * @data: dense, row major
+ */
+struct npu_calib_tensor {
+	const char *name;
+	int dtype;
+	int rank;
+	const int64_t *dims;
+	const void *data;
+};
+
+/* A value for every input of the model. */
+struct npu_calib_sample {
+	const struct npu_calib_tensor *tensors;
+	unsigned int num_tensors;
+};
+
+enum npu_quant_budget {
+	NPU_BUDGET_DEFAULT,	/* ACCURACY 0.995 */
+	NPU_BUDGET_ACCURACY,	/* fewest MACs in float with every output this close */
+	NPU_BUDGET_SPEED,	/* at least this share of MACs in int8, as close as can be */
+};
+
+/**
+ * struct npu_quant_options - how to make an int8 job; fill in with npu_quant_options_init() first
+ * @size: sizeof(struct npu_quant_options), set by npu_quant_options_init()
+ * @samples, @num_samples: what calibration runs, at least one; everything they point to is needed
+ *	during the call only. Typical data: 8 to 100 samples
+ * @method, @percentile: see enum npu_calib_method; percentile in percent (99.99)
+ * @budget, @budget_value: 0..1; the closeness of outputs is the cosine between the int8 job's and
+ *	the float model's, over all samples that are compared
+ * @max_compared: how many of the samples are used for the comparison of outputs, evenly spread;
+ *	0: 4
+ * @float_nodes, @num_float_nodes: names of model nodes that stay float whatever the budget
+ * @no_clip_count: leave out the counters of clipped values
+ */
+struct npu_quant_options {
+	size_t size;
+	const struct npu_calib_sample *samples;
+	unsigned int num_samples;
+	enum npu_calib_method method;
+	double percentile;
+	enum npu_quant_budget budget;
+	double budget_value;
+	unsigned int max_compared;
+	const char *const *float_nodes;
+	unsigned int num_float_nodes;
+	bool no_clip_count;
+};
+
+NPU_API void npu_quant_options_init(struct npu_quant_options *options);
+
 /**
  * struct npu_compile_options - what to make; fill in with npu_compile_options_init() first
  * @size: sizeof(struct npu_compile_options), set by npu_compile_options_init()
@@ -55,6 +125,9 @@ enum npu_precision {
  * @progress_arg: handed to @progress
  * @no_sram: keep every activation in the scratch region (debugging)
  * @all_f16: f16 also for what a steep result is made of (see enum npu_precision)
+ * @quant: convolutions and matrix products with constant weights in int8 as far as the budget
+ *	allows, calibrated with the samples given; @precision is for the rest. NULL: nothing in int8
+ *	that is not so in the model
  */
 struct npu_compile_options {
 	size_t size;
@@ -68,6 +141,7 @@ struct npu_compile_options {
 	void *progress_arg;
 	bool no_sram;
 	bool all_f16;
+	const struct npu_quant_options *quant;
 };
 
 NPU_API void npu_compile_options_init(struct npu_compile_options *options);

@@ -10,15 +10,21 @@
 
 #include "npu_compiler.h"
 #include "tools/common/file.h"
+#include "tools/npu-compile/calib.h"
 
 #define MAX_SHAPES	256
+#define MAX_NODES	256
 #define MODEL_LIMIT	(2ull << 30)
 
 struct options {
 	const char *model, *output;
 	const char *shapes[MAX_SHAPES];
 	struct npu_compile_options compile;
-	bool report, quiet;
+	bool report, quiet, int8;
+	struct npu_quant_options quant;
+	const char **calib;		/* as many as there are arguments */
+	unsigned int num_calib;
+	const char *float_nodes[MAX_NODES];
 	const char *report_file;
 };
 
@@ -33,6 +39,14 @@ static void usage(FILE *f)
 	      "  -p, --precision TYPE   f16 (default) or f32: type of activations and weights\n"
 	      "                         (in f16, what a sigmoid's or softmax's result is made of stays f32)\n"
 	      "      --all-f16          f16 for that, too\n"
+	      "      --int8             convolutions and matrix products in int8 as far as the budget allows; needs --calib\n"
+	      "      --calib PATH       samples that show the ranges of activations; may be repeated: a folder of .npy\n"
+	      "                         files (one input) or of folders with <input>.npy each, file.npy, or input=file.npy\n"
+	      "      --calib-method M   minmax, percentile[=99.99], mse, kl, or auto (default): the closest of them\n"
+	      "      --budget B         accuracy=0.995 (default): fewest MACs in float with outputs that close (cosine to\n"
+	      "                         float); speed=0.9: at least that share of MACs in int8, as close as can be\n"
+	      "      --keep-float NODE  this node stays float whatever the budget; may be repeated\n"
+	      "      --no-clip-count    do not count clipped values at run time\n"
 	      "      --report[=FILE]    print where every operator went and why; FILE: write it there as JSON\n"
 	      "  -q, --quiet            nothing but errors\n"
 	      "      --dump-pass NAME   print the graph or plan after this pass ('all': after each)\n"
@@ -66,6 +80,12 @@ enum {
 	OPT_SKIP,
 	OPT_NO_SRAM,
 	OPT_ALL_F16,
+	OPT_INT8,
+	OPT_CALIB,
+	OPT_METHOD,
+	OPT_BUDGET,
+	OPT_KEEP_FLOAT,
+	OPT_NO_CLIP,
 	OPT_PASSES,
 	OPT_OPS,
 	OPT_VERSION
@@ -81,6 +101,12 @@ static const struct option long_options[] = {
 	{ "skip-pass", required_argument, NULL, OPT_SKIP },
 	{ "no-sram", no_argument, NULL, OPT_NO_SRAM },
 	{ "all-f16", no_argument, NULL, OPT_ALL_F16 },
+	{ "int8", no_argument, NULL, OPT_INT8 },
+	{ "calib", required_argument, NULL, OPT_CALIB },
+	{ "calib-method", required_argument, NULL, OPT_METHOD },
+	{ "budget", required_argument, NULL, OPT_BUDGET },
+	{ "keep-float", required_argument, NULL, OPT_KEEP_FLOAT },
+	{ "no-clip-count", no_argument, NULL, OPT_NO_CLIP },
 	{ "list-passes", no_argument, NULL, OPT_PASSES },
 	{ "list-ops", no_argument, NULL, OPT_OPS },
 	{ "version", no_argument, NULL, OPT_VERSION },
@@ -99,9 +125,51 @@ static int parse_precision(struct options *o, const char *s)
 	return 0;
 }
 
+/* Options of --int8. Returns 0, -EINVAL on a mistake that was reported, -ENOENT: none of them. */
+static int take_quant_option(struct options *o, int c)
+{
+	struct npu_quant_options *q = &o->quant;
+
+	switch (c) {
+	case OPT_INT8:
+		o->int8 = true;
+		return 0;
+	case OPT_CALIB:
+		o->calib[o->num_calib++] = optarg;
+		return 0;
+	case OPT_METHOD:
+		if (!calib_parse_method(optarg, &q->method, &q->percentile))
+			return 0;
+		fprintf(stderr, "npu-compile: --calib-method %s: expected auto, minmax, percentile, "
+			"percentile=50..100, mse or kl\n", optarg);
+		return -EINVAL;
+	case OPT_BUDGET:
+		if (!calib_parse_budget(optarg, &q->budget, &q->budget_value))
+			return 0;
+		fprintf(stderr, "npu-compile: --budget %s: expected accuracy=0..1 or speed=0..1\n", optarg);
+		return -EINVAL;
+	case OPT_KEEP_FLOAT:
+		if (q->num_float_nodes < MAX_NODES) {
+			o->float_nodes[q->num_float_nodes++] = optarg;
+			return 0;
+		}
+		fprintf(stderr, "npu-compile: more than %d --keep-float options\n", MAX_NODES);
+		return -EINVAL;
+	case OPT_NO_CLIP:
+		q->no_clip_count = true;
+		return 0;
+	default:
+		return -ENOENT;
+	}
+}
+
 /* One option. Returns 0 to go on, 1 when all is done, -EINVAL on a mistake that was reported. */
 static int take_option(struct options *o, int c)
 {
+	int ret = take_quant_option(o, c);
+
+	if (ret != -ENOENT)
+		return ret;
 	switch (c) {
 	case 'o':
 		o->output = optarg;
@@ -156,17 +224,33 @@ static int take_option(struct options *o, int c)
 	}
 }
 
+static int check_quant(struct options *o)
+{
+	if (o->int8 && !o->num_calib)
+		fputs("npu-compile: --int8: ranges are needed: --calib with samples of typical inputs\n", stderr);
+	else if (!o->int8 && (o->num_calib || o->quant.num_float_nodes || o->quant.budget || o->quant.method))
+		fputs("npu-compile: --calib, --calib-method, --budget and --keep-float go with --int8\n", stderr);
+	else
+		return 0;
+	return -EINVAL;
+}
+
 static int parse_args(struct options *o, int argc, char **argv)
 {
 	int c, ret;
 
 	npu_compile_options_init(&o->compile);
+	npu_quant_options_init(&o->quant);
+	o->calib = calloc((size_t)argc, sizeof(*o->calib));
+	if (!o->calib)
+		return -ENOMEM;
 	while ((c = getopt_long(argc, argv, "o:s:p:qh", long_options, NULL)) != -1) {
 		ret = take_option(o, c);
 		if (ret)
 			return ret;
 	}
 	o->compile.shapes = o->shapes;
+	o->quant.float_nodes = o->float_nodes;
 	if (optind + 1 != argc) {
 		fprintf(stderr,
 			"npu-compile: expected one model, got %d\nTry 'npu-compile --help'.\n",
@@ -174,7 +258,7 @@ static int parse_args(struct options *o, int argc, char **argv)
 		return -EINVAL;
 	}
 	o->model = argv[optind];
-	return 0;
+	return check_quant(o);
 }
 
 /* model.onnx -> model.npu, beside it. */
@@ -197,7 +281,7 @@ static int show_progress(void *arg, const char *stage, double fraction)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (now.tv_sec - start->tv_sec >= 1)
-		fprintf(stderr, "\rnpu-compile: %-8s %3.0f %%", stage, 100 * fraction);
+		fprintf(stderr, "\rnpu-compile: %-11s %3.0f %%", stage, 100 * fraction);
 	return 0;
 }
 
@@ -241,6 +325,27 @@ static int write_outputs(const struct options *o, const struct npu_compile_resul
 	return err;
 }
 
+/* Calibration samples, when asked for, and then the model. */
+static int compile(struct options *o, const uint8_t *model, size_t size, struct npu_compile_result **result)
+{
+	struct calib_set set = { 0 };
+	struct npu_reason why;
+	int err = o->int8 ? calib_load(&set, o->calib, o->num_calib, &why) : 0;
+
+	if (err) {
+		fprintf(stderr, "npu-compile: --calib: %s\n", why.text);
+	} else {
+		o->quant.samples = set.sample;
+		o->quant.num_samples = set.num_samples;
+		o->compile.quant = o->int8 ? &o->quant : NULL;
+		err = npu_compile_onnx(model, size, o->model, &o->compile, result);
+		if (!*result)
+			fprintf(stderr, "npu-compile: %s\n", strerror(-err));
+	}
+	calib_free(&set);
+	return err;
+}
+
 int main(int argc, char **argv)
 {
 	struct npu_compile_result *result = NULL;
@@ -251,8 +356,10 @@ int main(int argc, char **argv)
 	size_t size;
 	int err = parse_args(&o, argc, argv);
 
-	if (err)
+	if (err) {
+		free(o.calib);
 		return err < 0 ? 2 : 0;
+	}
 	if (npu_file_read(o.model, MODEL_LIMIT, &model, &size, &why)) {
 		fprintf(stderr, "npu-compile: %s\n", why.text);
 		return 1;
@@ -262,14 +369,13 @@ int main(int argc, char **argv)
 		o.compile.progress = show_progress;
 		o.compile.progress_arg = &start;
 	}
-	err = npu_compile_onnx(model, size, o.model, &o.compile, &result);
+	err = compile(&o, model, size, &result);
 	if (o.compile.progress)
 		fputs("\r\033[K", stderr);
 	free(model);
-	if (!result) {
-		fprintf(stderr, "npu-compile: %s\n", strerror(-err));
+	free(o.calib);
+	if (!result)
 		return 1;
-	}
 	fputs(npu_compile_messages(result), stderr);
 	if (write_report(&o, result) && !err)
 		err = -EIO;

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT
+/* Samples, and the float runs over them. */
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/dims.h"
+#include "quant/calibrate.h"
+
+/* What one run shows takes at most this much memory, or is one tensor. */
+#define MAX_SHOWN_BYTES	(512ll << 20)
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+/* The tensor of @s for input @t of a model with @inputs of them. */
+static const struct npu_calib_tensor *tensor_for(const struct npu_calib_sample *s,
+						 const struct npu_gtensor *t, unsigned int inputs)
+{
+	for (unsigned int i = 0; i < s->num_tensors; i++) {
+		const char *name = s->tensors[i].name;
+
+		if (name && *name ? !strcmp(name, t->name) : inputs == 1 && s->num_tensors == 1)
+			return &s->tensors[i];
+	}
+	return NULL;
+}
+
+static int check_finite(const struct npu_calib_tensor *v, const struct npu_gtensor *t, unsigned int k,
+			struct npu_diag *diag)
+{
+	const float *f = v->data;
+	size_t count = 1;
+
+	for (int i = 0; i < v->rank; i++)
+		count *= (size_t)v->dims[i];
+	if (v->dtype != NPU_F32)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		if (!(fabsf(f[i]) <= FLT_MAX))
+			return npu_diag_add(diag, -EINVAL, "calib", "sample %u, input '%s': element %zu is %s",
+					    k, t->name, i, isnan(f[i]) ? "NaN" : "infinite");
+	return 0;
+}
+
+static const int device_type[NPU_GT_COUNT] = {
+	[NPU_GT_F32] = NPU_F32, [NPU_GT_F16] = NPU_F16, [NPU_GT_BF16] = NPU_BF16, [NPU_GT_I8] = NPU_I8,
+	[NPU_GT_U8] = NPU_U8,	[NPU_GT_I32] = NPU_I32, [NPU_GT_I64] = NPU_I64,	 [NPU_GT_BOOL] = NPU_BOOL,
+};
+
+static const char *shape_text(const struct npu_calib_tensor *v, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	buf[0] = 0;
+	for (int i = 0; i < v->rank && n + 24 < size; i++)
+		n += (size_t)snprintf(buf + n, size - n, "%s%lld", i ? "," : "", (long long)v->dims[i]);
+	return buf;
+}
+
+static int check_tensor(const struct npu_graph *g, const struct npu_calib_tensor *v,
+			const struct npu_gtensor *t, unsigned int k, struct npu_diag *diag)
+{
+	char want[160], have[160];
+	int64_t count = 1;
+	bool fits = t->rank < 0 || t->rank == v->rank;
+
+	if (v->rank < 0 || v->rank > NPU_GRAPH_MAX_RANK || (v->rank && !v->dims) || !v->data)
+		return npu_diag_add(diag, -EINVAL, "calib", "sample %u, input '%s': rank %d, or no data",
+				    k, t->name, v->rank);
+	if (v->dtype != device_type[t->type])
+		return npu_diag_add(diag, -EINVAL, "calib", "sample %u, input '%s': type %s, expected %s", k,
+				    t->name, npu_dtype_name((enum npu_dtype)v->dtype), npu_gtype_name(t->type));
+	for (int i = 0; i < v->rank; i++) {
+		if (v->dims[i] < 1 || __builtin_mul_overflow(count, v->dims[i], &count) ||
+		    count > (int64_t)(SIZE_MAX / 16))
+			return npu_diag_add(diag, -EINVAL, "calib", "sample %u, input '%s': dimension %d is %lld",
+					    k, t->name, i, (long long)v->dims[i]);
+		if (fits && t->rank >= 0 && npu_dim_is_const(t->dim[i]))
+			fits = t->dim[i].base == v->dims[i];
+	}
+	if (!fits)
+		return npu_diag_add(diag, -EINVAL, "calib",
+				    "sample %u, input '%s': shape [%s], expected %s", k, t->name,
+				    shape_text(v, have, sizeof(have)),
+				    npu_shape_text(g, t, want, sizeof(want)));
+	return check_finite(v, t, k, diag);
+}
+
+/* @g: with the shapes of the model alone. */
+static int check_samples(const struct npu_calib *c, const struct npu_graph *g)
+{
+	for (unsigned int k = 0; k < c->num_samples; k++) {
+		const struct npu_calib_sample *s = &c->sample[k];
+
+		if (s->num_tensors != g->num_inputs || !s->tensors)
+			return npu_diag_add(c->diag, -EINVAL, "calib",
+					    "sample %u has %u tensors, the model has %u inputs", k,
+					    s->num_tensors, g->num_inputs);
+		for (unsigned int i = 0; i < g->num_inputs; i++) {
+			const struct npu_calib_tensor *v = tensor_for(s, g->inputs[i], g->num_inputs);
+			int err;
+
+			if (!v)
+				return npu_diag_add(c->diag, -EINVAL, "calib",
+						    "sample %u has nothing for input '%s'", k,
+						    g->inputs[i]->name);
+			err = check_tensor(g, v, g->inputs[i], k, c->diag);
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
+static bool same_shapes(const struct npu_calib_sample *a, const struct npu_calib_sample *b,
+			const struct npu_graph *g)
+{
+	for (unsigned int i = 0; i < g->num_inputs; i++) {
+		const struct npu_calib_tensor *x = tensor_for(a, g->inputs[i], g->num_inputs),
+					      *y = tensor_for(b, g->inputs[i], g->num_inputs);
+
+		if (x->rank != y->rank || (x->rank && memcmp(x->dims, y->dims, (size_t)x->rank * sizeof(*x->dims))))
+			return false;
+	}
+	return true;
+}
+
+void npu_calib_inputs(const struct npu_calib *c, unsigned int sample, const void **input)
+{
+	const struct npu_graph *g = c->instance[c->instance_of[sample]].g;
+
+	for (unsigned int i = 0; i < g->num_inputs; i++)
+		input[i] = tensor_for(&c->sample[sample], g->inputs[i], g->num_inputs)->data;
+}
+
+/* ---- instances ------------------------------------------------------------------------------- */
+
+/* The optimized graph for the shapes of @s. */
+static int read_instance(struct npu_calib *c, const struct npu_calib_model *m,
+			 const struct npu_calib_sample *s, struct npu_graph **out)
+{
+	const struct npu_pass_options options = { .skip = m->skip_passes };
+	struct npu_graph *g = npu_onnx_import(m->data, m->size, m->path, c->diag);
+	int err = g ? 0 : -EINVAL;
+
+	*out = g;
+	for (unsigned int i = 0; !err && i < g->num_inputs; i++) {
+		const struct npu_calib_tensor *v = tensor_for(s, g->inputs[i], g->num_inputs);
+		struct npu_dim dim[NPU_GRAPH_MAX_RANK];
+
+		for (int d = 0; d < v->rank; d++)
+			dim[d] = npu_dim_const(v->dims[d]);
+		err = npu_graph_bind_shape(g, g->inputs[i]->name, dim, v->rank, c->diag);
+	}
+	return err ? err : npu_graph_optimize(g, &options, c->diag);
+}
+
+static int add_instance(struct npu_calib *c, const struct npu_calib_model *m, unsigned int k)
+{
+	struct npu_calib_instance *n = &c->instance[c->num_instances++];
+	int err;
+
+	c->instance_of[k] = c->num_instances - 1;
+	err = read_instance(c, m, &c->sample[k], &n->g);
+	if (!err && k == 0)
+		err = npu_scheme_layers(n->g, &c->arena, &c->layers);
+	if (!err) {
+		n->looked_at = true;
+		err = npu_scheme_init(&n->scheme, n->g, &c->layers);
+	}
+	return err;
+}
+
+static int add_instances(struct npu_calib *c, const struct npu_calib_model *m)
+{
+	int err = 0;
+
+	for (unsigned int k = 0; k < c->num_samples && !err; k++) {
+		unsigned int i = 0;
+
+		while (i < k && !same_shapes(&c->sample[i], &c->sample[k], c->instance[0].g))
+			i++;
+		if (i < k)
+			c->instance_of[k] = c->instance_of[i];
+		else
+			err = add_instance(c, m, k);
+	}
+	return err;
+}
+
+int npu_calib_init(struct npu_calib *c, const struct npu_calib_model *model,
+		   const struct npu_calib_sample *sample, unsigned int num_samples, struct npu_diag *diag)
+{
+	struct npu_graph *g;
+	int err;
+
+	*c = (struct npu_calib){ .sample = sample, .num_samples = num_samples, .diag = diag };
+	c->instance = npu_arena_array(&c->arena, num_samples, sizeof(*c->instance));
+	c->instance_of = npu_arena_array(&c->arena, num_samples, sizeof(*c->instance_of));
+	if (!c->instance || !c->instance_of)
+		return -ENOMEM;
+	g = npu_onnx_import(model->data, model->size, model->path, diag);
+	if (!g)
+		return -EINVAL;
+	err = check_samples(c, g);
+	npu_graph_free(g);
+	return err ? err : add_instances(c, model);
+}
+
+void npu_calib_fini(struct npu_calib *c)
+{
+	for (unsigned int i = 0; i < c->num_instances; i++) {
+		if (c->instance[i].looked_at)
+			npu_scheme_fini(&c->instance[i].scheme);
+		npu_graph_free(c->instance[i].g);
+	}
+	free(c->stats.stat);
+	npu_arena_fini(&c->arena);
+	memset(c, 0, sizeof(*c));
+}
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct npu_qstat *)a)->name, ((const struct npu_qstat *)b)->name);
+}
+
+static int list_stats(struct npu_calib *c)
+{
+	const struct npu_scheme *s = &c->instance[0].scheme;
+
+	c->stats.stat = calloc((size_t)s->num_watch + 1, sizeof(*c->stats.stat));
+	if (!c->stats.stat)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < s->num_watch; i++)
+		c->stats.stat[i].name = s->watch[i]->name;
+	c->stats.num = s->num_watch;
+	qsort(c->stats.stat, c->stats.num, sizeof(*c->stats.stat), by_name);
+	return 0;
+}
+
+int npu_shown_show(struct npu_shown *v, struct npu_graph *g, struct npu_gtensor *const *tensor,
+		   unsigned int count)
+{
+	*v = (struct npu_shown){ .outputs = g->outputs, .names = g->output_names, .num = g->num_outputs };
+	v->all = calloc((size_t)g->num_outputs + count + 1, sizeof(*v->all));
+	v->all_names = calloc((size_t)g->num_outputs + count + 1, sizeof(*v->all_names));
+	v->was_output = calloc((size_t)count + 1, sizeof(*v->was_output));
+	if (!v->all || !v->all_names || !v->was_output)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < v->num; i++) {
+		v->all[i] = g->outputs[i];
+		v->all_names[i] = g->output_names[i];
+	}
+	for (unsigned int i = 0; i < count; i++) {
+		v->all[v->num + i] = tensor[i];
+		v->all_names[v->num + i] = tensor[i]->name;
+		v->was_output[i] = tensor[i]->is_output;
+		tensor[i]->is_output = true;
+	}
+	v->count = count;
+	g->outputs = v->all;
+	g->output_names = v->all_names;
+	g->num_outputs = v->num + count;
+	return 0;
+}
+
+void npu_shown_hide(struct npu_shown *v, struct npu_graph *g)
+{
+	for (unsigned int i = v->count; i-- > 0;)
+		v->all[v->num + i]->is_output = v->was_output[i];
+	g->outputs = v->outputs;
+	g->output_names = v->names;
+	g->num_outputs = v->num;
+	free(v->all);
+	free(v->all_names);
+	free(v->was_output);
+	memset(v, 0, sizeof(*v));
+}
+
+/* As many tensors of the watch list from @from on as one run shows. */
+static unsigned int how_many(const struct npu_scheme *s, unsigned int from)
+{
+	int64_t bytes = 0;
+	unsigned int n = 0;
+
+	while (n < NPU_CALIB_SHOWN && from + n < s->num_watch) {
+		bytes += 4 * npu_gtensor_const_elems(s->watch[from + n]);
+		if (n && bytes > MAX_SHOWN_BYTES)
+			break;
+		n++;
+	}
+	return n;
+}
+
+static int count_values(struct npu_calib *c, const struct npu_trial *t, const struct npu_shown *v)
+{
+	for (unsigned int i = 0; i < v->count; i++) {
+		const struct npu_gtensor *g = v->all[v->num + i];
+		struct npu_qstat *st = npu_qstats_find(&c->stats, g->name);
+		const float *data = npu_trial_output(t, v->num + i);
+
+		if (!st)
+			continue;
+		if (!data)
+			return -EIO;
+		npu_histogram_add(&st->h, data, (size_t)npu_gtensor_const_elems(g));
+		if (st->h.not_finite)
+			return npu_diag_add(c->diag, -EINVAL, "calib",
+					    "tensor '%s' is not finite when the float model runs the samples",
+					    g->name);
+	}
+	return 0;
+}
+
+/* One pass over the samples of instance @index with the tensors of @v shown. */
+static int run_shown(struct npu_calib *c, unsigned int index, struct npu_trial_device *d,
+		     const struct npu_lower *like, const struct npu_shown *v)
+{
+	struct npu_graph *g = c->instance[index].g;
+	const void **input = calloc((size_t)g->num_inputs + 1, sizeof(*input));
+	struct npu_trial t = { 0 };
+	int err = input ? npu_trial_build(&t, d, g, like, true, c->diag) : -ENOMEM;
+
+	for (unsigned int k = 0; k < c->num_samples && !err; k++) {
+		if (c->instance_of[k] != index)
+			continue;
+		npu_calib_inputs(c, k, input);
+		err = npu_trial_run(&t, input, c->diag);
+		if (!err)
+			err = count_values(c, &t, v);
+	}
+	npu_trial_free(&t);
+	free(input);
+	return err;
+}
+
+int npu_calib_collect(struct npu_calib *c, struct npu_trial_device *d, const struct npu_lower *like,
+		      npu_calib_progress progress, void *arg)
+{
+	int err = list_stats(c);
+
+	for (unsigned int i = 0; i < c->num_instances && !err; i++) {
+		const struct npu_scheme *s = &c->instance[i].scheme;
+		unsigned int count;
+
+		for (unsigned int from = 0; from < s->num_watch && !err; from += count) {
+			struct npu_shown v;
+
+			count = how_many(s, from);
+			if (progress && progress(arg, (i + (double)from / s->num_watch) / c->num_instances))
+				return -ECANCELED;
+			err = npu_shown_show(&v, c->instance[i].g, s->watch + from, count);
+			if (!err)
+				err = run_shown(c, i, d, like, &v);
+			npu_shown_hide(&v, c->instance[i].g);
+		}
+	}
+	return err;
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+/* Layers, groups of tensors, and the int8 form of a graph. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "quant/scheme_priv.h"
+
+/* Terms of a sum: with bias and zero points far inside of i32. */
+#define MAX_TERMS	32768
+
+/* Layers of one row (the gates of squeeze and excitation) below this share of the work stay float. */
+#define SMALL_SHARE	0.001
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+static int compare_stat(const void *key, const void *stat)
+{
+	return strcmp(key, ((const struct npu_qstat *)stat)->name);
+}
+
+struct npu_qstat *npu_qstats_find(const struct npu_qstats *s, const char *name)
+{
+	return s->num ? bsearch(name, s->stat, s->num, sizeof(*s->stat), compare_stat) : NULL;
+}
+
+/* ---- layers ---------------------------------------------------------------------------------- */
+
+/* The dimension of the weight along which outputs differ. */
+int npu_scheme_weight_axis(const struct npu_gnode *n)
+{
+	switch (n->op) {
+	case NPU_GOP_Conv:
+		return 0;
+	case NPU_GOP_ConvTranspose:
+		return 1;
+	default:
+		return n->inputs[1]->rank - (npu_gnode_int(n, "transB", 0) ? 2 : 1);
+	}
+}
+
+bool npu_scheme_is_layer(const struct npu_gnode *n, const char **why)
+{
+	const struct npu_gtensor *x = npu_gnode_in(n, 0), *w = npu_gnode_in(n, 1),
+				 *b = npu_gnode_in(n, 2), *y = n->num_outputs ? n->outputs[0] : NULL;
+	int64_t count;
+
+	*why = "";
+	if (n->op != NPU_GOP_Conv && n->op != NPU_GOP_ConvTranspose && n->op != NPU_GOP_MatMul)
+		return false;
+	if (!x || !w || !y || npu_gtensor_is_const(x) || x->type != NPU_GT_F32 || x->quant ||
+	    y->type != NPU_GT_F32)
+		return false;
+	if (!npu_gtensor_is_const(w) || w->type != NPU_GT_F32 || w->quant) {
+		*why = "its weight is computed or not f32";
+		return false;
+	}
+	if (n->op == NPU_GOP_MatMul ? w->rank < 2 || x->rank < 2 :
+				      (w->rank != 3 && w->rank != 4) || x->rank != w->rank) {
+		*why = "a vector, or more than two spatial dimensions";
+		return false;
+	}
+	if (n->op == NPU_GOP_ConvTranspose && npu_gnode_int(n, "group", 1) != 1) {
+		*why = "a transposed convolution in groups";
+		return false;
+	}
+	if (b && (!npu_gtensor_is_const(b) || b->type != NPU_GT_F32 || b->quant)) {
+		*why = "its bias is computed or not f32";
+		return false;
+	}
+	count = npu_gtensor_const_elems(w);
+	if (count <= 0 || count / w->dim[npu_scheme_weight_axis(n)].base > MAX_TERMS) {
+		*why = "its sums have too many terms for i32";
+		return false;
+	}
+	return true;
+}
+
+/* One output position: all the work is reading the weights. */
+static bool one_row(const struct npu_gnode *n)
+{
+	const struct npu_gtensor *y = n->outputs[0];
+	int64_t rows = 1;
+
+	for (int i = 0; i < y->rank; i++)
+		if (i != (n->op == NPU_GOP_MatMul ? y->rank - 1 : 1))
+			rows *= npu_dim_is_const(y->dim[i]) ? y->dim[i].base : 2;
+	return rows == 1;
+}
+
+int npu_scheme_layers(const struct npu_graph *g, struct npu_arena *arena, struct npu_qlayers *out)
+{
+	int64_t high[NPU_GRAPH_MAX_SYMS] = { 0 };
+	uint64_t total = 0;
+	unsigned int k = 0;
+
+	for (unsigned int i = 0; i < g->num_syms; i++)
+		high[i] = g->syms[i].smax;
+	*out = (struct npu_qlayers){ npu_arena_array(arena, g->num_nodes + 1, sizeof(*out->layer)), 0 };
+	if (!out->layer)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < g->num_nodes; i++) {
+		const struct npu_gnode *n = g->nodes[i];
+		struct npu_qlayer *l = &out->layer[out->num];
+		const char *why;
+
+		total += (uint64_t)npu_gnode_macs(n, high);
+		if (!npu_scheme_is_layer(n, &why) && !*why)
+			continue;
+		*l = (struct npu_qlayer){ .name = npu_arena_strdup(arena, n->name),
+					  .op = npu_gnode_info(n)->name,
+					  .macs = (uint64_t)npu_gnode_macs(n, high),
+					  .fixed_float = *why, .why = why };
+		if (!l->name)
+			return -ENOMEM;
+		out->num++;
+	}
+	for (unsigned int i = 0; i < g->num_nodes && k < out->num; i++) {
+		struct npu_qlayer *l = &out->layer[k];
+
+		if (strcmp(l->name, g->nodes[i]->name))
+			continue;
+		k++;
+		if (l->fixed_float || !one_row(g->nodes[i]) || (double)l->macs >= SMALL_SHARE * (double)total)
+			continue;
+		l->fixed_float = true;
+		l->why = "one row and little work: float costs nothing";
+	}
+	return 0;
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+/* The result has values of its input and no others. */
+static bool keeps_values(const struct npu_gnode *n)
+{
+	if (n->ep.act.kind || n->ep.has_affine || n->ep.res_op)
+		return false;
+	switch (n->op) {
+	case NPU_GOP_Reshape:
+	case NPU_GOP_Transpose:
+	case NPU_GOP_Slice:
+	case NPU_GOP_Identity:
+	case NPU_GOP_Concat:
+	case NPU_GOP_MaxPool:
+	case NPU_GOP_GlobalMaxPool:
+	case NPU_GOP_DepthToSpace:
+	case NPU_GOP_SpaceToDepth:
+		return n->num_outputs == 1 || !n->outputs[1];
+	case NPU_GOP_Resize:
+		return !strcmp(npu_gnode_string(n, "mode", "nearest"), "nearest");
+	default:
+		return false;
+	}
+}
+
+/* Operators that take and give codes; beside others the tensor stays float. */
+static bool takes_codes(const struct npu_gnode *n)
+{
+	switch (n->op) {
+	case NPU_GOP_Conv:
+	case NPU_GOP_ConvTranspose:
+	case NPU_GOP_MatMul:
+	case NPU_GOP_Activation:
+	case NPU_GOP_Add:
+	case NPU_GOP_Sub:
+	case NPU_GOP_Mul:
+	case NPU_GOP_Div:
+	case NPU_GOP_Max:
+	case NPU_GOP_Min:
+	case NPU_GOP_AveragePool:
+	case NPU_GOP_GlobalAveragePool:
+	case NPU_GOP_Resize:
+	case NPU_GOP_ReduceMean:
+	case NPU_GOP_LayerNormalization:
+	case NPU_GOP_Softmax:
+		return true;
+	default:
+		return keeps_values(n);
+	}
+}
+
+static unsigned int find(unsigned int *of, unsigned int i)
+{
+	while (of[i] != i)
+		i = of[i] = of[of[i]];
+	return i;
+}
+
+static bool is_float_value(const struct npu_gtensor *t)
+{
+	return t && !npu_gtensor_is_const(t) && t->type == NPU_GT_F32 && !t->quant;
+}
+
+static void join_groups(struct npu_scheme *s)
+{
+	for (unsigned int i = 0; i < s->g->num_nodes; i++) {
+		const struct npu_gnode *n = s->g->nodes[i];
+
+		if (!keeps_values(n) || !is_float_value(n->outputs[0]))
+			continue;
+		for (unsigned int k = 0; k < (n->op == NPU_GOP_Concat ? n->num_inputs : 1); k++) {
+			const struct npu_gtensor *t = n->inputs[k];
+
+			/* a part that others read keeps a range of its own */
+			if (!is_float_value(t) || (n->op == NPU_GOP_Concat && t->num_consumers > 1))
+				continue;
+			s->group_of[find(s->group_of, t->id)] = find(s->group_of, n->outputs[0]->id);
+		}
+	}
+}
+
+static bool tensor_capable(const struct npu_gtensor *t)
+{
+	if (t->is_input || t->is_output || !t->producer || !takes_codes(t->producer))
+		return false;
+	for (unsigned int i = 0; i < t->num_consumers; i++)
+		if (!takes_codes(t->consumer[i]))
+			return false;
+	return true;
+}
+
+static void fill_groups(struct npu_scheme *s)
+{
+	for (unsigned int i = 0; i < s->num_tensors; i++)
+		s->group[i].capable = true;
+	for (unsigned int i = 0; i < s->num_tensors; i++) {
+		struct npu_gtensor *t = s->g->tensors[i];
+
+		s->group_of[i] = find(s->group_of, i);
+		if (is_float_value(t) && (t->producer || t->is_input))
+			s->group[s->group_of[i]].capable &= tensor_capable(t);
+	}
+	for (unsigned int i = 0; i < s->num_layers; i++)
+		if (s->node[i])
+			s->group[s->group_of[s->node[i]->inputs[0]->id]].wanted = true;
+	for (unsigned int i = 0; i < s->num_tensors; i++) {
+		struct npu_gtensor *t = s->g->tensors[i];
+
+		if (is_float_value(t) && s->group[s->group_of[i]].wanted && (t->producer || t->is_input))
+			s->watch[s->num_watch++] = t;
+	}
+}
+
+int npu_scheme_init(struct npu_scheme *s, struct npu_graph *g, const struct npu_qlayers *layers)
+{
+	memset(s, 0, sizeof(*s));
+	s->g = g;
+	s->num_layers = layers->num;
+	s->num_tensors = g->num_tensors;
+	s->node = npu_arena_array(&s->arena, layers->num + 1, sizeof(*s->node));
+	s->cache = npu_arena_array(&s->arena, layers->num + 1, sizeof(*s->cache));
+	s->group_of = npu_arena_array(&s->arena, g->num_tensors + 1, sizeof(*s->group_of));
+	s->group = npu_arena_array(&s->arena, g->num_tensors + 1, sizeof(*s->group));
+	s->watch = npu_arena_array(&s->arena, g->num_tensors + 1, sizeof(*s->watch));
+	s->undo = npu_arena_alloc(&s->arena, sizeof(*s->undo));
+	if (!s->node || !s->cache || !s->group_of || !s->group || !s->watch || !s->undo)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < g->num_tensors; i++)
+		s->group_of[i] = i;
+	for (unsigned int i = 0; i < g->num_nodes; i++)
+		for (unsigned int k = 0; k < layers->num; k++)
+			if (!strcmp(layers->layer[k].name, g->nodes[i]->name))
+				s->node[k] = g->nodes[i];
+	join_groups(s);
+	fill_groups(s);
+	return 0;
+}
+
+void npu_scheme_fini(struct npu_scheme *s)
+{
+	if (s->undo) {
+		free(s->undo->input);
+		free(s->undo->retyped);
+		free(s->undo->copy);
+	}
+	npu_arena_fini(&s->arena);
+	memset(s, 0, sizeof(*s));
+}
+
+
+int npu_scheme_ranges(struct npu_scheme *s, const struct npu_qstats *stats,
+		      enum npu_calib_method method, double percentile)
+{
+	struct npu_histogram *sum = calloc(s->num_tensors + 1, sizeof(*sum));
+
+	if (!sum)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < s->num_watch; i++) {
+		const struct npu_qstat *st = npu_qstats_find(stats, s->watch[i]->name);
+
+		if (st)
+			npu_histogram_merge(&sum[s->group_of[s->watch[i]->id]], &st->h);
+	}
+	for (unsigned int i = 0; i < s->num_tensors; i++) {
+		struct npu_qgroup *q = &s->group[i];
+		int32_t zero;
+		float scale;
+
+		if (!q->wanted || s->group_of[i] != i || !sum[i].count)
+			continue;
+		q->range = npu_range_choose(&sum[i], method, percentile);
+		npu_range_code(q->range, 0, &scale, &zero);
+		q->quant = npu_graph_quant(s->g, scale, zero);
+		if (!q->quant) {
+			free(sum);
+			return -ENOMEM;
+		}
+	}
+	free(sum);
+	return 0;
+}

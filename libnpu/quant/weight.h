@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Weights as i8, symmetric, one scale per output channel. Pure. */
+#ifndef NPU_QUANT_WEIGHT_H
+#define NPU_QUANT_WEIGHT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* @outer blocks of @channels runs of @inner elements: the channels of any axis of a dense tensor. */
+struct npu_weight_shape {
+	size_t outer, channels, inner;
+};
+
+/*
+ * npu_weight_quantize - codes and scales of @value
+ * @code: as many as values, in their order, -127..127
+ * @scale: one per channel, positive and normal
+ * @bias: f32 per channel or NULL; @in_scale: of the activation. A channel whose weights are so
+ *	small that its bias would leave i32 in units of in_scale * scale gets a larger scale
+ *
+ * The scale of a channel is the one of least square error among its largest magnitude / 127 and
+ * narrower ones. Returns 0 or -EINVAL (a weight is not finite).
+ */
+int npu_weight_quantize(const float *value, const struct npu_weight_shape *shape, const float *bias,
+			float in_scale, int8_t *code, float *scale);
+
+#endif

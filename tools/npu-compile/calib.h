@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Calibration samples from .npy files. One thread. */
+#ifndef NPU_COMPILE_CALIB_H
+#define NPU_COMPILE_CALIB_H
+
+#include "npu_compiler.h"
+#include "tools/common/npy.h"
+
+struct calib_set {
+	struct npu_calib_sample *sample;
+	unsigned int num_samples;
+	struct npu_npy *file;		/* what samples point into */
+	char **name;			/* of the inputs, by file */
+	unsigned int num_files;
+};
+
+/*
+ * Load what @count --calib options name; @path[i] is one of
+ *
+ *	file.npy		a sample of the model's only input
+ *	input=file.npy		one input; naming an input again starts the next sample
+ *	DIR			every DIR/x.npy a sample of the only input, every DIR/x/ a sample
+ *				with one <input>.npy per input, in the order of their names
+ *
+ * Returns 0 or a negative errno with the reason; calib_free() in any case.
+ */
+int calib_load(struct calib_set *set, const char *const *path, unsigned int count, struct npu_reason *why);
+void calib_free(struct calib_set *set);
+
+/* "percentile=99.9": method and, when there is a number, percentile. 0 or -EINVAL. */
+int calib_parse_method(const char *text, enum npu_calib_method *method, double *percentile);
+/* "accuracy=0.99" or "speed=0.9". 0 or -EINVAL. */
+int calib_parse_budget(const char *text, enum npu_quant_budget *budget, double *value);
+
+#endif
