@@ -20,6 +20,7 @@
 #define REFUSED(name, why)	ROW(name, NULL, ANY, false, false, "", why)
 
 #define FLOATS	"float types"
+#define CODES	"i8 and u8"
 #define WINDOW	"1-D and 2-D; stride and dilation up to 4096, padding 0 to 65535"
 
 static const struct npu_op_rule rules[NPU_GOP_COUNT] = {
@@ -52,6 +53,30 @@ static const struct npu_op_rule rules[NPU_GOP_COUNT] = {
 	GONE(Swish, "conv, matmul or ewise1"),
 	GONE(ThresholdedRelu, "ewise2, select"),
 	ROW(Activation, npu_lower_activation, ANY, true, false, "ewise1", ""),
+	ROW(QuantizeLinear, npu_lower_quantize, ANY, false, false, "copy or ewise2, or in the node before",
+	    CODES "; one scale, or constant ones along an axis; no blocks"),
+	ROW(DequantizeLinear, npu_lower_dequantize, ANY, true, false, "view or ewise2, or in the nodes behind",
+	    CODES ", i32; one scale, or constant ones along an axis; no blocks"),
+	ROW(DynamicQuantizeLinear, npu_lower_dynamic_quantize, NATURAL, false, false, "dyn_quant", FLOATS),
+	ROW(ConvInteger, npu_lower_conv_integer, IMAGE, false, false, "conv",
+	    CODES "; constant weight; " WINDOW),
+	ROW(MatMulInteger, npu_lower_matmul_integer, NATURAL, false, false, "matmul",
+	    CODES "; one zero point of A"),
+	GONE(QLinearConv, "conv"),
+	GONE(QLinearMatMul, "matmul"),
+	GONE(QGemm, "matmul"),
+	GONE(QLinearAdd, "ewise2"),
+	GONE(QLinearMul, "ewise2"),
+	GONE(QLinearConcat, "view or copy"),
+	GONE(QLinearSoftmax, "softmax"),
+	GONE(QLinearSigmoid, "ewise1"),
+	GONE(QLinearLeakyRelu, "ewise1"),
+	GONE(QLinearAveragePool, "pool"),
+	GONE(QLinearGlobalAveragePool, "pool"),
+	GONE(QLinearReduceMean, "reduce"),
+	GONE(QLinearWhere, "select"),
+	GONE(MatMulIntegerToFloat, "matmul"),
+	GONE(DynamicQuantizeMatMul, "dyn_quant, matmul"),
 	ROW(Abs, npu_lower_unary, ANY, true, false, "ewise1", ""),
 	ROW(Neg, npu_lower_unary, ANY, true, false, "ewise1", ""),
 	ROW(Exp, npu_lower_unary, ANY, true, true, "ewise1", FLOATS),

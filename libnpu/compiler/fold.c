@@ -157,6 +157,8 @@ int npu_fold_node(struct npu_graph *g, struct npu_gnode *n)
 	struct npu_gtensor made[64], *outs[64];
 	unsigned int i;
 
+	if (n->op == NPU_GOP_QuantizeLinear || n->op == NPU_GOP_DequantizeLinear)
+		return npu_fold_quant(g, n);
 	if (n->num_outputs > 64 || !fold_wanted(n))
 		return 0;
 	/*
@@ -184,6 +186,8 @@ int npu_fold_node(struct npu_graph *g, struct npu_gnode *n)
 		memcpy(n->outputs[i]->dim, made[i].dim, sizeof(made[i].dim));
 		n->outputs[i]->value = NULL;
 	}
+	if (n->op == NPU_GOP_Transpose && npu_fold_quant_transpose(g, n))
+		return -ENOMEM;
 	npu_graph_remove(g, n);
 	return 1;
 }

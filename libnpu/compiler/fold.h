@@ -10,8 +10,8 @@
  *
  * Outputs become constants and @n is removed. Returns 1 when folded, 0 when left alone, -ENOMEM.
  * Floats are computed in double and rounded once to the output's type, which for + - * / and sqrt
- * equals the type's own arithmetic. QuantizeLinear and DequantizeLinear are left alone: they say
- * how a weight is stored.
+ * equals the type's own arithmetic. What DequantizeLinear makes of codes stays codes, with their
+ * quantization, where a convolution or product uses it as its weight or bias.
  */
 int npu_fold_node(struct npu_graph *g, struct npu_gnode *n);
 
@@ -50,6 +50,10 @@ bool npu_fold_move(const struct npu_gnode *n, struct npu_gtensor *const *outs);
 bool npu_fold_reduce(const struct npu_gnode *n, struct npu_gtensor *out);
 /* By the host operator of that name; dims of @outs become what it says. */
 bool npu_fold_host(const struct npu_gnode *n, struct npu_gtensor **outs);
+/* QuantizeLinear and DequantizeLinear of constants: 1, 0 when left alone, -ENOMEM. */
+int npu_fold_quant(struct npu_graph *g, struct npu_gnode *n);
+/* The quantization of the result of a Transpose that was folded. 0 or -ENOMEM. */
+int npu_fold_quant_transpose(struct npu_graph *g, struct npu_gnode *n);
 bool npu_fold_matmul(const struct npu_gnode *n, struct npu_gtensor *out);
 
 #endif

@@ -279,6 +279,12 @@ int32_t npu_gquant_zero(const struct npu_gquant *q, size_t i);
 /* Of element @i of @t, in row-major order. */
 size_t npu_gquant_index(const struct npu_gtensor *t, size_t i);
 
+/*
+ * What QuantizeLinear or DequantizeLinear @n says. NULL: scale or zero point is no constant, or no
+ * memory.
+ */
+const struct npu_gquant *npu_gnode_quant(struct npu_graph *g, const struct npu_gnode *n);
+
 /* Floats and quantized tensors: what nodes compute with real numbers. */
 bool npu_gtensor_is_real(const struct npu_gtensor *t);
 

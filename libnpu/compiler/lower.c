@@ -262,7 +262,8 @@ int npu_lower_out(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *
 
 int npu_lower_out_float(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *out)
 {
-	const struct npu_lview like = { .dtype = program_float(l) };
+	/* the float is rounded again, to codes: once is enough */
+	const struct npu_lview like = { .dtype = NPU_F32 };
 	const struct npu_lvalue *val = &l->value[t->id];
 	bool quantized = val->placed ? val->view.scale != 0 : t->quant != NULL;
 

@@ -388,6 +388,11 @@ int npu_lower_one_hot(struct npu_lower *l, struct npu_gnode *n);
 int npu_lower_hardmax(struct npu_lower *l, struct npu_gnode *n);
 int npu_lower_constant_of_shape(struct npu_lower *l, struct npu_gnode *n);
 int npu_lower_range(struct npu_lower *l, struct npu_gnode *n);
+int npu_lower_quantize(struct npu_lower *l, struct npu_gnode *n);
+int npu_lower_dequantize(struct npu_lower *l, struct npu_gnode *n);
+int npu_lower_dynamic_quantize(struct npu_lower *l, struct npu_gnode *n);
+int npu_lower_conv_integer(struct npu_lower *l, struct npu_gnode *n);
+int npu_lower_matmul_integer(struct npu_lower *l, struct npu_gnode *n);
 
 /* ---- the operator table (constraints.c) ------------------------------------------------------ */
 

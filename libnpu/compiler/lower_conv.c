@@ -120,7 +120,7 @@ static int computed_weight(struct npu_lower *l, struct npu_gtensor *t, bool tran
 
 /* Whether it is done in integers, which constant 8-bit weights are for. */
 static int conv_integer(struct npu_lower *l, struct npu_gnode *n, bool transposed,
-			const struct npu_lview *in, struct npu_lint *li)
+			struct npu_lview *in, struct npu_lint *li)
 {
 	const struct npu_gtensor *w = n->inputs[1];
 	struct npu_lint_args args = { .x = in, .weight = w, .bias = npu_gnode_in(n, 2),
@@ -130,13 +130,18 @@ static int conv_integer(struct npu_lower *l, struct npu_gnode *n, bool transpose
 
 	*li = (struct npu_lint){ .on = false };
 	if (!npu_gtensor_is_const(w))
-		return 0;
+		return n->op == NPU_GOP_Conv || transposed ?
+			       0 :
+			       npu_lower_refuse(l, "w", "it must be a constant");
 	/* [O, C / groups, ...] or, transposed, [C, O / groups, ...] */
 	for (int i = 1; i < w->rank; i++)
 		if (!(transposed && i == 1))
 			args.depth *= w->dim[i].base;
 	if (transposed)
 		args.depth *= w->dim[0].base / groups;
+	if (n->op == NPU_GOP_ConvInteger)
+		return npu_lower_plain_integer(l, n, in, NULL, n->outputs[0]->dim[1], args.depth,
+					       li);
 	return npu_lower_integer(l, &args, li);
 }
 
@@ -180,7 +185,7 @@ static int conv_common(struct npu_lower *l, struct npu_gnode *n, enum npu_opcode
 	if (groups < 1 || w->rank != rank || (npu_gtensor_is_const(w) && w->dim[0].base % groups))
 		return npu_lower_refuse(l, "group", "%lld groups of a weight of rank %d",
 					(long long)groups, w->rank);
-	if (!npu_gtensor_is_real(n->inputs[0]))
+	if (n->op != NPU_GOP_ConvInteger && !npu_gtensor_is_real(n->inputs[0]))
 		return npu_lower_refuse(l, "X", "type %s; floats and quantized 8-bit integers are supported",
 					npu_gtype_name(n->inputs[0]->type));
 	err = read_window(l, n, rank, &win);
@@ -203,7 +208,8 @@ static int conv_common(struct npu_lower *l, struct npu_gnode *n, enum npu_opcode
 	for (unsigned int i = 0; i < 3 && !err; i++)
 		err = npu_linsn_operand(l, insn, i, &v[i]);
 	if (!err && li.on)
-		err = npu_lint_zeros(l, &li, insn, NPU_CONV_WEIGHT, NPU_CONV_W_ZERO);
+		err = npu_lint_zeros(l, &li, insn, NPU_CONV_WEIGHT, NPU_CONV_W_ZERO,
+				     NPU_CONV_X_ZERO);
 	if (!err)
 		err = npu_lower_epilogue(l, insn, n, NPU_CONV_BIAS, NPU_CONV_P_ACT,
 					 rank == 4 ? nhwc : nlc, 1, whole.dim[1].base, &li);
@@ -211,6 +217,11 @@ static int conv_common(struct npu_lower *l, struct npu_gnode *n, enum npu_opcode
 }
 
 int npu_lower_conv(struct npu_lower *l, struct npu_gnode *n)
+{
+	return conv_common(l, n, NPU_OP_CONV);
+}
+
+int npu_lower_conv_integer(struct npu_lower *l, struct npu_gnode *n)
 {
 	return conv_common(l, n, NPU_OP_CONV);
 }

@@ -117,8 +117,8 @@ static void fold_rows(struct npu_lview **v)
 }
 
 /* Whether it is done in integers: both sides are 8-bit codes. */
-static int matmul_integer(struct npu_lower *l, struct npu_gnode *n, const struct npu_lview *a,
-			  const struct npu_lview *b, struct npu_lint *li)
+static int matmul_integer(struct npu_lower *l, struct npu_gnode *n, struct npu_lview *a,
+			  struct npu_lview *b, struct npu_lint *li)
 {
 	const struct npu_gtensor *gb = n->inputs[1];
 	const bool weight = npu_gtensor_is_const(gb) && gb->rank >= 2;
@@ -128,6 +128,10 @@ static int matmul_integer(struct npu_lower *l, struct npu_gnode *n, const struct
 				      .has_zero_slot = true };
 
 	args.depth = npu_dim_high(l->g, a->dim[a->rank - 1]);
+	if (n->op == NPU_GOP_MatMulInteger)
+		return npu_lower_plain_integer(
+			l, n, a, weight ? NULL : b,
+			gb->rank > 1 ? gb->dim[axis] : npu_dim_const(1), args.depth, li);
 	if (weight)
 		args.outs = gb->dim[axis].base;
 	else if (args.bias && npu_gtensor_is_const(args.bias))
@@ -179,6 +183,11 @@ static int matmul_views(struct npu_lower *l, struct npu_gnode *n, struct npu_lin
 	return 0;
 }
 
+int npu_lower_matmul_integer(struct npu_lower *l, struct npu_gnode *n)
+{
+	return npu_lower_matmul(l, n);
+}
+
 int npu_lower_matmul(struct npu_lower *l, struct npu_gnode *n)
 {
 	struct npu_lview v[3], whole;
@@ -187,7 +196,7 @@ int npu_lower_matmul(struct npu_lower *l, struct npu_gnode *n)
 	struct npu_lint li;
 	int rank, err = 0;
 
-	for (unsigned int i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < 2 && n->op == NPU_GOP_MatMul; i++)
 		if (!npu_gtensor_is_real(n->inputs[i]))
 			return npu_lower_refuse(
 				l, i ? "B" : "A",
@@ -211,7 +220,8 @@ int npu_lower_matmul(struct npu_lower *l, struct npu_gnode *n)
 	for (unsigned int i = 0; i < 3 && !err; i++)
 		err = npu_linsn_operand(l, insn, i, &v[i]);
 	if (!err && li.on)
-		err = npu_lint_zeros(l, &li, insn, NPU_MATMUL_B, NPU_MATMUL_B_ZERO);
+		err = npu_lint_zeros(l, &li, insn, NPU_MATMUL_B, NPU_MATMUL_B_ZERO,
+				     NPU_MATMUL_A_ZERO);
 	if (!err)
 		err = npu_lower_epilogue(l, insn, n, NPU_MATMUL_BIAS, NPU_MATMUL_P_ACT, NULL,
 					 n->outputs[0]->rank - 1, v[0].dim[v[0].rank - 1].base,

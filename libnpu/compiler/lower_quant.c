@@ -142,16 +142,20 @@ int npu_lower_integer(struct npu_lower *l, const struct npu_lint_args *a, struct
 /* ---- operands -------------------------------------------------------------------------------- */
 
 int npu_lint_zeros(struct npu_lower *l, const struct npu_lint *li, struct npu_linsn *insn,
-		   unsigned int weight_slot, unsigned int zero_slot)
+		   unsigned int weight_slot, unsigned int w_zero_slot, unsigned int x_zero_slot)
 {
 	struct npu_lview v = { .dtype = insn->operand[weight_slot]->dtype, .rank = 1 };
 	uint64_t offset;
-	int err;
+	int err = 0;
 
 	insn->operand[weight_slot]->scale = 1;
 	insn->operand[weight_slot]->zero_point = li->w_zero;
-	if (!li->zeros)
-		return 0;
+	if (li->x_run.buf)
+		err = npu_linsn_operand(l, insn, x_zero_slot, &li->x_run);
+	if (!err && li->w_run.buf)
+		err = npu_linsn_operand(l, insn, w_zero_slot, &li->w_run);
+	if (err || !li->zeros)
+		return err;
 	err = npu_weights_add(l->weights, li->zeros, (size_t)li->outs, &offset);
 	if (err)
 		return err;
@@ -159,7 +163,7 @@ int npu_lint_zeros(struct npu_lower *l, const struct npu_lint *li, struct npu_li
 	v.offset = npu_poly_const((int64_t)offset);
 	v.dim[0] = npu_dim_const(li->outs);
 	v.stride[0] = npu_poly_const(1);
-	return npu_linsn_operand(l, insn, zero_slot, &v);
+	return npu_linsn_operand(l, insn, w_zero_slot, &v);
 }
 
 /* act(k * v) = k * act'(v) for every k > 0; @act becomes act'. */
@@ -192,7 +196,7 @@ bool npu_lint_divide(const struct npu_lint *li, struct npu_lview *out, struct np
 	struct npu_lact a1 = *a, b1 = *b;
 	float scale = out->scale;
 
-	if (scale == 0 || (residual && !product && (residual->scale == 0 ||
+	if (li->plain || scale == 0 || (residual && !product && (residual->scale == 0 ||
 						    !isnormal(residual->scale / scale))) ||
 	    !divide_act(&a1, scale) || !divide_act(&b1, scale) || !isfinite(a1.add / scale))
 		return false;
@@ -215,7 +219,13 @@ int npu_lint_operands(struct npu_lower *l, const struct npu_lint *li, struct npu
 {
 	struct npu_lview v;
 	uint64_t offset;
-	int err = npu_lower_vector(l, li->scale, (size_t)li->outs, &v);
+	int err;
+
+	if (li->run_scale.buf)
+		return npu_linsn_operand(l, insn, bias_slot + 1, &li->run_scale);
+	if (li->plain)
+		return 0;
+	err = npu_lower_vector(l, li->scale, (size_t)li->outs, &v);
 
 	if (li->outs == 1)
 		v.rank = 0;
@@ -228,4 +238,115 @@ int npu_lint_operands(struct npu_lower *l, const struct npu_lint *li, struct npu
 	v.rank = 1;
 	v.offset = npu_poly_const((int64_t)offset);
 	return err ? err : npu_linsn_operand(l, insn, bias_slot, &v);
+}
+
+/* ---- plain integers -------------------------------------------------------------------------- */
+
+static int plain_type(struct npu_lower *l, const char *what, enum npu_dtype dtype)
+{
+	if (dtype == NPU_I8 || dtype == NPU_U8)
+		return 0;
+	return npu_lower_refuse(l, what, "type %s; i8 and u8 are supported", npu_dtype_name(dtype));
+}
+
+/*
+ * The zero point of X: a constant (entries that are all the same count as one), or a number that
+ * the program computes.
+ */
+static int x_zero(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *x,
+		  struct npu_lint *li)
+{
+	int64_t count = t ? npu_gtensor_const_elems(t) : 0;
+	int err;
+
+	if (!t)
+		return 0;
+	if (!npu_gtensor_is_const(t)) {
+		if (count != 1)
+			return npu_lower_refuse(l, "x_zero_point",
+						"%lld computed entries, supported is one",
+						(long long)count);
+		err = npu_lower_in(l, t, &li->x_run);
+		if (!err && li->x_run.dtype != x->dtype)
+			err = npu_lower_refuse(l, "x_zero_point", "its type is not that of the data");
+		li->x_run.rank = 0;
+		return err;
+	}
+	for (int64_t i = 1; i < count; i++)
+		if (npu_gtensor_elem_int(t, (size_t)i) != npu_gtensor_elem_int(t, 0))
+			return npu_lower_refuse(l, "x_zero_point", "one per row; one for all is supported");
+	x->zero_point = count ? (int32_t)npu_gtensor_elem_int(t, 0) : 0;
+	return 0;
+}
+
+/* Of W: one, or one per output; the latter may be computed, too. */
+static int w_zero(struct npu_lower *l, struct npu_gtensor *t, struct npu_dim outs,
+		  struct npu_lint *li)
+{
+	int64_t count = t ? npu_gtensor_const_elems(t) : 0;
+	struct npu_lview v;
+	int err;
+
+	if (!t)
+		return 0;
+	if (count < 1 || (count != 1 && !(npu_dim_is_const(outs) && count == outs.base)))
+		return npu_lower_refuse(l, "w_zero_point", "%lld entries, supported are one and one per output",
+					(long long)count);
+	if (npu_gtensor_is_const(t) && count == 1) {
+		li->w_zero = (int32_t)npu_gtensor_elem_int(t, 0);
+		return 0;
+	}
+	err = npu_lower_in(l, t, &v);
+	if (!err)
+		err = npu_lview_reshape(l, &v, (struct npu_dim[]){ npu_dim_const(count) }, 1, &v);
+	if (!err)
+		err = npu_lview_expand(&v, &outs, 1, &li->w_run);
+	return err;
+}
+
+/* [] or [outs], from a tensor that broadcasts along the outputs only. */
+static int run_scale(struct npu_lower *l, struct npu_gtensor *t, struct npu_lint *li)
+{
+	struct npu_dim count = npu_dim_const(t ? npu_gtensor_const_elems(t) : 0);
+	struct npu_lview v;
+	int err;
+
+	if (!t)
+		return 0;
+	err = npu_gtensor_is_const(t) ? npu_lower_const(l, t, NPU_F32, &v) : npu_lower_in(l, t, &v);
+	if (err)
+		return err;
+	if (v.dtype != NPU_F32)
+		return npu_lower_refuse(l, "scale", "type %s, f32 is supported", npu_dtype_name(v.dtype));
+	return npu_lview_reshape(l, &v, &count, count.base != 1, &li->run_scale);
+}
+
+int npu_lower_plain_integer(struct npu_lower *l, const struct npu_gnode *n, struct npu_lview *x,
+			    struct npu_lview *computed, struct npu_dim outs, int64_t depth,
+			    struct npu_lint *li)
+{
+	struct npu_gtensor *w = n->inputs[1];
+	bool w_signed = w->type == NPU_GT_I8;
+	int64_t most, sum;
+	int err = plain_type(l, "x", x->dtype);
+
+	*li = (struct npu_lint){ .on = true, .plain = true };
+	if (!err)
+		err = plain_type(l, "w", computed ? computed->dtype : npu_lower_dtype(l, w));
+	x->scale = 0;
+	x->zero_point = 0;
+	if (!err)
+		err = x_zero(l, npu_gnode_in(n, 2), x, li);
+	if (!err)
+		err = w_zero(l, npu_gnode_in(n, 3), outs, li);
+	if (!err)
+		err = run_scale(l, npu_gnode_in(n, 4), li);
+	if (err)
+		return err;
+	most = (li->x_run.buf ? 255 : reach(x->dtype == NPU_I8, x->zero_point)) *
+	       (li->w_run.buf ? 255 : reach(w_signed, li->w_zero));
+	if (__builtin_mul_overflow(most, depth, &sum) || sum > INT32_MAX)
+		return npu_lower_refuse(l, NULL, "%lld products per result could leave 32 bits",
+					(long long)depth);
+	return 0;
 }

@@ -46,14 +46,27 @@ struct npu_lint {
 	int32_t *bias;
 	uint8_t *zeros;
 	int32_t w_zero;
+	/* of the operators on plain integers; each is there when its buffer is */
+	bool plain;			/* without run_scale the accumulator is the result */
+	struct npu_lview run_scale;	/* [outs] or [], computed by the program */
+	struct npu_lview x_run, w_run;	/* zero points computed by the program */
 };
 
 /* Fill in @li. 0, -EOPNOTSUPP (refused, with the reason) or -ENOMEM. */
 int npu_lower_integer(struct npu_lower *l, const struct npu_lint_args *args, struct npu_lint *li);
 
-/* Zero points of the weight into the instruction, whose weight operand is there. */
+/*
+ * The same for ConvInteger and MatMulInteger @n, with X and W (@computed, or NULL for a constant) as
+ * the instruction sees them: zero points are its inputs 2 and 3, and pass qint may have made a scale
+ * input 4. Refuses what integers cannot do. X gets its zero point.
+ */
+int npu_lower_plain_integer(struct npu_lower *l, const struct npu_gnode *n, struct npu_lview *x,
+			    struct npu_lview *computed, struct npu_dim outs, int64_t depth,
+			    struct npu_lint *li);
+
+/* Zero points into the instruction, whose data operands are there; slots of CONV or MATMUL. */
 int npu_lint_zeros(struct npu_lower *l, const struct npu_lint *li, struct npu_linsn *insn,
-		   unsigned int weight_slot, unsigned int zero_slot);
+		   unsigned int weight_slot, unsigned int w_zero_slot, unsigned int x_zero_slot);
 
 /*
  * Bring the scales, the residual (NULL: none; @product: it is multiplied) and both activations into

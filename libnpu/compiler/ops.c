@@ -39,7 +39,6 @@ enum npu_gop npu_gop_find(const char *domain, const char *name)
 		for (i = 0; i < sizeof(ms_table) / sizeof(ms_table[0]); i++)
 			if (!strcmp(ms_table[i].name, name))
 				return ms_table[i].op;
-		return NPU_GOP_NONE;
 	}
 	for (i = NPU_GOP_NONE + 1; i < NPU_GOP_COUNT; i++)
 		if (!strcmp(op_table[i].name, name) && !strcmp(op_table[i].domain, domain))

@@ -19,6 +19,7 @@ struct npu_pass {
 
 /* X(function suffix, optional, help): the one list of passes, in the order in which they run. */
 #define NPU_PASS_LIST(X) \
+	X(qlinear, false, "QLinear operators written out between DequantizeLinear and QuantizeLinear") \
 	X(infer, false, "types, shapes with symbols, constant folding") \
 	X(identity, false, "drop Identity, Dropout, no-op casts and reshapes; dead code") \
 	X(canon, false, "one form for every operator whatever its operator set") \
@@ -29,8 +30,10 @@ struct npu_pass {
 	X(matmul, true, "transposes and constant factors of operands into MatMul") \
 	X(scale, true, "BatchNormalization, Mul and Add by constants into weights and bias") \
 	X(pad, true, "Pad into Conv and pooling") \
+	X(qint, true, "scale and bias behind ConvInteger and MatMulInteger into them") \
 	X(fuse, true, "activation, scale and residual into the epilogue of the node before") \
 	X(prescale, true, "Mul and Add by constants into the weights that follow") \
+	X(qdq, true, "DequantizeLinear and QuantizeLinear around a node: it works on the codes") \
 	X(final, false, "check the canonical form, drop what nothing uses")
 
 #define NPU_PASS_DECLARE(name, optional, help) int npu_pass_##name(struct npu_graph *g, struct npu_diag *diag);

@@ -61,6 +61,9 @@ static int canon_node(struct npu_graph *g, struct npu_gnode *n, struct npu_diag 
 		return npu_canon_binary(g, n, diag);
 	case NPU_GOP_Gemm:
 		return npu_canon_gemm(g, n, diag);
+	case NPU_GOP_QuantizeLinear:
+	case NPU_GOP_DequantizeLinear:
+		return npu_canon_quant(g, n, diag);
 	case NPU_GOP_BatchNormalization:
 		return npu_canon_batchnorm(g, n, diag);
 	case NPU_GOP_Softmax: case NPU_GOP_LogSoftmax: case NPU_GOP_Hardmax:

@@ -12,6 +12,7 @@ int npu_canon_softmax(struct npu_graph *g, struct npu_gnode *n, struct npu_diag 
 int npu_canon_reduce(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *diag);
 int npu_canon_batchnorm(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *diag);
 int npu_canon_gemm(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *diag);
+int npu_canon_quant(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *diag);
 int npu_canon_split(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *diag);
 
 /* f32 constant scalar. NULL: no memory. */

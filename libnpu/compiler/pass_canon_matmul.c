@@ -35,7 +35,7 @@ static struct npu_gtensor *row_bias(struct npu_graph *g, const struct npu_gtenso
 
 static bool is_row(const struct npu_gtensor *c, struct npu_dim n)
 {
-	if (!npu_gtensor_is_const(c) || !npu_fold_is_float(c->type) || !npu_dim_is_const(n))
+	if (!npu_gtensor_is_const(c) || !npu_gtensor_is_real(c) || !npu_dim_is_const(n))
 		return false;
 	if (npu_gtensor_const_elems(c) == 1)
 		return true;
@@ -106,6 +106,8 @@ int npu_canon_gemm(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *di
 		return err;
 	if (!is_row(c, n->outputs[0]->dim[1]))
 		return gemm_add(g, n, c, beta);
+	if (c->quant && beta == 1 && npu_gtensor_const_elems(c) == n->outputs[0]->dim[1].base)
+		return npu_gnode_set_input(g, n, 2, c);
 	bias = row_bias(g, c, n->outputs[0]->dim[1].base, (double)beta);
 	return bias ? npu_gnode_set_input(g, n, 2, bias) : -ENOMEM;
 }

@@ -11,7 +11,10 @@
 
 static bool full_epilogue(const struct npu_gnode *n)
 {
-	return n->op == NPU_GOP_Conv || n->op == NPU_GOP_ConvTranspose || n->op == NPU_GOP_MatMul;
+	return n->op == NPU_GOP_Conv || n->op == NPU_GOP_ConvTranspose ||
+	       n->op == NPU_GOP_MatMul ||
+	       ((n->op == NPU_GOP_ConvInteger || n->op == NPU_GOP_MatMulInteger) &&
+		npu_gnode_in(n, 4));	/* with a scale, its result is real */
 }
 
 static bool act_only(const struct npu_gnode *n)

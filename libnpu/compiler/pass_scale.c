@@ -32,8 +32,11 @@ static int fold_after(struct npu_graph *g, struct npu_gnode *n, struct npu_gnode
 
 	if (!k || !npu_dim_is_const(y->dim[axis]))
 		return 0;
+	/* what is quantized keeps its codes */
+	if (npu_gnode_in(n, 2) && n->inputs[2]->quant)
+		return 0;
 	if (c->op == NPU_GOP_Mul) {
-		if (!npu_gtensor_is_const(n->inputs[1]) ||
+		if (n->inputs[1]->quant || !npu_gtensor_is_const(n->inputs[1]) ||
 		    (npu_gnode_in(n, 2) && !npu_gtensor_is_const(n->inputs[2])))
 			return 0;
 		err = npu_weights_scale_out(g, n, k);

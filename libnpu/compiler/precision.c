@@ -81,6 +81,65 @@ static void mark(struct npu_lower *l, bool *looked_at)
 	}
 }
 
+/*
+ * What decides codes, element by element or as a scale: an error of half a step of f16 would change
+ * them.
+ */
+static void keep_for_codes(struct npu_lower *l, const struct npu_gtensor *t, int depth)
+{
+	const struct npu_gnode *n = t ? t->producer : NULL;
+
+	if (!t || npu_gtensor_is_const(t) || depth > 16)
+		return;
+	l->keep_f32[t->id] = true;
+	switch (n ? npu_gnode_info(n)->family : NPU_GF_OTHER) {
+	case NPU_GF_UNARY:
+	case NPU_GF_BINARY:
+	case NPU_GF_VARIADIC:
+	case NPU_GF_ACT:
+	case NPU_GF_CAST:
+	case NPU_GF_REDUCE:
+	case NPU_GF_RESHAPE:
+		for (unsigned int i = 0; i < n->num_inputs; i++)
+			keep_for_codes(l, n->inputs[i], depth + 1);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool by_element(const struct npu_gnode *n)
+{
+	switch (npu_gnode_info(n)->family) {
+	case NPU_GF_UNARY:
+	case NPU_GF_BINARY:
+	case NPU_GF_VARIADIC:
+	case NPU_GF_ACT:
+	case NPU_GF_CAST:
+	case NPU_GF_SOFTMAX:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void mark_codes(struct npu_lower *l)
+{
+	for (unsigned int i = 0; i < l->g->num_nodes; i++) {
+		const struct npu_gnode *n = l->g->nodes[i];
+		enum npu_gtype type = n->outputs[0] ? n->outputs[0]->type : NPU_GT_NONE;
+
+		if (n->op == NPU_GOP_QuantizeLinear ||
+		    (n->op == NPU_GOP_Cast && (type == NPU_GT_I8 || type == NPU_GT_U8)))
+			keep_for_codes(l, n->inputs[0], 0);
+		if (n->outputs[0] && n->outputs[0]->quant && by_element(n))
+			for (unsigned int k = 0; k < n->num_inputs; k++)
+				keep_for_codes(l, n->inputs[k], 0);
+		if (n->op == NPU_GOP_ConvInteger || n->op == NPU_GOP_MatMulInteger)
+			keep_for_codes(l, npu_gnode_in(n, 4), 0);
+	}
+}
+
 int npu_precision_choose(struct npu_lower *l)
 {
 	bool *looked_at = npu_arena_array(l->arena, l->g->num_tensors + 1, sizeof(*looked_at));
@@ -90,5 +149,7 @@ int npu_precision_choose(struct npu_lower *l)
 		return -ENOMEM;
 	if (l->precision == NPU_PRECISION_F16 && !l->all_f16)
 		mark(l, looked_at);
+	if (l->precision == NPU_PRECISION_F16)
+		mark_codes(l);
 	return 0;
 }

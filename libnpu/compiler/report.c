@@ -100,7 +100,15 @@ static int index_final(struct npu_report *r, const struct npu_lower *l,
 	return 0;
 }
 
-/* Of several model nodes in one, the one whose operator it still is leads; else the first. */
+static bool only_quantizes(const char *op)
+{
+	return !strcmp(op, "QuantizeLinear") || !strcmp(op, "DequantizeLinear");
+}
+
+/*
+ * Of several model nodes in one, the one whose operator it still is leads; else the first that
+ * computes anything.
+ */
 static const char *leader(const struct npu_report *r, const struct npu_gnode *n)
 {
 	unsigned int k;
@@ -108,6 +116,10 @@ static const char *leader(const struct npu_report *r, const struct npu_gnode *n)
 	for (unsigned int i = 0; i < n->num_sources; i++)
 		INDEX_EACH(k, &r->by_name, n->sources[i])
 			if (!strcmp(r->model[r->by_name.entry[k].node].op, npu_gnode_info(n)->name))
+				return n->sources[i];
+	for (unsigned int i = 0; i < n->num_sources; i++)
+		INDEX_EACH(k, &r->by_name, n->sources[i])
+			if (!only_quantizes(r->model[r->by_name.entry[k].node].op))
 				return n->sources[i];
 	return n->num_sources ? n->sources[0] : n->name;
 }

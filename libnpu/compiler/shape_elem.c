@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Element by element: unary, binary, variadic, comparison, selection, casts, quantization,
+ * Element by element: unary, binary, variadic, comparison, selection, casts,
  * recurrent cells.
  */
 #include <errno.h>
@@ -112,55 +112,6 @@ int npu_shape_cast(struct npu_shape *s)
 				     "element type %s (%lld) is not supported",
 				     npu_onnx_type_name((int)npu_gnode_int(s->n, "to", 0)),
 				     (long long)npu_gnode_int(s->n, "to", 0));
-	return npu_shape_out(s, 0, type, x->rank, x->dim);
-}
-
-static int quant_axis(struct npu_shape *s)
-{
-	const struct npu_gtensor *x = npu_shape_in(s, 0), *scale = npu_shape_in(s, 1);
-	int axis = 0, err = 0;
-
-	if (npu_gnode_int(s->n, "block_size", 0))
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "block_size",
-				     "blocked quantization is not supported");
-	if (scale->rank == 0 || npu_gtensor_const_elems(scale) == 1)
-		return 0;
-	err = npu_shape_axis_arg(s, "axis", npu_gnode_int(s->n, "axis", 1), x->rank, &axis);
-	if (err)
-		return err;
-	if (scale->rank != 1 || !npu_dim_equal(scale->dim[0], x->dim[axis]))
-		return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
-				     "scale '%s': expected one value per entry of axis %d",
-				     scale->name, axis);
-	return npu_gnode_set_int(s->g, s->n, "axis", axis);
-}
-
-int npu_shape_quant(struct npu_shape *s)
-{
-	const struct npu_gtensor *x = npu_shape_in(s, 0), *zero = npu_shape_in(s, 2);
-	enum npu_gtype type = NPU_GT_U8;
-	int err;
-
-	if (s->n->op == NPU_GOP_DynamicQuantizeLinear) {
-		err = npu_shape_out(s, 0, NPU_GT_U8, x->rank, x->dim);
-		if (!err)
-			err = npu_shape_out(s, 1, NPU_GT_F32, 0, NULL);
-		return err ? err : npu_shape_out(s, 2, NPU_GT_U8, 0, NULL);
-	}
-	err = quant_axis(s);
-	if (err)
-		return err;
-	if (s->n->op == NPU_GOP_DequantizeLinear)
-		type = npu_shape_in(s, 1)->type;
-	else if (zero)
-		type = zero->type;
-	if (npu_gnode_int(s->n, "output_dtype", 0))
-		type = npu_onnx_type((int)npu_gnode_int(s->n, "output_dtype", 0));
-	if (type == NPU_GT_NONE)
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "output_dtype",
-				     "element type %s is not supported",
-				     npu_onnx_type_name(
-					     (int)npu_gnode_int(s->n, "output_dtype", 0)));
 	return npu_shape_out(s, 0, type, x->rank, x->dim);
 }
 

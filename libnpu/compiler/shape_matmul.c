@@ -57,7 +57,7 @@ int npu_shape_matmul(struct npu_shape *s)
 		type = npu_shape_in(s, 7) ? npu_shape_in(s, 7)->type : NPU_GT_U8;
 	else if (s->n->op == NPU_GOP_MatMulInteger)
 		type = NPU_GT_I32;
-	else if (a->type != b->type)
+	else if (a->type != b->type && !b->quant)
 		return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
 				     "operands have types %s and %s, expected the same",
 				     npu_gtype_name(a->type), npu_gtype_name(b->type));

