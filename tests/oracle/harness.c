@@ -594,6 +594,19 @@ static int close_enough(const struct tcase *c, const struct npu_operand *op, dou
 	return fabs(got - want) <= tolerance;
 }
 
+/* How many codes the oracle stored, and how many of them at the ends of their range. */
+static unsigned long long codes_stored, codes_clipped;
+
+static void count_codes(const struct npu_operand *op, const unsigned char *p)
+{
+	unsigned char lo = op->dtype == NPU_I8 ? 0x80 : 0;
+
+	if (op->dtype != NPU_I8 && op->dtype != NPU_U8)
+		return;
+	codes_stored++;
+	codes_clipped += *p == lo || *p == (lo ^ 0xff);
+}
+
 static int compare_slot(const struct tcase *c, unsigned int slot, int exact, unsigned char *got,
 			unsigned char *want)
 {
@@ -606,6 +619,7 @@ static int compare_slot(const struct tcase *c, unsigned int slot, int exact, uns
 	do {
 		unsigned char *pg = oracle_at(g, index), *pw = oracle_at(w, index);
 
+		count_codes(op, pw);
 		if (!memcmp(pg, pw, size))
 			continue;
 		if (exact || !close_enough(c, op, oracle_load_real(g, pg), oracle_load_real(w, pw),
@@ -756,6 +770,9 @@ void harness_report(void)
 	       "%u stopped",
 	       mutations.refused, mutations.stricter, mutations.ran, mutations.index,
 	       mutations.stopped);
+	if (codes_stored)
+		printf("# of %llu codes compared %llu are the lowest or the highest of their type\n",
+		       codes_stored, codes_clipped);
 	for (int i = 0; i < NUM_CONFIGS; i++) {
 		if (!engines[i])
 			continue;
