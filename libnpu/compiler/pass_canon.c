@@ -51,9 +51,15 @@ static int canon_node(struct npu_graph *g, struct npu_gnode *n, struct npu_diag 
 	case NPU_GOP_Resize: case NPU_GOP_Upsample:
 		return canon_resize(n);
 	case NPU_GOP_Slice:
+		npu_gnode_trim_inputs(n, 1);
+		return npu_canon_slice(g, n);
+	case NPU_GOP_Tile:
+		npu_gnode_trim_inputs(n, 1);
+		return npu_canon_tile(g, n);
+	case NPU_GOP_Einsum:
+		return npu_canon_einsum(g, n, diag);
 	case NPU_GOP_Pad:
 	case NPU_GOP_Expand:
-	case NPU_GOP_Tile:
 	case NPU_GOP_TopK: npu_gnode_trim_inputs(n, 1); return 0;
 	case NPU_GOP_Split:
 		return npu_canon_split(g, n, diag);

@@ -14,6 +14,9 @@ int npu_canon_batchnorm(struct npu_graph *g, struct npu_gnode *n, struct npu_dia
 int npu_canon_gemm(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *diag);
 int npu_canon_quant(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *diag);
 int npu_canon_split(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *diag);
+int npu_canon_tile(struct npu_graph *g, struct npu_gnode *n);
+int npu_canon_slice(struct npu_graph *g, struct npu_gnode *n);
+int npu_canon_einsum(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *diag);
 
 /* f32 constant scalar. NULL: no memory. */
 struct npu_gtensor *npu_canon_scalar(struct npu_graph *g, const struct npu_gnode *n,

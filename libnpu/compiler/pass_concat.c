@@ -84,6 +84,7 @@ static int merge_slice(struct npu_graph *g, struct npu_gnode *n)
 	int64_t step[NPU_GRAPH_MAX_RANK];
 	const struct npu_dim *a, *b;
 	const int64_t *s, *t;
+	unsigned int backwards = 0;
 	size_t rank, i;
 
 	if (!p || p->op != NPU_GOP_Slice)
@@ -97,6 +98,11 @@ static int merge_slice(struct npu_graph *g, struct npu_gnode *n)
 		    __builtin_mul_overflow(s[i], t[i], &step[i]) || step[i] > INT32_MAX ||
 		    step[i] < -INT32_MAX)
 			return 0;
+	/* the canon pass took these apart: an instruction runs backwards along one */
+	for (i = 0; i < rank; i++)
+		backwards += step[i] < 0 && !npu_dim_equal(n->outputs[0]->dim[i], npu_dim_const(1));
+	if (backwards > 1)
+		return 0;
 	if (npu_gnode_set_dims(g, n, "starts", start, rank) ||
 	    npu_gnode_set_ints(g, n, "steps", step, rank) || npu_gnode_take_sources(g, n, p))
 		return -ENOMEM;

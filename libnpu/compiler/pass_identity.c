@@ -3,7 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compiler/fold.h"
 #include "compiler/pass.h"
+
+#define MASK_MAX	(1 << 24)	/* elements of a Dropout's mask, which is a constant */
 
 static bool all_ints(const struct npu_gnode *n, const char *name, int64_t want)
 {
@@ -104,6 +107,26 @@ static bool mask_wanted(const struct npu_gnode *n)
 	       (n->outputs[1]->num_consumers || n->outputs[1]->is_output);
 }
 
+/* Nothing is dropped in inference: a constant of true. */
+static int mask_constant(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *diag)
+{
+	struct npu_gtensor *mask = n->outputs[1], *ones;
+	int64_t dims[NPU_GRAPH_MAX_RANK], count = npu_gtensor_const_elems(mask);
+	int i;
+
+	if (count < 0 || count > MASK_MAX)
+		return npu_diag_node(diag, -EOPNOTSUPP, n, "mask",
+				     "the second output is supported for fixed sizes up to %d elements", MASK_MAX);
+	for (i = 0; i < mask->rank; i++)
+		dims[i] = mask->dim[i].base;
+	ones = npu_graph_const(g, n->name, mask->type, mask->rank, dims, NULL);
+	if (!ones)
+		return -ENOMEM;
+	for (i = 0; i < count; i++)
+		npu_fold_put_int(ones, (size_t)i, 1);
+	return npu_graph_replace(g, mask, ones);
+}
+
 int npu_pass_identity(struct npu_graph *g, struct npu_diag *diag)
 {
 	unsigned int i;
@@ -118,9 +141,9 @@ int npu_pass_identity(struct npu_graph *g, struct npu_diag *diag)
 		if (training(n))
 			return npu_diag_node(diag, -EOPNOTSUPP, n, "training_mode",
 					     "only inference is supported");
-		if (mask_wanted(n))
-			return npu_diag_node(diag, -EOPNOTSUPP, n, "mask",
-					     "the second output is not supported");
+		err = mask_wanted(n) ? mask_constant(g, n, diag) : 0;
+		if (err)
+			return err;
 		from = handed_on(n);
 		if (from < 0 || n->inputs[from]->type != n->outputs[0]->type ||
 		    !npu_gtensor_same_shape(n->inputs[from], n->outputs[0]))

@@ -182,7 +182,7 @@ uint8_t *onnx_case_constants(const struct onnx_case *c, int keep, size_t *size)
 	size_t n = g->n_initializer, num_old = n;
 	uint8_t *data;
 
-	if (c->num_in < 2 || keep >= c->num_in)
+	if (c->num_in < (keep < 0 ? 1 : 2) || keep >= c->num_in)
 		return NULL;
 	list = calloc(n + CASE_IO_MAX, sizeof(*list));
 	for (size_t i = 0; list && i < n; i++)
