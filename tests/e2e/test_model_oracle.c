@@ -65,7 +65,7 @@ static int step_through(struct check_machine *m)
 		return 0;
 	}
 	if (ret)
-		tap_diag("instruction %u: %s", m->state.insn, err.text);
+		tap_diag("instruction %u: %s", m->done, err.text);
 	return !ret;
 }
 
@@ -81,7 +81,7 @@ static int run_whole(const struct npu_jobfile *job, const struct check_machine *
 
 	if (npu_engine_create(&config, &e))
 		return -1;
-	ok = !machine_init(&m, job, scalar, e, NULL) &&
+	ok = !machine_init(&m, job, scalar, e, NULL) && check_machine_next(&m, NULL) == 1 &&
 	     npu_engine_run(e, &m.state, UINT64_MAX, &stop, NULL) == NPU_RUN_DONE;
 	for (npu_u32 i = 0; ok && i < m.program->num_regions; i++)
 		if (m.program->regions[i].role == NPU_REGION_OUTPUT ||

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "npu_host.h"
 #include "tools/vnpu/oracle/oracle.h"
 
 /* A tensor with more elements than this is compared by a part of them. */
@@ -31,6 +32,8 @@ static int capture_take(struct check_capture *c, const struct npu_operand *op,
 	c->value = malloc((c->elements / c->step + 1) * sizeof(*c->value));
 	if (!c->value)
 		return -ENOMEM;
+	if (!c->elements)
+		return 0;
 	do {
 		if (n++ % c->step == 0)
 			c->value[kept++] = (float)(unit * check_value(op, oracle_at(v, index)));
@@ -39,9 +42,8 @@ static int capture_take(struct check_capture *c, const struct npu_operand *op,
 }
 
 static int layer_capture(struct check_layer *layer, const struct check_machine *m,
-			 unsigned int slot)
+			 const struct npu_operand *op)
 {
-	const struct npu_operand *op = &m->insn.operand[slot];
 	/* An operand counts steps where the compiler has divided by the scale of the result. */
 	double unit = layer->quantized && op->scale == 1 && layer->scale > 0 ? layer->scale : 1;
 	struct check_capture *grown;
@@ -81,7 +83,7 @@ static void layer_note(struct check_layers *l, struct check_layer *layer,
 	double relative = r->largest > 0 ? r->worst / r->largest : 0;
 
 	layer->insns++;
-	layer->mnemonic = r->desc->mnemonic;
+	layer->mnemonic = r->desc ? r->desc->mnemonic : "host";
 	layer->elements += r->elements;
 	layer->compared += r->compared;
 	l->insns++;
@@ -91,7 +93,9 @@ static void layer_note(struct check_layers *l, struct check_layer *layer,
 		l->sampled += r->compared;
 		l->sampled_of += r->elements;
 	}
-	if (!known)
+	if (!r->desc)
+		layer->host++;
+	else if (!known)
 		layer->unknown++;
 	else if (!r->ok)
 		layer->differ++;
@@ -99,10 +103,29 @@ static void layer_note(struct check_layers *l, struct check_layer *layer,
 		layer->same++;
 	else
 		layer->within++;
-	if (known && r->ok && relative > layer->worst)
+	if (r->desc && known && r->ok && relative > layer->worst)
 		layer->worst = relative;
 	if (known && !r->ok && !layer->bad.desc)
 		layer->bad = *r;
+}
+
+/* What the instruction or host step made, as the debug map says; false: nothing that it names. */
+static bool made_operand(const struct check_machine *m, const struct check_result *r,
+			 const struct npu_jobfile_debug *d, struct npu_operand *op)
+{
+	if (!d || d->slot == ~0u)
+		return false;
+	if (!r->desc) {
+		const struct npu_jobfile_step *s = &m->current;
+
+		return d->slot < s->num_out && s->out[d->slot] != NPU_JOBFILE_ABSENT &&
+		       check_machine_tensor(m, s->out[d->slot], op);
+	}
+	if (d->slot >= r->desc->num_slots || r->desc->slots[d->slot].dir == NPU_DIR_IN ||
+	    m->insn.operand[d->slot].dtype == NPU_NONE)
+		return false;
+	*op = m->insn.operand[d->slot];
+	return true;
 }
 
 static int after_step(struct check_machine *m, const struct check_result *r, bool known,
@@ -110,19 +133,19 @@ static int after_step(struct check_machine *m, const struct check_result *r, boo
 {
 	const struct npu_jobfile_debug *d = npu_jobfile_debug_find(m->program, r->tag);
 	struct check_layer *layer = layer_of(l, d, r->index);
-	unsigned int slot = d ? d->slot : ~0u;
+	struct npu_operand op;
 
 	if (!layer)
 		return -ENOMEM;
-	layer_note(l, layer, r, known, oracle_can_sample(&m->insn));
-	l->macs += npu_insn_macs(&m->insn);
-	if (slot >= m->insn.desc->num_slots || m->insn.operand[slot].dtype == NPU_NONE ||
-	    m->insn.desc->slots[slot].dir == NPU_DIR_IN)
+	layer_note(l, layer, r, known, r->desc && oracle_can_sample(&m->insn));
+	if (r->desc)
+		l->macs += npu_insn_macs(&m->insn);
+	if (!made_operand(m, r, d, &op))
 		return 0;
-	layer->dtype = m->insn.operand[slot].dtype;
-	layer->quantized = m->insn.operand[slot].scale != 0;
+	layer->dtype = op.dtype;
+	layer->quantized = op.scale != 0;
 	layer->scale = d->scale;
-	return capture ? layer_capture(layer, m, slot) : 0;
+	return capture ? layer_capture(layer, m, &op) : 0;
 }
 
 int check_layers_run(struct check_machine *m, const struct check_how *how, bool capture,
@@ -153,6 +176,11 @@ void check_layers_free(struct check_layers *l)
 	}
 	free(l->layer);
 	*l = (struct check_layers){ 0 };
+}
+
+bool check_is_real(unsigned int dtype)
+{
+	return npu_dtype_is_float(dtype) || dtype == NPU_HOST_F64;
 }
 
 /* ---- against another job --------------------------------------------------------------------- */
@@ -251,8 +279,8 @@ static void layer_compare(struct check_layer *layer, const struct check_layer *r
 	for (i = from; i < n; i++)
 		if (!same_order(&layer->capture[i], &ref->capture[i - from + skip]))
 			return;
-	d->match = npu_dtype_is_float(layer->dtype) || layer->quantized ? CHECK_COMPARED :
-									  CHECK_INTEGER;
+	d->match = check_is_real(layer->dtype) || layer->quantized ? CHECK_COMPARED :
+								     CHECK_INTEGER;
 	for (i = from; i < n; i++)
 		compare_captures(d, &dot, &layer->capture[i], &ref->capture[i - from + skip]);
 	check_difference_end(d, &dot);

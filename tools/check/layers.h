@@ -45,6 +45,7 @@ struct check_layer {
 	float scale;			/* of its codes, by the debug map; 0: as the operand says */
 	/* Instructions by what the oracle said. */
 	npu_u32 same, within, differ, unknown;
+	npu_u32 host;			/* steps on the host, of which the oracle says nothing */
 	npu_u64 elements, compared;
 	double worst;			/* of those within, relative to the largest */
 	struct check_result bad;	/* the first that differs; bad.desc is NULL without one */
@@ -74,6 +75,9 @@ void check_layers_free(struct check_layers *l);
 
 /* Fill in the fp32 of every layer of @l by the layers of @ref, matched by tensor. */
 void check_layers_compare(struct check_layers *l, const struct check_layers *ref);
+
+/* f16, bf16, f32, and f64 of host steps. */
+bool check_is_real(unsigned int dtype);
 
 /* Compare @n values; *@d is added to, finish with check_difference_end(). */
 struct check_dot { double ab, aa, bb; };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A job in memory that is executed one instruction at a time: the engine's result beside that of
- * the oracle, which computes the same instruction from the memory the engine has before it.
+ * the oracle, which computes the same instruction from the memory the engine has before it. Steps
+ * on the host are executed as a run does; nobody else computes them.
  *
  * Nothing here is shared between machines: different ones may be used by different threads.
  */
@@ -20,8 +21,13 @@ struct check_machine {
 	npu_u64 size[NPU_MAX_REGIONS];
 	struct npu_region table[NPU_MAX_REGIONS];
 	struct npu_engine *engine;
-	struct npu_engine_state state;
-	bool started;
+	struct npu_engine_state state;		/* of the stream under way */
+	bool started;				/* @state is one */
+	npu_u32 step;				/* of the schedule */
+	struct npu_jobfile_step current;
+	npu_u32 done;				/* instructions and host steps so far */
+	/* By tensor: its dims, which host steps may lower where the job says so. */
+	int64_t (*dims)[NPU_TENSOR_MAX_RANK];
 	npu_u32 words[NPU_MAX_INSN_WORDS] __attribute__((aligned(8)));
 	struct npu_insn insn;			/* the one check_step() worked on; in @words */
 };
@@ -43,10 +49,19 @@ unsigned char *check_machine_region(const struct check_machine *m, unsigned int 
 npu_u64 check_machine_macs(const struct check_machine *m);
 
 /*
- * Put the instruction that is next into m->insn, its terms applied and checked. Returns 0, or
- * -EINVAL.
+ * Tensor @index of the program as an operand, at its dims. False for a tensor that has no valid
+ * place at these scalars.
  */
-int check_machine_fetch(struct check_machine *m, struct npu_error *err);
+bool check_machine_tensor(const struct check_machine *m, unsigned int index, struct npu_operand *op);
+
+/*
+ * Go to what is next: 1, an instruction is in m->insn, its terms applied and checked; 2, the host
+ * step m->current; 0, the end; or -EINVAL, -ENOMEM with a text.
+ */
+int check_machine_next(struct check_machine *m, struct npu_error *err);
+
+/* Do the host step that is next. Returns 0, or what the operator returned, with a text. */
+int check_host_step(struct check_machine *m, struct npu_error *err);
 
 /* How instructions are checked. */
 struct check_how {
@@ -60,8 +75,8 @@ struct check_how {
 
 /* What check_step() saw. */
 struct check_result {
-	npu_u32 index, offset, tag;	/* of the instruction */
-	const struct npu_op_desc *desc;
+	npu_u32 index, tag;		/* of the instruction */
+	const struct npu_op_desc *desc;	/* NULL: a host step */
 	bool exact;			/* the formula says the bits; else a tolerance applies */
 	bool ok;
 	npu_u64 elements, compared;	/* of its outputs */
@@ -74,7 +89,7 @@ struct check_result {
 };
 
 /*
- * Execute the next instruction and compare it with the oracle; m->insn is it, and its outputs are
+ * Execute the next instruction and compare it with the oracle (a host step is only executed); m->insn is it, and its outputs are
  * in memory as the engine left them. Returns 1; 0 at the end of the stream; -ENOTSUP (the oracle
  * does not know the instruction, which the engine has executed all the same: @r says which),
  * -EIO (the engine faulted), -EINVAL or -ENOMEM, each with a text.

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "npu_host.h"
 #include "tools/check/machine.h"
 #include "tools/vnpu/oracle/oracle.h"
 
@@ -23,9 +24,27 @@ struct saved {
 	npu_u64 bytes;
 };
 
+/* Types that only host steps have. */
+static double host_value(unsigned int dtype, const unsigned char *at)
+{
+	union { double d; int16_t i16; uint16_t u16; uint32_t u32; uint64_t u64; } v = { 0 };
+
+	memcpy(&v, at, npu_host_dtype_size(dtype));
+	switch (dtype) {
+	case NPU_HOST_F64: return v.d;
+	case NPU_HOST_I16: return v.i16;
+	case NPU_HOST_U16: return v.u16;
+	case NPU_HOST_U32: return v.u32;
+	default: return (double)v.u64;
+	}
+}
+
 double check_value(const struct npu_operand *op, const unsigned char *at)
 {
 	struct oracle_view v = { op, (unsigned char *)(uintptr_t)at };
+
+	if (op->dtype >= NPU_HOST_F64)
+		return host_value(op->dtype, at);
 
 	return oracle_is_real(v) ? oracle_load_real(v, at) : (double)oracle_load_int(v, at);
 }
@@ -205,46 +224,61 @@ static int engine_step(struct check_machine *m, struct npu_error *err)
 
 	switch (npu_engine_run(m->engine, &m->state, 0, &stop, NULL)) {
 	case NPU_RUN_DONE:
-		return 0;
 	case NPU_RUN_YIELD:
-		return 1;
+		return 0;
 	default:
 		return npu_error_set(err, -EIO, "%s", m->state.fault_text);
 	}
 }
 
-int check_step(struct check_machine *m, const struct check_how *how, struct check_result *r,
-	       struct npu_error *err)
+static int host_step(struct check_machine *m, struct check_result *r, struct npu_error *err)
+{
+	int ret;
+
+	*r = (struct check_result){ .index = m->done, .tag = m->current.tag, .ok = true };
+	ret = check_host_step(m, err);
+	m->done++;
+	return ret ? ret : 1;
+}
+
+/* The instruction is in m->insn; @known: what the oracle says of it. */
+static int step_beside(struct check_machine *m, const struct check_how *how,
+		       struct check_result *r, int *known, struct npu_error *err)
 {
 	struct saved saved[NPU_MAX_OPERANDS] = { { NULL, NULL, NULL, 0 } };
-	npu_u64 step = how->step ? how->step : 1;
-	int ret = check_machine_fetch(m, err), known;
+	npu_u64 step = how->step && oracle_can_sample(&m->insn) ? how->step : 1;
+	int ret = saved_take(m, saved, err);
 
 	if (ret)
-		return ret;
-	if (!oracle_can_sample(&m->insn))
-		step = 1;
-	*r = (struct check_result){ .index = m->state.insn, .offset = m->state.offset,
-				    .tag = m->insn.header->tag, .desc = m->insn.desc,
-				    .exact = oracle_is_exact(&m->insn) };
-	ret = saved_take(m, saved, err);
-	if (ret)
 		goto out;
-	known = oracle_compute(m, how);
+	*known = oracle_compute(m, how);
 	saved_swap(saved, m->insn.desc->num_slots);
 	ret = engine_step(m, err);
-	if (ret < 0)
-		goto out;
-	for (unsigned int s = 0; !known && s < m->insn.desc->num_slots; s++)
+	for (unsigned int s = 0; !ret && !*known && s < m->insn.desc->num_slots; s++)
 		if (is_output(&m->insn, s))
 			compare(&m->insn, s, step, &saved[s], r);
-	r->ok = !known && !r->bad;
-	if (known == -ENOTSUP)
-		ret = npu_error_set(err, -ENOTSUP, "the oracle does not know this form of %s",
-				    m->insn.desc->mnemonic);
-	else if (known)
-		ret = npu_error_set(err, known, "the oracle refuses what the engine did");
 out:
 	saved_free(saved, m->insn.desc->num_slots);
 	return ret;
+}
+
+int check_step(struct check_machine *m, const struct check_how *how, struct check_result *r,
+	       struct npu_error *err)
+{
+	int next = check_machine_next(m, err), known = 0, ret;
+
+	if (next == 2)
+		return host_step(m, r, err);
+	if (next != 1)
+		return next;
+	*r = (struct check_result){ .index = m->done++, .tag = m->insn.header->tag,
+				    .desc = m->insn.desc, .exact = oracle_is_exact(&m->insn) };
+	ret = step_beside(m, how, r, &known, err);
+	if (ret)
+		return ret;
+	r->ok = !known && !r->bad;
+	if (known == -ENOTSUP)
+		return npu_error_set(err, -ENOTSUP, "the oracle does not know this form of %s",
+				     m->insn.desc->mnemonic);
+	return known ? npu_error_set(err, known, "the oracle refuses what the engine did") : 1;
 }

@@ -183,32 +183,15 @@ static int hand_over(struct session *s, struct side *ref)
 
 /* ---- model outputs --------------------------------------------------------------------------- */
 
-static const struct npu_jobfile_tensor *find_output(const struct side *side, const char *name)
+/* Output @name as an operand, so that its elements can be read as numbers. */
+static bool output_operand(const struct side *side, const char *name, struct npu_operand *op)
 {
 	const struct npu_jobfile_program *p = side->machine.program;
 
 	for (unsigned int i = 0; i < p->num_tensors; i++)
 		if (p->tensors[i].role == NPU_TENSOR_OUTPUT && !strcmp(p->tensors[i].name, name))
-			return &p->tensors[i];
-	return NULL;
-}
-
-/* An output as an operand, so that its elements can be read as numbers. */
-static int output_operand(const struct side *side, const struct npu_jobfile_tensor *t,
-			  struct npu_operand *op)
-{
-	npu_u64 dim[NPU_TENSOR_MAX_RANK], stride[NPU_TENSOR_MAX_RANK], extent;
-
-	*op = (struct npu_operand){ .region = (npu_u8)t->region, .dtype = (npu_u8)t->dtype,
-				    .rank = (npu_u8)t->rank, .scale = t->scale,
-				    .zero_point = t->zero_point };
-	if (npu_jobfile_layout(t, side->machine.scalar, dim, stride, &op->offset, &extent))
-		return -1;
-	for (unsigned int d = 0; d < t->rank; d++) {
-		op->dim[d] = (npu_u32)dim[d];
-		op->stride[d] = (npu_s64)stride[d];
-	}
-	return 0;
+			return check_machine_tensor(&side->machine, i, op);
+	return false;
 }
 
 static const unsigned char *element_at(const struct side *side, const struct npu_operand *op,
@@ -221,22 +204,20 @@ static const unsigned char *element_at(const struct side *side, const struct npu
 	return p;
 }
 
-static void compare_output(const struct side *job, const struct side *ref,
-			   const struct npu_jobfile_tensor *t, struct check_output *out)
+static void compare_output(const struct side *job, const struct side *ref, const char *name,
+			   struct check_output *out)
 {
-	const struct npu_jobfile_tensor *r = find_output(ref, t->name);
 	struct check_dot dot = { 0, 0, 0 };
 	struct npu_operand a, b;
 	npu_u64 n = 1;
 
-	*out = (struct check_output){ .name = t->name, .fp32 = { .match = CHECK_ABSENT } };
-	if (!r || output_operand(job, t, &a) || output_operand(ref, r, &b))
+	*out = (struct check_output){ .name = name, .fp32 = { .match = CHECK_ABSENT } };
+	if (!output_operand(job, name, &a) || !output_operand(ref, name, &b))
 		return;
 	out->fp32.match = CHECK_RESHAPED;
 	if (a.rank != b.rank || memcmp(a.dim, b.dim, sizeof(a.dim)))
 		return;
-	out->fp32.match = npu_dtype_is_float(t->dtype) || t->scale != 0 ? CHECK_COMPARED :
-									  CHECK_INTEGER;
+	out->fp32.match = check_is_real(a.dtype) || a.scale != 0 ? CHECK_COMPARED : CHECK_INTEGER;
 	for (unsigned int d = 0; d < a.rank; d++)
 		n *= a.dim[d];
 	for (npu_u64 i = 0; i < n; i++)
@@ -254,7 +235,8 @@ static int compare_outputs(const struct side *job, const struct side *ref, struc
 		return fail("no memory for the outputs");
 	for (unsigned int i = 0; i < p->num_tensors; i++)
 		if (p->tensors[i].role == NPU_TENSOR_OUTPUT)
-			compare_output(job, ref, &p->tensors[i], &r->output[r->num_outputs++]);
+			compare_output(job, ref, p->tensors[i].name,
+				       &r->output[r->num_outputs++]);
 	return 0;
 }
 
@@ -293,7 +275,7 @@ static int step_through(struct session *s, struct side *side, const char *what, 
 			       &progress, out, &s->err);
 	if (tty)
 		fputs("\r\033[K", stderr);
-	return ret ? fail("%s, instruction %u: %s", what, side->machine.state.insn, s->err.text) : 0;
+	return ret ? fail("%s, instruction %u: %s", what, side->machine.done, s->err.text) : 0;
 }
 
 /* The job that is checked. */

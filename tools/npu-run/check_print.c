@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "npu_host.h"
 
 static const char *const match_names[] = {
 	[CHECK_COMPARED] = "compared",
@@ -17,7 +18,12 @@ static const char *const match_names[] = {
 
 static const char *bits_of(const struct check_layer *l)
 {
-	return l->differ ? "DIFFERS" : l->unknown ? "unknown" : l->within ? "within" : "same";
+	return l->differ ? "DIFFERS" : l->host ? "host" : l->unknown ? "unknown" : l->within ? "within" : "same";
+}
+
+static const char *type_name(unsigned int dtype)
+{
+	return dtype ? npu_host_dtype_name(dtype) : "";
 }
 
 static double relative(const struct check_difference *d)
@@ -46,7 +52,7 @@ static void print_layer(const struct check_report *r, size_t i)
 	const struct check_layer *l = &r->job.layer[i];
 
 	say("%4zu %-7s %-4s", i, bits_of(l),
-	    l->dtype ? dtype_name(l->dtype) : "");
+	    type_name(l->dtype));
 	if (r->reference)
 		print_difference(r, &l->fp32);
 	say(" %s (%s)", *l->node ? l->node : l->mnemonic, *l->op ? l->op : l->mnemonic);
@@ -55,35 +61,42 @@ static void print_layer(const struct check_report *r, size_t i)
 	say("\n");
 }
 
-static void count(const struct check_layers *l, npu_u64 *same, npu_u64 *within, npu_u64 *differ,
-		  npu_u64 *unknown, double *worst)
+struct totals {
+	npu_u64 same, within, differ, unknown, host;
+	double worst;
+};
+
+static struct totals count(const struct check_layers *l)
 {
-	*same = *within = *differ = *unknown = 0;
-	*worst = 0;
+	struct totals t = { 0 };
+
 	for (size_t i = 0; i < l->num; i++) {
-		*same += l->layer[i].same;
-		*within += l->layer[i].within;
-		*differ += l->layer[i].differ;
-		*unknown += l->layer[i].unknown;
-		*worst = l->layer[i].worst > *worst ? l->layer[i].worst : *worst;
+		t.same += l->layer[i].same;
+		t.within += l->layer[i].within;
+		t.differ += l->layer[i].differ;
+		t.unknown += l->layer[i].unknown;
+		t.host += l->layer[i].host;
+		t.worst = l->layer[i].worst > t.worst ? l->layer[i].worst : t.worst;
 	}
+	return t;
 }
 
 static void print_arithmetic(const char *what, const struct check_layers *l)
 {
-	npu_u64 same, within, differ, unknown;
-	double worst;
+	struct totals t = count(l);
 
-	count(l, &same, &within, &differ, &unknown, &worst);
 	say("%s: %llu instructions, %llu the same bits as the oracle", what,
-	    (unsigned long long)l->insns, (unsigned long long)same);
-	if (within)
+	    (unsigned long long)(l->insns - t.host), (unsigned long long)t.same);
+	if (t.within)
 		say(", %llu within %.1e (functions that are polynomials)",
-		    (unsigned long long)within, worst);
-	if (unknown)
-		say(", %llu that the oracle does not know", (unsigned long long)unknown);
-	if (differ)
-		say(", %llu DIFFER", (unsigned long long)differ);
+		    (unsigned long long)t.within, t.worst);
+	if (t.unknown)
+		say(", %llu that the oracle does not know", (unsigned long long)t.unknown);
+	if (t.differ)
+		say(", %llu DIFFER", (unsigned long long)t.differ);
+	if (t.host)
+		say("; %llu steps on the host, which nobody else computes",
+		    (unsigned long long)t.host);
 	say("; %llu of %llu values compared", (unsigned long long)l->compared,
 	    (unsigned long long)l->elements);
 	if (l->sampled < l->sampled_of)
@@ -168,16 +181,15 @@ static void json_difference(const struct check_report *r, cJSON *o,
 
 static void json_arithmetic(cJSON *root, const char *name, const struct check_layers *l)
 {
-	npu_u64 same, within, differ, unknown;
 	cJSON *o = cJSON_AddObjectToObject(root, name);
-	double worst;
+	struct totals t = count(l);
 
-	count(l, &same, &within, &differ, &unknown, &worst);
-	cJSON_AddNumberToObject(o, "instructions", l->insns);
-	cJSON_AddNumberToObject(o, "same", same);
-	cJSON_AddNumberToObject(o, "within", within);
-	cJSON_AddNumberToObject(o, "differ", differ);
-	cJSON_AddNumberToObject(o, "unknown", unknown);
+	cJSON_AddNumberToObject(o, "instructions", l->insns - t.host);
+	cJSON_AddNumberToObject(o, "host_steps", t.host);
+	cJSON_AddNumberToObject(o, "same", t.same);
+	cJSON_AddNumberToObject(o, "within", t.within);
+	cJSON_AddNumberToObject(o, "differ", t.differ);
+	cJSON_AddNumberToObject(o, "unknown", t.unknown);
 	cJSON_AddNumberToObject(o, "values", l->elements);
 	cJSON_AddNumberToObject(o, "compared", l->compared);
 	cJSON_AddNumberToObject(o, "macs", l->macs);
@@ -205,7 +217,7 @@ static cJSON *json_layer(const struct check_report *r, const struct check_layer 
 	cJSON_AddStringToObject(o, "node", l->node);
 	cJSON_AddStringToObject(o, "op", l->op);
 	cJSON_AddStringToObject(o, "tensor", l->tensor);
-	cJSON_AddStringToObject(o, "type", l->dtype ? dtype_name(l->dtype) : "");
+	cJSON_AddStringToObject(o, "type", type_name(l->dtype));
 	cJSON_AddNumberToObject(o, "first", l->first);
 	cJSON_AddNumberToObject(o, "instructions", l->insns);
 	cJSON_AddStringToObject(o, "bits", bits_of(l));
