@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <string.h>
 #include "core/digest.h"
+#include "npu.h"
 
 static const npu_u32 sha_k[64] = {
 	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,
@@ -130,9 +131,25 @@ static void xxh_block(struct npu_xxh64 *xxh, const npu_u8 *p)
 		xxh->acc[i] = xxh_round(xxh->acc[i], v[i]);
 }
 
+static void xxh_seed(struct npu_xxh64 *xxh, npu_u64 seed)
+{
+	*xxh = (struct npu_xxh64){ .seed = seed,
+				   .acc = { seed + XXH_P1 + XXH_P2, seed + XXH_P2, seed,
+					    seed - XXH_P1 } };
+}
+
 void npu_xxh64_init(struct npu_xxh64 *xxh)
 {
-	*xxh = (struct npu_xxh64){ .acc = { XXH_P1 + XXH_P2, XXH_P2, 0, 0 - XXH_P1 } };
+	xxh_seed(xxh, 0);
+}
+
+uint64_t npu_digest(const void *data, size_t size, uint64_t seed)
+{
+	struct npu_xxh64 xxh;
+
+	xxh_seed(&xxh, seed);
+	npu_xxh64_update(&xxh, data, size);
+	return npu_xxh64_final(&xxh);
 }
 
 void npu_xxh64_update(struct npu_xxh64 *xxh, const void *data, size_t size)
@@ -160,7 +177,7 @@ void npu_xxh64_update(struct npu_xxh64 *xxh, const void *data, size_t size)
 npu_u64 npu_xxh64_final(const struct npu_xxh64 *xxh)
 {
 	const npu_u8 *p = xxh->block, *end = p + xxh->len % 32;
-	npu_u64 h = XXH_P5, v;
+	npu_u64 h = xxh->seed + XXH_P5, v;
 	npu_u32 w;
 	int i;
 

@@ -21,7 +21,7 @@ void npu_sha256_hex(const npu_u8 digest[32], char hex[65]);
 
 /* XXH64 with seed 0, fed piece by piece. */
 struct npu_xxh64 {
-	npu_u64 acc[4];
+	npu_u64 acc[4], seed;
 	npu_u64 len;
 	npu_u8 block[32];
 };

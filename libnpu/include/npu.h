@@ -678,6 +678,12 @@ struct npu_insn_digest {
 int npu_fence_digests(struct npu_fence *fence, const struct npu_insn_digest **records,
 		      size_t *count);
 
+/*
+ * XXH64 of @size bytes: what a digest record has for a tensor without gaps, with @seed 0. To digest
+ * several pieces, give the result for one as the seed of the next. Pure; thread safe.
+ */
+uint64_t npu_digest(const void *data, size_t size, uint64_t seed);
+
 /* Stop this job (it ends with -ECANCELED unless it was done already). Does not wait. */
 void npu_fence_cancel(struct npu_fence *fence);
 

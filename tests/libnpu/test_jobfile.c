@@ -646,8 +646,14 @@ static void test_sums(void)
 		npu_sha256_final(&sha, digest);
 		npu_sha256_hex(digest, hex);
 		tap_ok(!strcmp(hex, known[i].sha), "SHA-256 of '%s'", known[i].text);
-		tap_ok(npu_xxh64_final(&xxh) == known[i].xxh, "XXH64 of it");
+		tap_ok(npu_xxh64_final(&xxh) == known[i].xxh &&
+			       npu_digest(known[i].text, strlen(known[i].text), 0) == known[i].xxh,
+		       "XXH64 of it");
 	}
+	/* With seed 2654435761, from the self-test of the reference implementation. */
+	tap_ok(npu_digest("", 0, 2654435761u) == 0xac75fda2929b17ef &&
+		       npu_digest("", 1, 2654435761u) == 0x5014607643a9b4c3,
+	       "XXH64 with a seed");
 }
 
 /* A file with host steps: format 1.1, and every check behind its sections. */

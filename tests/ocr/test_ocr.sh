@@ -42,6 +42,13 @@ truncate -s 5000 "$cache"/cls-*.npu
 tap_is "$? $(wc -l <"$tap_tmp/again") $(($(stat -c %s "$cache"/cls-*.npu) > 5000))" "0 13 1" "a job file cut short is made anew"
 
 # Options.
+# Whoever may not write there still reads his picture.
+touch "$tap_tmp/file"
+"$ocr" --cache "$tap_tmp/file/cache" "$picture" >"$tap_tmp/again" 2>"$tap_tmp/err"
+tap_is "$? $(grep -c 'warning: the compiled [a-z]* is not kept: .*Not a directory' "$tap_tmp/err")" "0 3" \
+	"a cache folder that can not be made: a warning for each network"
+tap_is "$("$ocr" --cache "$tap_tmp/file/cache" --quiet "$picture" 2>/dev/null)" "$("$ocr" --cache "$cache" --quiet "$picture")" "and the same text"
+
 "$ocr" --cache "$cache" --quiet --no-cls --dump "$tap_tmp/dump" "$picture" >/dev/null
 tap_is "$(ls "$tap_tmp/dump" | sed 's/-[0-9]*\././' | sort | uniq -c | tr -s ' \n' ' ')" \
 	" 13 crop.png 1 det.in.npy 1 det.out.npy 13 rec.in.npy 13 rec.out.npy " "--dump writes every tensor and crop"

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/digest.h"
 #include "npu.h"
 
 /*
@@ -33,7 +32,7 @@ static int add_build_id(struct dl_phdr_info *info, size_t size, void *arg)
 			at = desc + ((note->n_descsz + 3) & ~3u);
 			if (at <= end && note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
 			    !memcmp(name, "GNU", 4))
-				npu_xxh64_update(arg, desc, note->n_descsz);
+				*(uint64_t *)arg = npu_digest(desc, note->n_descsz, *(uint64_t *)arg);
 		}
 	}
 	return 0;
@@ -44,17 +43,15 @@ int ocr_cache_path(const char *dir, const struct ocr_net_spec *spec, const char 
 		   struct npu_reason *why)
 {
 	const char *version = npu_version();
-	struct npu_xxh64 xxh;
+	uint64_t key = npu_digest(version, strlen(version) + 1, 0);
 	int n;
 
-	npu_xxh64_init(&xxh);
-	npu_xxh64_update(&xxh, version, strlen(version) + 1);
-	npu_xxh64_update(&xxh, shape, strlen(shape) + 1);
-	npu_xxh64_update(&xxh, variant, strlen(variant) + 1);
-	dl_iterate_phdr(add_build_id, &xxh);
-	npu_xxh64_update(&xxh, model, len);
+	key = npu_digest(shape, strlen(shape) + 1, key);
+	key = npu_digest(variant, strlen(variant) + 1, key);
+	dl_iterate_phdr(add_build_id, &key);
+	key = npu_digest(model, len, key);
 	n = snprintf(path, size, "%s/%s-%016llx.npu", dir, spec->name,
-		     (unsigned long long)npu_xxh64_final(&xxh));
+		     (unsigned long long)key);
 	if (n < 0 || (size_t)n >= size)
 		return npu_reason_set(why, -ENAMETOOLONG,
 				      "the name of the cache directory is too long");

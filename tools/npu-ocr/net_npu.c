@@ -149,46 +149,6 @@ static int compile_why(struct npu_reason *why, const char *path, int err,
 	return npu_reason_set(why, err, "%s: %s", path, strerror(-err));
 }
 
-static int net_compile(const struct ocr_runtime *rt, const struct ocr_net_spec *spec,
-		       const char *shape, const uint8_t *model, size_t len, const char *path,
-		       struct npu_reason *why)
-{
-	struct progress progress = { spec->name, !rt->quiet && isatty(STDERR_FILENO), -1 };
-	struct npu_compile_result *res = NULL;
-	struct npu_compile_options opt;
-	const char *shapes[] = { shape };
-	struct timespec t0, t1;
-	const void *job;
-	size_t size;
-	int err;
-
-	npu_compile_options_init(&opt);
-	opt.shapes = shapes;
-	opt.num_shapes = 1;
-	opt.precision = rt->precision == OCR_F32 ? NPU_PRECISION_F32 : NPU_PRECISION_F16;
-	opt.progress = show_progress;
-	opt.progress_arg = &progress;
-	clock_gettime(CLOCK_MONOTONIC, &t0);
-	err = npu_compile_onnx(model, len, spec->model, &opt, &res);
-	clock_gettime(CLOCK_MONOTONIC, &t1);
-	if (progress.live)
-		fputs("\r\033[K", stderr);
-	if (err) {
-		compile_why(why, spec->model, err, res);
-	} else {
-		job = npu_compile_job(res, &size);
-		err = npu_file_mkdirs(rt->cache, why);
-		if (!err)
-			err = npu_file_write(path, job, size, why);
-	}
-	if (!err && !rt->quiet)
-		fprintf(stderr, "npu-ocr: compiled %s in %.1f s to %s\n", spec->name,
-			(double)(t1.tv_sec - t0.tv_sec) + (double)(t1.tv_nsec - t0.tv_nsec) * 1e-9,
-			path);
-	npu_compile_result_free(res);
-	return err;
-}
-
 /* The names of the one input and of the first output, which must both be f32. */
 static int net_names(struct ocr_net *net, struct npu_reason *why)
 {
@@ -213,21 +173,36 @@ static int net_names(struct ocr_net *net, struct npu_reason *why)
 	return 0;
 }
 
-static int net_load(struct ocr_net *net, const char *path, struct npu_reason *why)
+/* The job was loaded, or @err says why not. */
+static int net_opened(struct ocr_net *net, int err, struct npu_error *text, struct npu_reason *why)
 {
 	struct npu_job_info info = NPU_INIT(info);
-	struct npu_error text = { 0 };
-	int err;
 
-	err = npu_job_load(net->rt->dev, path, 0, &net->job, &text);
 	if (!err)
-		err = npu_run_create(net->job, &net->run, &text);
+		err = npu_run_create(net->job, &net->run, text);
 	if (err)
-		return npu_why(why, net->name, err, &text);
+		return npu_why(why, net->name, err, text);
 	err = net_names(net, why);
 	if (!err && !npu_job_info(net->job, &info))
 		ocr_placement_parse(info.report, &net->placement);
 	return err;
+}
+
+static int net_load(struct ocr_net *net, const char *path, struct npu_reason *why)
+{
+	struct npu_error text = { 0 };
+	int err = npu_job_load(net->rt->dev, path, 0, &net->job, &text);
+
+	return net_opened(net, err, &text, why);
+}
+
+static int net_load_memory(struct ocr_net *net, const void *job, size_t size,
+			   struct npu_reason *why)
+{
+	struct npu_error text = { 0 };
+	int err = npu_job_load_memory(net->rt->dev, job, size, net->name, 0, &net->job, &text);
+
+	return net_opened(net, err, &text, why);
 }
 
 static void net_unload(struct ocr_net *net)
@@ -237,6 +212,59 @@ static void net_unload(struct ocr_net *net)
 	net->run = NULL;
 	net->job = NULL;
 	*net->input = *net->output = 0;
+}
+
+/*
+ * Keep the job for the next time and load it. A folder that can not be written costs a second at
+ * each start and no more.
+ */
+static int net_keep(struct ocr_net *net, const struct npu_compile_result *res, const char *path,
+		    double seconds, struct npu_reason *why)
+{
+	const struct ocr_runtime *rt = net->rt;
+	size_t size;
+	const void *job = npu_compile_job(res, &size);
+	int kept = !npu_file_mkdirs(rt->cache, why) && !npu_file_write(path, job, size, why);
+
+	if (!kept)
+		fprintf(stderr, "npu-ocr: warning: the compiled %s is not kept: %s\n", net->name,
+			why->text);
+	else if (!rt->quiet)
+		fprintf(stderr, "npu-ocr: compiled %s in %.1f s to %s\n", net->name, seconds,
+			path);
+	return kept ? net_load(net, path, why) : net_load_memory(net, job, size, why);
+}
+
+static int net_compile(struct ocr_net *net, const struct ocr_net_spec *spec, const char *shape,
+		       const uint8_t *model, size_t len, const char *path, struct npu_reason *why)
+{
+	const struct ocr_runtime *rt = net->rt;
+	struct progress progress = { spec->name, !rt->quiet && isatty(STDERR_FILENO), -1 };
+	struct npu_compile_result *res = NULL;
+	struct npu_compile_options opt;
+	const char *shapes[] = { shape };
+	struct timespec t0, t1;
+	int err;
+
+	npu_compile_options_init(&opt);
+	opt.shapes = shapes;
+	opt.num_shapes = 1;
+	opt.precision = rt->precision == OCR_F32 ? NPU_PRECISION_F32 : NPU_PRECISION_F16;
+	opt.progress = show_progress;
+	opt.progress_arg = &progress;
+	clock_gettime(CLOCK_MONOTONIC, &t0);
+	err = npu_compile_onnx(model, len, spec->model, &opt, &res);
+	clock_gettime(CLOCK_MONOTONIC, &t1);
+	if (progress.live)
+		fputs("\r\033[K", stderr);
+	if (err)
+		compile_why(why, spec->model, err, res);
+	else
+		err = net_keep(net, res, path,
+			       (double)(t1.tv_sec - t0.tv_sec) +
+				       (double)(t1.tv_nsec - t0.tv_nsec) * 1e-9, why);
+	npu_compile_result_free(res);
+	return err;
 }
 
 /* A job of the user's own has to take the shapes that the pipeline will ask for. */
@@ -279,9 +307,7 @@ static int net_from_model(struct ocr_net *net, const struct ocr_net_spec *spec, 
 	if (!err && (access(path, R_OK) || net_load(net, path, why))) {
 		net_unload(net);
 		*compiled = 1;
-		err = net_compile(rt, spec, shape, model, len, path, why);
-		if (!err)
-			err = net_load(net, path, why);
+		err = net_compile(net, spec, shape, model, len, path, why);
 	}
 	free(model);
 	return err;
