@@ -60,6 +60,9 @@ else
 	tap_skip "control characters in names" "there is no mnist-8.onnx; scripts/models.sh fetches it"
 fi
 
+head -c 257 /dev/zero >"$tap_tmp/long.raw"
+tap_run "data from a pipe" bash -c "head -c 64 /dev/zero | $run $rows.npu -s x=4x4 -i x=/dev/stdin -o y=$tap_tmp/y.raw"
+
 # refuse STATUS PATTERN ARGUMENT...
 refuse()
 {
@@ -75,6 +78,13 @@ refuse 1 "there is no input, output or state 'z'; there are 'x', 'y'" "$rows.npu
 refuse 1 "shape of input 'x' is not given" "$rows.npu" -i x=zeros
 refuse 1 "input 'x' .* has no data" "$rows.npu" -s x=1x4
 refuse 1 "has 80 bytes, f32 4x4 needs 64" "$rows.npu" -s x=4x4 -i "x=$tap_tmp/x.raw"
+refuse 1 "long.raw is longer than the tensor, which has at most 256 bytes" "$rows.npu" -s x=4x4 -i "x=$tap_tmp/long.raw"
+refuse 1 "/dev/zero is longer than the tensor, which has at most 256 bytes" "$rows.npu" -s x=4x4 -i x=/dev/zero
+refuse 1 "--input x is given twice: zeros and random" "$rows.npu" -s x=4x4 -i x=zeros -i x=random
+refuse 1 "--input y: that is an output" "$rows.npu" -s x=4x4 -i x=zeros -i y=zeros
+refuse 1 "--output y is given twice" "$rows.npu" -s x=4x4 -i x=zeros -o "y=$tap_tmp/a" -o "y=$tap_tmp/b"
+refuse 1 "--shape x is given twice: 4x4 and 5x4" "$rows.npu" -s x=4x4 -s x=5x4 -i x=zeros
+refuse 1 "there is no input, output or state .q." "$rows.npu" -i "q=$tap_tmp/x.raw"
 refuse 1 "No such file" "$rows.npu" -s x=4x4 -i "x=$tap_tmp/none.npy"
 refuse 1 "not a job file" "$rows.in.npy" --info
 refuse 1 "there is no device 'gpu'" "$rows.npu" --info -d gpu

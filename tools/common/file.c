@@ -12,69 +12,114 @@
 
 #define FILE_CHUNK	(64u << 10)
 
-static int file_slurp(int fd, const char *path, size_t limit, uint8_t **data, size_t *len,
-		      struct npu_reason *why)
+/* How much may be read: @max, or what @by_head says once the first bytes are there. */
+struct limit {
+	size_t max;
+	size_t (*by_head)(void *ctx, const uint8_t *head, size_t len);
+	void *ctx;
+};
+
+struct reading {
+	int fd;
+	const char *path;
+	uint8_t *buf;
+	size_t room, used;
+};
+
+/* Read once, into what room there is. 1: more may come, 0: that was all. */
+static int read_some(struct reading *r, struct npu_reason *why)
 {
-	size_t room = FILE_CHUNK, used = 0;
-	uint8_t *buf, *grown;
-	struct stat st;
 	ssize_t got;
 
-	/* The size is a hint only: the file may grow, and a pipe has none. */
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 &&
-	    (uint64_t)st.st_size <= limit)
-		room = (size_t)st.st_size + 1;
-	buf = malloc(room + 1);
-	if (!buf)
-		return npu_reason_set(why, -ENOMEM, "%s: no memory for %zu bytes", path, room);
-	for (;;) {
-		got = read(fd, buf + used, room - used);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0) {
-			int err = -errno;
+	do
+		got = read(r->fd, r->buf + r->used, r->room - r->used);
+	while (got < 0 && errno == EINTR);
+	if (got < 0) {
+		int err = -errno;
 
-			free(buf);
-			return npu_reason_set(why, err, "%s: %s", path, strerror(-err));
-		}
-		if (!got)
-			break;
-		used += (size_t)got;
-		if (used > limit) {
-			free(buf);
-			return npu_reason_set(why, -EFBIG, "%s: longer than the limit of %zu bytes",
-					      path, limit);
-		}
-		if (used < room)
-			continue;
-		room *= 2;
-		grown = realloc(buf, room + 1);
-		if (!grown) {
-			free(buf);
-			return npu_reason_set(why, -ENOMEM, "%s: no memory for %zu bytes", path,
-					      room);
-		}
-		buf = grown;
+		return npu_reason_set(why, err, "%s: %s", r->path, strerror(-err));
 	}
-	buf[used] = 0;
-	*data = buf;
-	*len = used;
+	r->used += (size_t)got;
+	return got > 0;
+}
+
+static int make_room(struct reading *r, size_t room, struct npu_reason *why)
+{
+	uint8_t *grown = realloc(r->buf, room + 1);
+
+	if (!grown)
+		return npu_reason_set(why, -ENOMEM, "%s: no memory for %zu bytes", r->path, room);
+	r->buf = grown;
+	r->room = room;
+	return 0;
+}
+
+/* The size is a hint only: the file may grow, and a pipe has none. */
+static size_t first_room(const struct reading *r, size_t max)
+{
+	struct stat st;
+
+	if (fstat(r->fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
+	    (uint64_t)st.st_size > max || (size_t)st.st_size < r->room)
+		return r->room;
+	return (size_t)st.st_size + 1;
+}
+
+static int file_slurp(struct reading *r, struct limit limit, struct npu_reason *why)
+{
+	int ret = make_room(r, FILE_CHUNK, why), more = 1;
+
+	while (!ret && limit.by_head && more && r->used < NPU_FILE_HEAD) {
+		more = read_some(r, why);
+		ret = more < 0 ? more : 0;
+	}
+	if (!ret && limit.by_head)
+		limit.max = limit.by_head(limit.ctx, r->buf, r->used);
+	if (!ret)
+		ret = make_room(r, first_room(r, limit.max), why);
+	while (!ret && more) {
+		if (r->used > limit.max)
+			return npu_reason_set(why, -EFBIG, "%s: longer than the limit of %zu bytes",
+					      r->path, limit.max);
+		if (r->used == r->room)
+			ret = make_room(r, 2 * r->room, why);
+		more = ret ? ret : read_some(r, why);
+		ret = more < 0 ? more : 0;
+	}
+	return ret;
+}
+
+static int file_read(const char *path, struct limit limit, uint8_t **data, size_t *len,
+		     struct npu_reason *why)
+{
+	struct reading r = { .path = path, .fd = open(path, O_RDONLY | O_CLOEXEC) };
+	int err = -errno;
+
+	if (r.fd < 0)
+		return npu_reason_set(why, err, "%s: %s", path, strerror(-err));
+	err = file_slurp(&r, limit, why);
+	close(r.fd);
+	if (err) {
+		free(r.buf);
+		return err;
+	}
+	r.buf[r.used] = 0;
+	*data = r.buf;
+	*len = r.used;
 	return 0;
 }
 
 int npu_file_read(const char *path, size_t limit, uint8_t **data, size_t *len,
 		  struct npu_reason *why)
 {
-	int fd, err;
+	return file_read(path, (struct limit){ .max = limit }, data, len, why);
+}
 
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		err = -errno;
-		return npu_reason_set(why, err, "%s: %s", path, strerror(-err));
-	}
-	err = file_slurp(fd, path, limit, data, len, why);
-	close(fd);
-	return err;
+int npu_file_read_by_head(const char *path,
+			  size_t (*limit)(void *ctx, const uint8_t *head, size_t len), void *ctx,
+			  uint8_t **data, size_t *len, struct npu_reason *why)
+{
+	return file_read(path, (struct limit){ .by_head = limit, .ctx = ctx }, data, len, why);
 }
 
 static int file_write_all(int fd, const uint8_t *data, size_t len)

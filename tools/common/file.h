@@ -18,6 +18,15 @@ int npu_file_read(const char *path, size_t limit, uint8_t **data, size_t *len,
 		  struct npu_reason *why);
 
 /*
+ * The same with a limit that follows from what the file is: @limit is called once with the first
+ * bytes, NPU_FILE_HEAD or more unless the file is shorter.
+ */
+#define NPU_FILE_HEAD	16u
+int npu_file_read_by_head(const char *path,
+			  size_t (*limit)(void *ctx, const uint8_t *head, size_t len), void *ctx,
+			  uint8_t **data, size_t *len, struct npu_reason *why);
+
+/*
  * Write @len bytes to @path through a temporary file in the same directory and a rename, so that a
  * crash or a second writer never leaves half a file behind. The mode is 0644 less the umask. What a
  * symbolic link points to is replaced, not the link; a pipe or a device is written to directly.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Inputs: shapes first, of all of them, then the data. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "tools/common/file.h"
 #include "tools/common/image.h"
 
-#define RAW_MAX		((size_t)8 << 30)
+#define NPY_HEADER_MAX		((size_t)1 << 20)
 
 enum kind { KIND_NPY, KIND_IMAGE, KIND_RAW, KIND_ZEROS, KIND_RANDOM };
 
@@ -72,16 +73,59 @@ static enum kind kind_of(const uint8_t *data, size_t len)
 	return KIND_RAW;
 }
 
-static int source_read(struct source *src, const struct item *item)
+/* The most bytes that a tensor has in any program, 0: there is none of the name. */
+static size_t largest_bytes(struct session *s, const char *name)
 {
+	struct npu_tensor_info t;
+	size_t most = 0, bytes;
+
+	for (unsigned int p = 0; ; p++) {
+		for (unsigned int i = 0; ; i++) {
+			t = (struct npu_tensor_info)NPU_INIT(t);
+			if (npu_job_tensor(s->job, p, i, &t)) {
+				if (!i)
+					return most;
+				break;
+			}
+			if (t.role == NPU_TENSOR_INTERNAL || strcmp(t.name, name))
+				continue;
+			bytes = dtype_size(t.dtype);
+			for (unsigned int d = 0; d < t.rank; d++)
+				bytes *= t.max_dim[d];
+			most = bytes > most ? bytes : most;
+		}
+	}
+}
+
+/* What is read of a file: no more than the tensor can take, since a device has no end. */
+static size_t source_limit(void *ctx, const uint8_t *head, size_t len)
+{
+	size_t bytes = *(const size_t *)ctx;
+
+	switch (kind_of(head, len)) {
+	case KIND_NPY: return bytes + NPY_HEADER_MAX;
+	case KIND_IMAGE: return NPU_IMAGE_FILE_MAX;
+	default: return bytes;
+	}
+}
+
+static int source_read(struct session *s, struct source *src, const struct item *item)
+{
+	size_t most = largest_bytes(s, item->name);
 	struct npu_reason why;
+	int err;
 
 	src->item = item;
 	if (!strcmp(item->value, "zeros") || !strcmp(item->value, "random")) {
 		src->kind = item->value[0] == 'z' ? KIND_ZEROS : KIND_RANDOM;
 		return 0;
 	}
-	if (npu_file_read(item->value, RAW_MAX, &src->raw, &src->raw_size, &why))
+	err = npu_file_read_by_head(item->value, source_limit, &most, &src->raw, &src->raw_size,
+				    &why);
+	if (err == -EFBIG)
+		return fail("--input %s: %s is longer than the tensor, which has at most %zu bytes",
+			    item->name, item->value, most);
+	if (err)
 		return fail("--input %s: %s", item->name, why.text);
 	src->kind = kind_of(src->raw, src->raw_size);
 	if (src->kind == KIND_NPY &&
@@ -166,10 +210,8 @@ static int set_source_shape(struct session *s, const struct source *src)
 		if (!strcmp(s->opt->shape[i].name, src->item->name) &&
 		    !(s->opt->check && strchr(s->opt->shape[i].value, '{')))
 			return 0;
-	if (!find_tensor(s, src->item->name, &program, &t)) {
-		npu_run_set_shape(s->run, src->item->name, 0, NULL, &s->err);
-		return fail("--input: %s", s->err.text);
-	}
+	if (!find_tensor(s, src->item->name, &program, &t))
+		return 1;	/* check_names() has looked */
 	if (src->kind == KIND_NPY) {
 		if (src->npy.rank > NPU_TENSOR_MAX_RANK)
 			return fail("--input %s: %s has rank %d", src->item->name, src->item->value,
@@ -394,6 +436,41 @@ static int fill_all(struct session *s, const struct source *src, unsigned int n)
 	return 0;
 }
 
+/* A name twice, or one that can not be given data: nothing is ignored. */
+static int check_names(struct session *s)
+{
+	const struct options *opt = s->opt;
+	struct npu_tensor_info t;
+	unsigned int i, k, program;
+
+	for (i = 0; i < opt->num_input; i++) {
+		for (k = 0; k < i; k++)
+			if (!strcmp(opt->input[k].name, opt->input[i].name))
+				return fail("--input %s is given twice: %s and %s",
+					    opt->input[i].name, opt->input[k].value,
+					    opt->input[i].value);
+		if (!find_tensor(s, opt->input[i].name, &program, &t)) {
+			npu_run_set_shape(s->run, opt->input[i].name, 0, NULL, &s->err);
+			return fail("--input: %s", s->err.text);
+		}
+		if (t.role == NPU_TENSOR_OUTPUT)
+			return fail("--input %s: that is an output of the model", t.name);
+	}
+	for (i = 0; i < opt->num_output; i++)
+		for (k = 0; k < i; k++)
+			if (!strcmp(opt->output[k].name, opt->output[i].name))
+				return fail("--output %s is given twice: %s and %s",
+					    opt->output[i].name, opt->output[k].value,
+					    opt->output[i].value);
+	for (i = 0; i < opt->num_shape; i++)
+		for (k = 0; k < i && !opt->check; k++)
+			if (!strcmp(opt->shape[k].name, opt->shape[i].name))
+				return fail("--shape %s is given twice: %s and %s",
+					    opt->shape[i].name, opt->shape[k].value,
+					    opt->shape[i].value);
+	return 0;
+}
+
 int inputs_fill(struct session *s)
 {
 	unsigned int n = s->opt->num_input, i;
@@ -402,9 +479,11 @@ int inputs_fill(struct session *s)
 
 	if (!src)
 		return fail("no memory");
-	ret = set_given_shapes(s);
+	ret = check_names(s);
+	if (!ret)
+		ret = set_given_shapes(s);
 	for (i = 0; i < n && !ret; i++)
-		ret = source_read(&src[i], &s->opt->input[i]);
+		ret = source_read(s, &src[i], &s->opt->input[i]);
 	for (i = 0; i < n && !ret; i++)
 		ret = set_source_shape(s, &src[i]);
 	if (!ret)
