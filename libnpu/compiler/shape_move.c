@@ -208,6 +208,7 @@ static int pad_value(struct npu_shape *s)
 
 int npu_shape_pad(struct npu_shape *s)
 {
+	const char *mode = npu_gnode_string(s->n, "mode", "constant");
 	const struct npu_gtensor *x = npu_shape_in(s, 0);
 	int64_t list[2 * NPU_GRAPH_MAX_RANK], axes[2 * NPU_GRAPH_MAX_RANK],
 		pads[2 * NPU_GRAPH_MAX_RANK] = { 0 };
@@ -215,6 +216,9 @@ int npu_shape_pad(struct npu_shape *s)
 	int n = npu_shape_ints(s, "pads", 1, list), na = npu_shape_ints(s, NULL, 3, axes), i, axis,
 	    err;
 
+	if (strcmp(mode, "constant") && strcmp(mode, "reflect") && strcmp(mode, "edge") && strcmp(mode, "wrap"))
+		return npu_diag_node(s->diag, -EINVAL, s->n, "mode",
+				     "'%.40s', expected constant, reflect, edge or wrap", mode);
 	if (n < 0 && n != -ENOENT)
 		return n;
 	if (na < 0 && na != -ENOENT)
