@@ -12,6 +12,7 @@
 #include "compiler/shape_text.h"
 #include "compiler/weights.h"
 #include "core/digest.h"
+#include "host/host.h"
 #include "quant/quant.h"
 
 #define SRAM_SIZE	(2u << 20)	/* what every device has */
@@ -49,6 +50,8 @@ struct compile {
 	struct npu_weights weights;
 	struct npu_quant_options quant_options;
 	struct npu_quant *quant;	/* NULL: nothing is made int8 */
+	struct npu_host_config host;
+	struct npu_host_pin *pins;	/* host.pins: sorted by node; of the result's arena */
 };
 
 void npu_compile_options_init(struct npu_compile_options *options)
@@ -159,7 +162,7 @@ static int read_graph(struct compile *c, struct variant *v, unsigned int index)
 	struct npu_pass_options options = { .skip = c->opt.skip_passes };
 	int err;
 
-	v->graph = npu_onnx_import(c->model, c->model_size, c->path, &r->diag);
+	v->graph = npu_onnx_import_host(c->model, c->model_size, c->path, &c->host, &r->diag);
 	if (!v->graph)
 		return import_error(&r->diag);
 	err = note_outputs(v);
@@ -307,6 +310,19 @@ static int calibrate(struct compile *c)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
+static void free_variants(struct compile *c)
+{
+	for (unsigned int i = 0; c->variant && i < c->num_variants; i++) {
+		npu_emit_free(&c->variant[i].emitted);
+		npu_arena_fini(&c->variant[i].arena);
+		npu_graph_free(c->variant[i].graph);
+	}
+	free(c->variant);
+	c->variant = NULL;
+	npu_weights_fini(&c->weights);
+	memset(&c->weights, 0, sizeof(c->weights));
+}
+
 static int compile_variants(struct compile *c)
 {
 	double n = c->num_variants;
@@ -326,6 +342,127 @@ static int compile_variants(struct compile *c)
 		if (!err)
 			err = lower_variant(c, v);
 	}
+	return err;
+}
+
+/* ---- host placement: what was refused is tried again with those nodes on the host ------------- */
+
+static int by_node(const void *a, const void *b)
+{
+	return strcmp(((const struct npu_host_pin *)a)->node, ((const struct npu_host_pin *)b)->node);
+}
+
+static bool is_pinned(const struct compile *c, const char *node)
+{
+	for (unsigned int i = 0; i < c->host.num_pins; i++)
+		if (!strcmp(c->pins[i].node, node))
+			return true;
+	return false;
+}
+
+/* Whether the host has the operator of the model node @name, or with @op only if it is that one. */
+static bool host_has(const struct compile *c, const char *name, const char *op)
+{
+	const struct npu_report *r = &c->result->report;
+	const struct npu_model_node *m = npu_report_model_node(r, name);
+
+	return m && (!op || !strcmp(m->op, op)) &&
+	       npu_host_op_find_in(c->host.ops, c->host.num_ops, m->domain, m->op);
+}
+
+/*
+ * The model node that a refusal is about: of several in one the one whose operator it is, else the
+ * last that the host has.
+ */
+static const char *refused_node(const struct compile *c, const struct npu_diag_entry *e)
+{
+	for (unsigned int i = 0; i < e->num_sources; i++)
+		if (host_has(c, e->sources[i], e->op) && !is_pinned(c, e->sources[i]))
+			return e->sources[i];
+	for (unsigned int i = e->num_sources; i-- > 0;)
+		if (host_has(c, e->sources[i], NULL) && !is_pinned(c, e->sources[i]))
+			return e->sources[i];
+	return NULL;
+}
+
+/* Pin what @e refused; 1 when that is new, 0, or -ENOMEM. */
+static int add_pin(struct compile *c, const struct npu_diag_entry *e)
+{
+	struct npu_arena *a = &c->result->arena;
+	const char *node = e->level == NPU_DIAG_ERROR && e->err == -EOPNOTSUPP ? refused_node(c, e) : NULL;
+	struct npu_host_pin *pins;
+	unsigned int n = c->host.num_pins;
+
+	if (!node)
+		return 0;
+	if (!(n & (n - 1))) {	/* room for as many as there are, at every power of two */
+		pins = npu_arena_array(a, n ? 2 * n : 1, sizeof(*pins));
+		if (!pins)
+			return -ENOMEM;
+		if (n)
+			memcpy(pins, c->pins, n * sizeof(*pins));
+		c->pins = pins;
+	}
+	c->pins[n].node = npu_arena_strdup(a, node);
+	c->pins[n].reason = *e->attr ? npu_arena_printf(a, "%s: %s", e->attr, e->text) :
+				       npu_arena_strdup(a, e->text);
+	if (!c->pins[n].node || !c->pins[n].reason)
+		return -ENOMEM;
+	c->host.pins = c->pins;
+	c->host.num_pins++;
+	return 1;
+}
+
+/* Forget the last try, all but the pins. */
+static void start_again(struct compile *c)
+{
+	struct npu_diag *diag = &c->result->diag;
+	const char *path = c->result->path;
+
+	free_variants(c);
+	npu_diag_fini(diag);
+	diag->path = path;
+}
+
+/* Name all nodes that are on the host; true when there are any. */
+static bool refuse_host(struct compile *c)
+{
+	const struct npu_graph *g = c->variant ? c->variant[0].graph : NULL;
+	bool any = false;
+
+	for (unsigned int i = 0; g && i < g->num_nodes; i++) {
+		const struct npu_gnode *n = g->nodes[i];
+
+		if (n->dead || !n->host)
+			continue;
+		npu_diag_node(&c->result->diag, -EOPNOTSUPP, n, NULL,
+			      "would run on the host, which is not wanted (--fail-on-host): %s", n->host->reason);
+		any = true;
+	}
+	return any;
+}
+
+static int compile_with_host(struct compile *c)
+{
+	int err = compile_variants(c), ret, news = 1;
+
+	/* The choice of layers that are int8 is made for one set of graphs. */
+	while (err == -EOPNOTSUPP && news && !c->quant) {
+		news = 0;
+		for (unsigned int i = 0; i < c->result->diag.count; i++) {
+			ret = add_pin(c, &c->result->diag.entry[i]);
+			if (ret < 0)
+				return ret;
+			news += ret;
+		}
+		if (!news)
+			break;
+		qsort(c->pins, c->host.num_pins, sizeof(*c->pins), by_node);
+		start_again(c);
+		err = compile_variants(c);
+	}
+	if ((!err || err == -EOPNOTSUPP) && c->opt.fail_on_host && refuse_host(c))
+		err = -EOPNOTSUPP;
 	return err;
 }
 
@@ -476,6 +613,13 @@ static int check_options(struct compile *c, const struct npu_compile_options *op
 				    (int)c->opt.precision);
 	if (c->opt.quant && npu_quant_options_check(c->opt.quant, &c->quant_options, diag))
 		return -EINVAL;
+	if (c->opt.num_host_ops && !c->opt.host_ops)
+		return npu_diag_add(diag, -EINVAL, "host_ops", "NULL with num_host_ops %u",
+				    c->opt.num_host_ops);
+	for (unsigned int k = 0; k < c->opt.num_host_ops; k++)
+		if (!c->opt.host_ops[k].domain || !c->opt.host_ops[k].name || !c->opt.host_ops[k].run)
+			return npu_diag_add(diag, -EINVAL, "host_ops", "entry %u needs domain, name and run", k);
+	c->host = (struct npu_host_config){ .ops = c->opt.host_ops, .num_ops = c->opt.num_host_ops };
 	if (c->opt.num_shapes && !c->opt.shapes)
 		return npu_diag_add(diag, -EINVAL, "shapes", "NULL with num_shapes %u",
 				    c->opt.num_shapes);
@@ -491,15 +635,9 @@ static int check_options(struct compile *c, const struct npu_compile_options *op
 
 static void compile_fini(struct compile *c)
 {
-	for (unsigned int i = 0; c->variant && i < c->num_variants; i++) {
-		npu_emit_free(&c->variant[i].emitted);
-		npu_arena_fini(&c->variant[i].arena);
-		npu_graph_free(c->variant[i].graph);
-	}
-	free(c->variant);
+	free_variants(c);
 	npu_quant_destroy(c->quant);
 	npu_shape_text_free(c->shapes, c->opt.num_shapes);
-	npu_weights_fini(&c->weights);
 }
 
 static struct npu_compile_result *result_new(const char *path)
@@ -535,7 +673,7 @@ int npu_compile_onnx(const void *model, size_t model_size, const char *path,
 	if (!err)
 		err = calibrate(&c);
 	if (!err)
-		err = compile_variants(&c);
+		err = compile_with_host(&c);
 	ret = fill_report(&c, err);
 	if (!err)
 		err = ret;

@@ -77,6 +77,7 @@ static const struct npu_op_rule rules[NPU_GOP_COUNT] = {
 	GONE(QLinearWhere, "select"),
 	GONE(MatMulIntegerToFloat, "matmul"),
 	GONE(DynamicQuantizeMatMul, "dyn_quant, matmul"),
+	ROW(Host, npu_lower_host, NATURAL, false, false, "host", ""),
 	ROW(Abs, npu_lower_unary, ANY, true, false, "ewise1", ""),
 	ROW(Neg, npu_lower_unary, ANY, true, false, "ewise1", ""),
 	ROW(Exp, npu_lower_unary, ANY, true, true, "ewise1", FLOATS),

@@ -52,6 +52,8 @@ static int diag_vadd(struct npu_diag *diag, enum npu_diag_level level, int err, 
 		return err;
 	vsnprintf(text, sizeof(text), fmt, ap);
 	npu_text_clean(text);
+	e->sources = NULL;
+	e->num_sources = 0;
 	e->level = level;
 	e->err = err;
 	e->node = diag_clean(diag, node);
@@ -61,6 +63,20 @@ static int diag_vadd(struct npu_diag *diag, enum npu_diag_level level, int err, 
 	if (!e->text)
 		e->text = "out of memory";
 	return err;
+}
+
+static void diag_sources(struct npu_diag *diag, struct npu_diag_entry *e,
+			 const struct npu_gnode *node)
+{
+	const char **list = npu_arena_array(&diag->arena, node->num_sources + 1, sizeof(*list));
+
+	for (unsigned int i = 0; list && i < node->num_sources; i++) {
+		list[i] = npu_arena_strdup(&diag->arena, node->sources[i]);
+		if (!list[i])
+			return;
+	}
+	e->sources = list;
+	e->num_sources = list ? node->num_sources : 0;
 }
 
 int npu_diag_add(struct npu_diag *diag, int err, const char *attr, const char *fmt, ...)
@@ -80,9 +96,10 @@ int npu_diag_node(struct npu_diag *diag, int err, const struct npu_gnode *node, 
 	va_list ap;
 
 	va_start(ap, fmt);
-	diag_vadd(diag, NPU_DIAG_ERROR, err, name, npu_gop_info(node->model_op)->name, attr, fmt,
-		  ap);
+	diag_vadd(diag, NPU_DIAG_ERROR, err, name, npu_gnode_op_name(node), attr, fmt, ap);
 	va_end(ap);
+	if (diag && diag->count && diag->count < NPU_DIAG_MAX)
+		diag_sources(diag, &diag->entry[diag->count - 1], node);
 	return err;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compiler/emit.h"
+#include "compiler/host_place.h"
 
 struct scalars {
 	struct npu_lower *l;
@@ -338,10 +339,11 @@ static int describe_io(struct scalars *sc, struct npu_jobfile_region *regions,
 			.name = name,
 			.node = node ? node->name : "",
 			.role = in ? NPU_TENSOR_INPUT : NPU_TENSOR_OUTPUT,
-			.dtype = v.dtype,
+			.dtype = npu_lower_dtype(l, t) == NPU_NONE ? npu_host_dtype_of(t->type) : v.dtype,
 			.rank = (npu_u32)t->rank,
 			.region = NPU_REGION_ID_IO + i,
-			.flags = padded ? 0 : NPU_JOBFILE_DENSE,
+			.flags = padded ? 0 : t->bounded && !in ? NPU_JOBFILE_DENSE | NPU_JOBFILE_BOUNDED :
+								  NPU_JOBFILE_DENSE,
 			.scale = v.scale,
 			.zero_point = v.zero_point,
 		};
@@ -383,13 +385,24 @@ static void describe_clips(const struct npu_lower *l, struct npu_jobfile_region 
 							.zero_point = l->clip[i].t->quant->zero };
 }
 
+static unsigned int count_host_args(const struct npu_lower *l)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < l->num_insns; i++)
+		if (l->insns[i]->host)
+			n += l->insns[i]->host->num_in + l->insns[i]->host->num_out;
+	return n;
+}
+
 static int describe_memory(struct scalars *sc, const struct npu_plan *plan, uint64_t weights_size,
 			   struct npu_jobfile_program *p)
 {
 	unsigned int io = sc->l->g->num_inputs + sc->l->g->num_outputs, clips = sc->l->num_clips;
 	struct npu_jobfile_region *r = npu_arena_array(sc->l->arena, NPU_REGION_ID_IO + io + 1,
 						       sizeof(*r));
-	struct npu_jobfile_tensor *t = npu_arena_array(sc->l->arena, io + clips + 1, sizeof(*t));
+	struct npu_jobfile_tensor *t = npu_arena_array(sc->l->arena, io + clips + count_host_args(sc->l) + 1,
+						       sizeof(*t));
 
 	if (!r || !t)
 		return -ENOMEM;
@@ -427,7 +440,14 @@ static int describe_memory(struct scalars *sc, const struct npu_plan *plan, uint
 void npu_emit_traffic(const struct npu_lower *l, const struct npu_linsn *insn, uint64_t *read,
 		      uint64_t *written)
 {
+	const struct npu_lhost *h = insn->host;
+
 	*read = *written = 0;
+	for (unsigned int i = 0; h && i < h->num_in + h->num_out; i++) {
+		uint64_t bytes = h->arg[i].present ? (uint64_t)npu_lview_bytes(l, &h->arg[i].view) : 0;
+
+		*(i < h->num_in ? read : written) += bytes;
+	}
 	for (unsigned int s = 0; s < insn->desc->num_slots; s++) {
 		uint64_t bytes = insn->operand[s] ? (uint64_t)npu_lview_bytes(l, insn->operand[s]) :
 						    0;
@@ -498,7 +518,7 @@ static int describe_debug(struct npu_lower *l, struct npu_jobfile_program *p)
 		d[i].tag = insn->tag;
 		d[i].slot = 0;	/* results come first in every opcode */
 		d[i].node = n ? join_sources(l, n) : "";
-		d[i].op = n ? npu_gnode_info(n)->name : "";
+		d[i].op = !n ? "" : n->host ? n->host->name : npu_gnode_info(n)->name;
 		d[i].tensor = n && n->outputs[0] ? n->outputs[0]->name : "";
 		if (n && n->outputs[0] && n->outputs[0]->quant)
 			d[i].scale = n->outputs[0]->quant->scale;
@@ -512,12 +532,165 @@ static int describe_debug(struct npu_lower *l, struct npu_jobfile_program *p)
 	return 0;
 }
 
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static bool same_expr(const struct npu_jobfile_expr *a, const struct npu_jobfile_expr *b)
+{
+	bool same = a->base == b->base;
+
+	for (int i = 0; i < NPU_JOBFILE_TERMS; i++)
+		same &= a->factor[i] == b->factor[i] && a->sym[i] == b->sym[i];
+	return same;
+}
+
+static bool same_tensor(const struct npu_jobfile_tensor *a, const struct npu_jobfile_tensor *b)
+{
+	bool same = a->region == b->region && a->dtype == b->dtype && a->rank == b->rank &&
+		    a->flags == b->flags && same_expr(&a->offset, &b->offset);
+
+	for (npu_u32 d = 0; d < a->rank && same; d++)
+		same = same_expr(&a->dim[d], &b->dim[d]);
+	return same;
+}
+
+/* Argument @arg as a tensor of the program: the model's input or output that it is, or a new one. */
+static int describe_arg(struct scalars *sc, struct npu_jobfile_program *p,
+			struct npu_jobfile_tensor *tensors, const struct npu_lharg *arg, npu_u32 *index)
+{
+	const struct npu_lbuf *b = arg->view.buf;
+	struct npu_jobfile_tensor t = {
+		.name = *arg->t->name ? arg->t->name : "?",
+		.node = arg->t->producer ? arg->t->producer->name : "",
+		.role = NPU_TENSOR_INTERNAL,
+		.dtype = arg->dtype,
+		.rank = (npu_u32)arg->view.rank,
+		.region = region_of(sc->l, b),
+		.offset = NPU_JOBFILE_CONST(arg->view.offset.base + (int64_t)b->offset),
+		.flags = arg->t->bounded ? NPU_JOBFILE_DENSE | NPU_JOBFILE_BOUNDED : NPU_JOBFILE_DENSE,
+	};
+	int err = 0;
+
+	for (int d = 0; d < arg->view.rank && !err; d++) {
+		struct npu_poly dim = npu_poly_dim(arg->view.dim[d]);
+
+		err = poly_expr(sc, &dim, &t.dim[d]);
+	}
+	/* Tensors are few, and those of users come first. */
+	for (*index = 0; *index < p->num_tensors; ++*index) {
+		const struct npu_jobfile_tensor *u = &tensors[*index];
+
+		if (same_tensor(u, &t) &&
+		    (u->role != NPU_TENSOR_INTERNAL || !strcmp(u->name, t.name)))
+			return err;
+	}
+	tensors[p->num_tensors++] = t;
+	return err;
+}
+
+static int describe_attrs(struct npu_lower *l, const struct npu_gnode *n, struct npu_jobfile_step *step)
+{
+	struct npu_host_attr *a = npu_arena_array(l->arena, n->num_attrs + 1, sizeof(*a));
+
+	if (!a)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < n->num_attrs; i++)
+		step->num_attr += npu_host_attr_of(&a[step->num_attr], &n->attrs[i]);
+	step->attr = a;
+	return 0;
+}
+
+static int emit_host(struct scalars *sc, struct npu_jobfile_program *p, const struct npu_linsn *insn,
+		     struct npu_jobfile_step *step)
+{
+	const struct npu_lhost *h = insn->host;
+	struct npu_jobfile_tensor *tensors = (struct npu_jobfile_tensor *)p->tensors;
+	npu_u32 *args = npu_arena_array(sc->l->arena, h->num_in + h->num_out + 1, sizeof(*args));
+	int err = args ? 0 : -ENOMEM;
+
+	*step = (struct npu_jobfile_step){ .kind = NPU_STEP_HOST, .domain = h->node->host->domain,
+					   .op = h->node->host->name, .node = join_sources(sc->l, h->node),
+					   .opset = (npu_u32)h->node->opset, .tag = insn->tag,
+					   .num_in = h->num_in, .num_out = h->num_out, .in = args };
+	if (!step->node)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < h->num_in + h->num_out && !err; i++) {
+		args[i] = NPU_JOBFILE_ABSENT;
+		if (h->arg[i].present)
+			err = describe_arg(sc, p, tensors, &h->arg[i], &args[i]);
+	}
+	step->out = args + h->num_in;
+	return err ? err : describe_attrs(sc->l, h->node, step);
+}
+
+/* The instructions from @first to the next host step, as a stream. */
+static int emit_stream(struct scalars *sc, struct npu_emitted *out, unsigned int *first,
+		       struct npu_jobfile_step *step)
+{
+	struct npu_stream_builder **b = &out->builder[out->num_builders];
+	struct npu_lower *l = sc->l;
+	size_t size;
+	int err = npu_stream_create(out->program.num_regions, b);
+
+	if (err)
+		return err;
+	out->num_builders++;
+	err = declare_scalars(sc, *b);
+	if (err)
+		return npu_diag_add(l->diag, err, "shape",
+				    "a run-time length or a product of two is too large");
+	for (; *first < l->num_insns && !l->insns[*first]->host; ++*first) {
+		int e = emit_insn(sc, *b, l->insns[*first]);
+
+		if (e == -ENOMEM)
+			return e;
+		err = e ? e : err;	/* go on: all that is wrong is reported */
+	}
+	if (err)
+		return err;
+	*step = (struct npu_jobfile_step){ .kind = NPU_STEP_STREAM };
+	err = npu_stream_finish(*b, &step->stream, &size);
+	step->stream_size = (npu_u32)size;
+	return err ? npu_diag_add(l->diag, err, "stream", "%s", npu_stream_error(*b)) : 0;
+}
+
+static int emit_steps(struct scalars *sc, struct npu_emitted *out)
+{
+	struct npu_jobfile_program *p = &out->program;
+	struct npu_lower *l = sc->l;
+	struct npu_jobfile_step *steps = npu_arena_array(l->arena, l->num_insns + 1, sizeof(*steps));
+	unsigned int at = 0, n = 0;
+	int err = 0, first = 0;
+
+	out->builder = npu_arena_array(l->arena, l->num_insns + 1, sizeof(*out->builder));
+	if (!steps || !out->builder)
+		return -ENOMEM;
+	do {
+		if (at < l->num_insns && l->insns[at]->host)
+			err = emit_host(sc, p, l->insns[at++], &steps[n++]);
+		else
+			err = emit_stream(sc, out, &at, &steps[n++]);
+		if (err == -ENOMEM)
+			return err;
+		/* go on: all that is wrong is reported */
+		while (err && at < l->num_insns && !l->insns[at]->host)
+			at++;
+		first = first ? first : err;
+	} while (at < l->num_insns);
+	if (n == 1 && steps[0].kind == NPU_STEP_STREAM) {
+		p->stream = steps[0].stream;
+		p->stream_size = steps[0].stream_size;
+	} else {
+		p->steps = steps;
+		p->num_steps = n;
+	}
+	return first;
+}
+
 int npu_emit_program(struct npu_lower *l, const struct npu_plan *plan, uint64_t weights_size,
 		     const char *name, struct npu_emitted *out)
 {
 	struct scalars sc = { .l = l };
 	struct npu_jobfile_program *p = &out->program;
-	size_t size;
 	int err = collect_scalars(&sc);
 
 	memset(out, 0, sizeof(*out));
@@ -531,30 +704,12 @@ int npu_emit_program(struct npu_lower *l, const struct npu_plan *plan, uint64_t 
 		err = describe_memory(&sc, plan, weights_size, p);
 	if (!err)
 		err = describe_debug(l, p);
-	if (!err)
-		err = npu_stream_create(p->num_regions, &out->builder);
-	if (err)
-		return err;
-	err = declare_scalars(&sc, out->builder);
-	if (err)
-		return npu_diag_add(l->diag, err, "shape",
-				    "a run-time length or a product of two is too large");
-	for (unsigned int i = 0; i < l->num_insns; i++) {
-		int e = emit_insn(&sc, out->builder, l->insns[i]);
-
-		if (e == -ENOMEM)
-			return e;
-		err = e ? e : err;	/* go on: all that is wrong is reported */
-	}
-	if (err)
-		return err;
-	err = npu_stream_finish(out->builder, &p->stream, &size);
-	p->stream_size = (npu_u32)size;
-	return err ? npu_diag_add(l->diag, err, "stream", "%s", npu_stream_error(out->builder)) : 0;
+	return err ? err : emit_steps(&sc, out);
 }
 
 void npu_emit_free(struct npu_emitted *e)
 {
-	npu_stream_destroy(e->builder);
+	for (unsigned int i = 0; i < e->num_builders; i++)
+		npu_stream_destroy(e->builder[i]);
 	memset(e, 0, sizeof(*e));
 }

@@ -22,7 +22,8 @@ enum npu_emit_region {
  */
 struct npu_emitted {
 	struct npu_jobfile_program program;
-	struct npu_stream_builder *builder;	/* owns the stream */
+	struct npu_stream_builder **builder;	/* they own the streams */
+	unsigned int num_builders;
 };
 
 /*
@@ -35,7 +36,7 @@ int npu_emit_program(struct npu_lower *l, const struct npu_plan *plan, uint64_t 
 		     const char *name, struct npu_emitted *out);
 void npu_emit_free(struct npu_emitted *e);
 
-/* Bytes that @insn reads and writes at the bound. */
+/* Bytes that @insn, or a host step, reads and writes at the bound. */
 void npu_emit_traffic(const struct npu_lower *l, const struct npu_linsn *insn, uint64_t *read,
 		      uint64_t *written);
 

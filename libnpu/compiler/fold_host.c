@@ -7,17 +7,10 @@
 #include <string.h>
 
 #include "compiler/fold.h"
+#include "compiler/host_place.h"
 #include "host/host.h"
 
 #define STEPS_MAX	(1ll << 26)	/* of operators that look at every input for every output */
-
-static const uint32_t type_map[NPU_GT_COUNT] = {
-	[NPU_GT_F32] = NPU_F32,	      [NPU_GT_F16] = NPU_F16,	    [NPU_GT_BF16] = NPU_BF16,
-	[NPU_GT_I8] = NPU_I8,	      [NPU_GT_U8] = NPU_U8,	    [NPU_GT_I32] = NPU_I32,
-	[NPU_GT_I64] = NPU_I64,	      [NPU_GT_BOOL] = NPU_BOOL,	    [NPU_GT_F64] = NPU_HOST_F64,
-	[NPU_GT_I16] = NPU_HOST_I16,  [NPU_GT_U16] = NPU_HOST_U16,  [NPU_GT_U32] = NPU_HOST_U32,
-	[NPU_GT_U64] = NPU_HOST_U64,
-};
 
 static void tensor_of(struct npu_host_tensor *h, const struct npu_gtensor *t)
 {
@@ -27,32 +20,12 @@ static void tensor_of(struct npu_host_tensor *h, const struct npu_gtensor *t)
 	if (!t)
 		return;
 	h->name = t->name;
-	h->dtype = type_map[t->type];
+	h->dtype = npu_host_dtype_of(t->type);
 	h->rank = (uint32_t)t->rank;
 	for (d = 0; d < t->rank; d++)
 		h->dim[d] = t->dim[d].base;
 	h->data = (void *)t->data;
 	h->present = true;
-}
-
-static bool attr_of(struct npu_host_attr *h, const struct npu_attr *a)
-{
-	*h = (struct npu_host_attr){ .name = a->name, .count = (uint32_t)a->count };
-	h->i = a->i;
-	h->f = (double)a->f;
-	h->s = a->s;
-	h->ints = a->ints;
-	h->floats = a->floats;
-	h->strings = a->strings;
-	switch (a->type) {
-	case NPU_ATTR_INT: h->kind = NPU_HOST_INT; return true;
-	case NPU_ATTR_FLOAT: h->kind = NPU_HOST_FLOAT; return true;
-	case NPU_ATTR_STRING: h->kind = NPU_HOST_STRING; return true;
-	case NPU_ATTR_INTS: h->kind = NPU_HOST_INTS; return true;
-	case NPU_ATTR_FLOATS: h->kind = NPU_HOST_FLOATS; return true;
-	case NPU_ATTR_STRINGS: h->kind = NPU_HOST_STRINGS; return true;
-	default: return false;
-	}
 }
 
 /* Little enough work to be done while compiling? */
@@ -99,7 +72,7 @@ bool npu_fold_host(const struct npu_gnode *n, struct npu_gtensor **outs)
 	for (i = 0; ok && i < n->num_outputs; i++)
 		tensor_of(&out[i], outs[i]);
 	for (i = 0; ok && i < n->num_attrs; i++)
-		call.num_attr += attr_of(&attr[call.num_attr], &n->attrs[i]);
+		call.num_attr += npu_host_attr_of(&attr[call.num_attr], &n->attrs[i]);
 	call.in = in;
 	call.out = out;
 	call.attr = attr;

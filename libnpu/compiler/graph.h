@@ -51,6 +51,7 @@
 #include <stdio.h>
 
 #include "compiler/arena.h"
+#include "npu_host.h"
 
 #define NPU_GRAPH_MAX_RANK	8
 #define NPU_GRAPH_MAX_SYMS	16
@@ -64,6 +65,9 @@ enum npu_diag_level {
 };
 
 struct npu_diag_entry {
+	/* names of the model nodes that the node stands for; NULL when it exists by name only */
+	const char *const *sources;
+	unsigned int num_sources;
 	enum npu_diag_level level;
 	int err;		/* negative errno for errors */
 	const char *node;	/* model node, "" when it is about the file */
@@ -230,6 +234,9 @@ struct npu_gtensor {
 	struct npu_dim *value;
 	size_t num_values;
 
+	/* dims are upper bounds, the data give the real ones; only host steps read such a tensor */
+	bool bounded;
+
 	struct npu_gnode *producer;	/* NULL for inputs and constants */
 	struct npu_gnode **consumer;	/* one entry per use */
 	unsigned int num_consumers, max_consumers;
@@ -337,6 +344,9 @@ struct npu_gop_info {
 };
 
 const struct npu_gop_info *npu_gop_info(enum npu_gop op);
+struct npu_gnode;
+/* What the model calls the node's operator. */
+const char *npu_gnode_op_name(const struct npu_gnode *n);
 enum npu_gop npu_gop_find(const char *domain, const char *name);
 
 /* One row of onnx_ops.def. @why_not: what the operator is, when the stack has nothing for its kind; "" else. */
@@ -435,6 +445,20 @@ struct npu_attr {
 	const struct npu_dim *dims;
 };
 
+/**
+ * struct npu_ghost - what a node of NPU_GOP_Host runs; its inputs and attributes are the model's, as
+ * they were before shape inference resolved anything
+ * @domain, @name: of the operator in the model
+ * @reason: why it is not on the NPU: attribute, input, type or operator
+ * @types: element types of the inputs, then the outputs, as the operator has them; tensors may have
+ *	been given others since
+ */
+struct npu_ghost {
+	const struct npu_host_op *op;
+	const char *domain, *name, *reason;
+	const enum npu_gtype *types;
+};
+
 struct npu_gnode {
 	unsigned int id;
 	enum npu_gop op;
@@ -449,6 +473,7 @@ struct npu_gnode {
 	struct npu_attr *attrs;
 	unsigned int num_attrs, max_attrs;
 	struct npu_gepilogue ep;
+	const struct npu_ghost *host;	/* of NPU_GOP_Host, else NULL */
 	/* names of the model's nodes this one stands for, in execution order */
 	const char **sources;
 	unsigned int num_sources;
@@ -475,6 +500,25 @@ const int64_t *npu_gnode_ints(const struct npu_gnode *n, const char *name, size_
 const float *npu_gnode_floats(const struct npu_gnode *n, const char *name, size_t *count);
 const struct npu_dim *npu_gnode_dims(const struct npu_gnode *n, const char *name, size_t *count);
 
+/* ---- host placement -------------------------------------------------------------------------- */
+
+/* A node of the model that was found to need the host when it was lowered. */
+struct npu_host_pin {
+	const char *node, *reason;
+};
+
+/**
+ * struct npu_host_config - what may run on the host; see host_place.c
+ * @ops: the application's own operators, beside libnpu's table; may be NULL
+ * @pins: nodes that go there by name, sorted
+ */
+struct npu_host_config {
+	const struct npu_host_op *ops;
+	unsigned int num_ops;
+	const struct npu_host_pin *pins;
+	unsigned int num_pins;
+};
+
 /* ---- the graph ------------------------------------------------------------------------------- */
 
 struct npu_graph {
@@ -500,6 +544,8 @@ struct npu_graph {
 	unsigned int num_outputs;
 
 	struct npu_name_map *tensor_names, *node_names;	/* used by graph.c */
+
+	const struct npu_host_config *host;	/* NULL: nothing goes to the host; not owned */
 
 	struct npu_symbol syms[NPU_GRAPH_MAX_SYMS];
 	unsigned int num_syms;
@@ -575,6 +621,9 @@ int64_t npu_gnode_macs(const struct npu_gnode *n, const int64_t *scalars);
  */
 struct npu_graph *npu_onnx_import(const void *data, size_t size, const char *path,
 				  struct npu_diag *diag);
+/* The same for a model whose nodes may go to the host, operators of the application's among them. */
+struct npu_graph *npu_onnx_import_host(const void *data, size_t size, const char *path,
+				       const struct npu_host_config *host, struct npu_diag *diag);
 
 /* ---- building and changing a graph ----------------------------------------------------------- */
 

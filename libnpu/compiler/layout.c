@@ -136,7 +136,8 @@ static bool type_fits(const struct npu_lower *l, const struct npu_gtensor *t,
 {
 	struct npu_lview own;
 
-	npu_lview_of(t, npu_lower_dtype(l, t), &own);
+	npu_lview_of(t, t->producer && t->producer->host ? npu_lower_user_dtype(l, t) : npu_lower_dtype(l, t),
+		     &own);
 	return npu_lview_same_elem(&own, v) ||
 	       (r->retypes && npu_dtype_is_float(own.dtype) && npu_lview_is_real(v));
 }
@@ -298,6 +299,37 @@ static int place_reshape(struct npu_lower *l, struct npu_gnode *n)
 	return err;
 }
 
+/* What only the host reads is written as it wants to read it. */
+static int place_host_input(struct npu_lower *l, struct npu_gtensor *t, enum npu_gtype type)
+{
+	struct npu_lvalue *val = &l->value[t->id];
+	struct npu_lview v;
+	int err;
+
+	if (!t->producer || t->producer->host || val->placed || val->ready || t->is_output ||
+	    npu_gtensor_is_const(t))
+		return 0;
+	for (unsigned int i = 0; i < t->num_consumers; i++)
+		if (!t->consumer[i]->host)
+			return 0;
+	err = npu_lower_temp(l, t->dim, t->rank, npu_lower_host_dtype(type), &v);
+	if (!err) {
+		v.buf->name = t->name;
+		place(l, t, &v);
+	}
+	return err;
+}
+
+static int place_host(struct npu_lower *l, struct npu_gnode *n)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; n->host && i < n->num_inputs && !err; i++)
+		if (n->inputs[i] && npu_lower_host_dtype(n->host->types[i]) != NPU_NONE)
+			err = place_host_input(l, n->inputs[i], n->host->types[i]);
+	return err;
+}
+
 int npu_layout_choose(struct npu_lower *l)
 {
 	struct npu_graph *g = l->g;
@@ -308,6 +340,8 @@ int npu_layout_choose(struct npu_lower *l)
 	for (unsigned int i = g->num_nodes; i-- > 0 && !err;)
 		if (g->nodes[i]->op == NPU_GOP_Concat || g->nodes[i]->op == NPU_GOP_Pad)
 			err = place_parts(l, g->nodes[i]);
+	for (unsigned int i = g->num_nodes; i-- > 0 && !err;)
+		err = place_host(l, g->nodes[i]);
 	for (unsigned int i = g->num_nodes; i-- > 0 && !err;)
 		if (g->nodes[i]->op == NPU_GOP_Reshape)
 			err = place_reshape(l, g->nodes[i]);

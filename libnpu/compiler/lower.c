@@ -571,7 +571,10 @@ static int lower_setup(struct npu_lower *l)
 
 enum npu_dtype npu_lower_user_dtype(const struct npu_lower *l, const struct npu_gtensor *t)
 {
-	return t->type == NPU_GT_F32 ? NPU_F32 : npu_lower_dtype(l, t);
+	enum npu_dtype dtype = t->type == NPU_GT_F32 ? NPU_F32 : npu_lower_dtype(l, t);
+
+	/* What only the host reads or writes may be of its types. */
+	return dtype == NPU_NONE && l->g->host ? npu_lower_host_dtype(t->type) : dtype;
 }
 
 static int io_view(struct npu_lower *l, struct npu_gtensor *t, enum npu_lbuf_kind kind,
@@ -683,9 +686,9 @@ static int lower_node(struct npu_lower *l, struct npu_gnode *n)
 	if (!rule || !rule->lower)
 		return npu_lower_refuse(l, NULL, "%s", rule && *rule->limits ? rule->limits :
 					"the device has no such operator");
-	for (unsigned int i = 0; i < n->num_inputs && !err; i++)
+	for (unsigned int i = 0; i < n->num_inputs && !n->host && !err; i++)
 		err = check_tensor(l, n->inputs[i]);
-	for (unsigned int i = 0; i < n->num_outputs && !err; i++)
+	for (unsigned int i = 0; i < n->num_outputs && !n->host && !err; i++)
 		err = check_tensor(l, n->outputs[i]);
 	return err ? err : rule->lower(l, n);
 }
@@ -733,6 +736,9 @@ static int lower_outputs(struct npu_lower *l)
 			return err;
 		if (have.buf == l->output_buf[i])
 			continue;
+		if (t->bounded)
+			return npu_lower_refuse(l, l->output_name ? l->output_name[i] : t->name,
+						"the data decide its length, and it is an output twice or a part of one");
 		npu_lview_of(t, npu_lower_user_dtype(l, t), &want);
 		want.buf = l->output_buf[i];
 		err = npu_lview_dense(l, &want, NULL, true);
@@ -774,7 +780,8 @@ int npu_lower_graph(struct npu_lower *l)
 		if (err)
 			refused = -EOPNOTSUPP;
 		else
-			l->cur->place = l->cur->num_insns ? NPU_PLACE_NPU : NPU_PLACE_VIEW;
+			l->cur->place = n->host ? NPU_PLACE_HOST :
+					l->cur->num_insns ? NPU_PLACE_NPU : NPU_PLACE_VIEW;
 	}
 	l->cur = NULL;
 	return refused ? refused : lower_outputs(l);

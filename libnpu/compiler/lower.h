@@ -59,8 +59,24 @@ struct npu_lview {
 
 /* ---- instructions ---------------------------------------------------------------------------- */
 
+/* An argument of a host step: dense, of the host's type @dtype. */
+struct npu_lharg {
+	const struct npu_gtensor *t;
+	bool present;
+	uint32_t dtype;			/* enum npu_dtype or enum npu_host_dtype */
+	struct npu_lview view;		/* its dtype has the size of an element */
+};
+
+struct npu_lhost {
+	const struct npu_gnode *node;
+	unsigned int num_in, num_out;
+	struct npu_lharg *arg;		/* inputs, then outputs */
+};
+
 struct npu_linsn {
 	const struct npu_op_desc *desc;
+	/* a step on the host, which has its arguments here and no operands; else NULL */
+	const struct npu_lhost *host;
 	struct npu_lview *operand[NPU_MAX_OPERANDS];	/* NULL: absent */
 	uint32_t param[NPU_MAX_PARAMS];
 	/* of LEN parameters; used instead of param when sym >= 0 */
@@ -393,6 +409,9 @@ int npu_lower_dequantize(struct npu_lower *l, struct npu_gnode *n);
 int npu_lower_dynamic_quantize(struct npu_lower *l, struct npu_gnode *n);
 int npu_lower_conv_integer(struct npu_lower *l, struct npu_gnode *n);
 int npu_lower_matmul_integer(struct npu_lower *l, struct npu_gnode *n);
+int npu_lower_host(struct npu_lower *l, struct npu_gnode *n);
+/* What elements of @type lie in memory as: a device's type of the same size when it has no own. */
+enum npu_dtype npu_lower_host_dtype(enum npu_gtype type);
 
 /* ---- the operator table (constraints.c) ------------------------------------------------------ */
 

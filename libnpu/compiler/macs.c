@@ -27,7 +27,7 @@ int64_t npu_gnode_macs(const struct npu_gnode *n, const int64_t *scalars)
 
 	if (n->dead || !x || !y || y->rank < 0 || x->rank < 0)
 		return 0;
-	switch (n->op) {
+	switch (n->host ? n->model_op : n->op) {
 	case NPU_GOP_Conv: case NPU_GOP_ConvInteger:
 		return mul(npu_gtensor_elems(y, scalars), per_output(n->inputs[1]));
 	case NPU_GOP_QLinearConv:

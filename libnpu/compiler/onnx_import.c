@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/host_place.h"
 #include "compiler/onnx_import.h"
+#include "host/host.h"
 
 static const char *text(const char *s)
 {
@@ -176,7 +178,7 @@ static int refuse_node(struct npu_onnx_ctx *ctx, const char *label, const char *
 }
 
 static int check_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, const char *label,
-		      enum npu_gop *op)
+		      enum npu_gop *op, const struct npu_host_op **own)
 {
 	const struct npu_gop_info *info;
 	const char *domain = text(p->domain), *type = text(p->op_type);
@@ -184,6 +186,13 @@ static int check_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, const 
 	if (!strcmp(domain, "npu"))
 		domain = "npu?";	/* internal operators cannot be written in a model */
 	*op = npu_gop_find(domain, type);
+	*own = *op == NPU_GOP_NONE && ctx->host ?
+		       npu_host_op_find_in(ctx->host->ops, ctx->host->num_ops, domain, type) : NULL;
+	if (*own) {
+		*op = NPU_GOP_Host;
+		return p->n_output ? 0 : npu_diag_named(ctx->diag, NPU_DIAG_ERROR, -EINVAL, label, type,
+							"it has no output");
+	}
 	if (*op == NPU_GOP_NONE)
 		return refuse_node(ctx, label, domain, type);
 	info = npu_gop_info(*op);
@@ -209,7 +218,7 @@ static int check_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, const 
 
 /* Outputs first, for all nodes: the order in the file need not be one of execution. */
 static int import_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, const char *label,
-		       enum npu_gop op, struct npu_gnode **node)
+		       enum npu_gop op, const struct npu_host_op *own, struct npu_gnode **node)
 {
 	struct npu_gtensor **outputs = npu_arena_array(&ctx->g->arena, p->n_output,
 						       sizeof(*outputs));
@@ -226,7 +235,7 @@ static int import_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, const
 		 * first may be absent
 		 */
 		if (!*name && i && i >= (size_t)npu_gop_info(op)->out_min &&
-		    npu_gop_info(op)->out_max >= 0)
+		    (own || npu_gop_info(op)->out_max >= 0))
 			continue;
 		if (*name && npu_graph_find_tensor(ctx->g, name))
 			return npu_diag_named(ctx->diag, NPU_DIAG_ERROR, -EINVAL, label, p->op_type,
@@ -241,6 +250,8 @@ static int import_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, const
 		return -ENOMEM;
 	if (!strcmp(text(p->domain), "com.microsoft"))
 		(*node)->opset = NPU_ONNX_OPSET_MAX;
+	if (own && npu_host_place_own(ctx->g, *node, own))
+		return -ENOMEM;
 	(*node)->sources = npu_arena_array(&ctx->g->arena, 1, sizeof(*(*node)->sources));
 	if (!(*node)->sources)
 		return -ENOMEM;
@@ -260,7 +271,7 @@ static int link_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, struct 
 		struct npu_gtensor *t = *name ? npu_graph_find_tensor(ctx->g, name) : NULL;
 
 		err = 0;
-		if (!*name && (i < (size_t)info->in_min || info->in_max < 0))
+		if (!*name && !n->host && (i < (size_t)info->in_min || info->in_max < 0))
 			err = npu_diag_node(ctx->diag, -EINVAL, n, NULL,
 					    "input %zu is required but absent", i);
 		else if (*name && !t)
@@ -278,6 +289,7 @@ static int link_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, struct 
 static int import_nodes(struct npu_onnx_ctx *ctx, const Onnx__GraphProto *graph)
 {
 	struct npu_gnode **nodes = calloc(graph->n_node + 1, sizeof(*nodes));
+	const struct npu_host_op *own;
 	int err, first = 0;
 	enum npu_gop op;
 	size_t i;
@@ -287,9 +299,9 @@ static int import_nodes(struct npu_onnx_ctx *ctx, const Onnx__GraphProto *graph)
 	for (i = 0; i < graph->n_node; i++) {
 		const char *label = node_label(ctx, graph->node[i], i);
 
-		err = check_node(ctx, graph->node[i], label, &op);
+		err = check_node(ctx, graph->node[i], label, &op, &own);
 		if (!err)
-			err = import_node(ctx, graph->node[i], label, op, &nodes[i]);
+			err = import_node(ctx, graph->node[i], label, op, own, &nodes[i]);
 		first = first ? first : err;
 	}
 	/*
@@ -384,7 +396,13 @@ static int import_model(struct npu_onnx_ctx *ctx, const void *data, size_t size,
 struct npu_graph *npu_onnx_import(const void *data, size_t size, const char *path,
 				  struct npu_diag *diag)
 {
-	struct npu_onnx_ctx ctx = { .diag = diag };
+	return npu_onnx_import_host(data, size, path, NULL, diag);
+}
+
+struct npu_graph *npu_onnx_import_host(const void *data, size_t size, const char *path,
+				       const struct npu_host_config *host, struct npu_diag *diag)
+{
+	struct npu_onnx_ctx ctx = { .diag = diag, .host = host };
 	int err = -ENOMEM;
 
 	if (path && !diag->path)
@@ -392,6 +410,7 @@ struct npu_graph *npu_onnx_import(const void *data, size_t size, const char *pat
 	ctx.g = npu_graph_new();
 	ctx.src = calloc(1, sizeof(*ctx.src));
 	if (ctx.g && ctx.src) {
+		ctx.g->host = host;
 		ctx.g->release = source_release;
 		ctx.g->priv = ctx.src;
 		err = import_model(&ctx, data, size, path);

@@ -30,6 +30,7 @@ struct npu_onnx_ctx {
 	struct npu_graph *g;
 	struct npu_onnx_source *src;
 	struct npu_diag *diag;
+	const struct npu_host_config *host;
 };
 
 /**

@@ -128,7 +128,10 @@ int npu_onnx_attrs(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *proto, struc
 		} else if (npu_gnode_attr(n, a->name)) {
 			err = npu_diag_node(ctx->diag, -EINVAL, n, a->name,
 					    "attribute given twice");
-		} else if (!(want = attr_expected(table, a->name))) {
+		} else if (n->host && !strchr("ifstFIS", attr_letter(a) ? attr_letter(a) : 'g')) {
+			err = npu_diag_node(ctx->diag, -EOPNOTSUPP, n, a->name, "host operators get no %s",
+					    letter_name(attr_letter(a)));
+		} else if (!(want = n->host ? attr_letter(a) : attr_expected(table, a->name))) {
 			err = npu_diag_node(ctx->diag, -EOPNOTSUPP, n, a->name,
 					    "unknown attribute (known: %s)",
 					    *table ? table : "none");

@@ -46,6 +46,11 @@ enum npu_gop npu_gop_find(const char *domain, const char *name)
 	return NPU_GOP_NONE;
 }
 
+const char *npu_gnode_op_name(const struct npu_gnode *n)
+{
+	return n->host ? n->host->name : npu_gop_info(n->model_op)->name;
+}
+
 const char *npu_gact_name(enum npu_act_kind kind)
 {
 	static const char *const names[NPU_GA_COUNT] = {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "compiler/fold.h"
+#include "compiler/host_place.h"
 #include "compiler/pass.h"
 #include "compiler/shape.h"
 
@@ -156,16 +157,53 @@ static void report_steps(struct infer *in)
 				in->times[i], in->last[i]->name, (long long)in->g->syms[i].step);
 }
 
+/* Only the host can read what has no length yet. */
+static int check_bounded(const struct npu_shape *s)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->n->num_inputs && !s->host; i++)
+		if (s->n->inputs[i] && s->n->inputs[i]->bounded)
+			return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, s->n->inputs[i]->name,
+					     "the data decide its length, and no host operator does this node");
+	return 0;
+}
+
+/* A node of the host's: constants are computed all the same. */
+static int infer_host(struct infer *in, struct npu_shape *s, const struct npu_host_form *form,
+		      const char *why)
+{
+	int err = s->n->op == NPU_GOP_Host ? npu_host_infer(s) : infer_shape(in, s);
+
+	if (!err && s->n->op != NPU_GOP_Host)
+		err = npu_fold_node(in->g, s->n);
+	if (err < 0 || s->n->dead)
+		return err;
+	return npu_host_place(s, form, why);
+}
+
 static int infer_node(struct infer *in, struct npu_gnode *n)
 {
 	struct npu_graph *g = in->g;
 	struct npu_shape s = { .g = g, .diag = in->diag, .n = n };
+	struct npu_host_form form;
+	const char *why = NULL;
 	unsigned int i;
 	int err, first;
 
 	/* what follows from a refused node is no news */
 	if (!inputs_known(n))
 		return 0;
+	s.host = g->host && (n->host || npu_host_place_op(g, n));
+	if (s.host && npu_host_form_keep(g, n, &form))
+		return -ENOMEM;
+	if (s.host)
+		why = n->host ? n->host->reason : npu_host_place_reason(g, n, false);
+	err = check_bounded(&s);
+	if (err)
+		return err;
+	if (why)
+		return infer_host(in, &s, &form, why);
 	for (i = 0; i < g->num_syms; i++)
 		s.told |= (in->times[i] > 0 ? 1u : 0) << i;
 	first = infer_shape(in, &s);
@@ -176,6 +214,10 @@ static int infer_node(struct infer *in, struct npu_gnode *n)
 		err = materialize(g, n);
 	if (!err && !n->dead)
 		err = npu_fold_node(g, n);
+	if (err >= 0 && !first && !n->dead && s.host)
+		why = npu_host_place_reason(g, n, true);
+	if (why)
+		err = npu_host_place(&s, &form, why);
 	return err < 0 ? err : first;
 }
 

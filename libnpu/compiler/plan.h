@@ -20,6 +20,7 @@ struct npu_plan_item {
 	uint64_t weight;	/* bytes moved over its life; for npu_plan_select() */
 	bool chosen;		/* has an offset */
 	uint64_t offset;	/* a multiple of NPU_PLAN_ALIGN */
+	bool off_chip;		/* not for npu_plan_select() */
 };
 
 /*

@@ -9,22 +9,27 @@ struct npu_lbuf *npu_plan_root(struct npu_lbuf *b)
 	return b;
 }
 
+static void use(const struct npu_lower *l, unsigned int i, const struct npu_lview *v)
+{
+	if (!v || !v->buf)
+		return;
+	if ((int)i < v->buf->first)
+		v->buf->first = (int)i;
+	if ((int)i > v->buf->last)
+		v->buf->last = (int)i;
+	v->buf->traffic += (uint64_t)npu_lview_bytes(l, v);
+}
+
 void npu_plan_live(struct npu_lower *l)
 {
 	for (unsigned int i = 0; i < l->num_insns; i++) {
 		const struct npu_linsn *insn = l->insns[i];
+		const struct npu_lhost *h = insn->host;
 
-		for (unsigned int s = 0; s < insn->desc->num_slots; s++) {
-			struct npu_lbuf *b = insn->operand[s] ? insn->operand[s]->buf : NULL;
-
-			if (!b)
-				continue;
-			if ((int)i < b->first)
-				b->first = (int)i;
-			if ((int)i > b->last)
-				b->last = (int)i;
-			b->traffic += (uint64_t)npu_lview_bytes(l, insn->operand[s]);
-		}
+		for (unsigned int s = 0; s < insn->desc->num_slots; s++)
+			use(l, i, insn->operand[s]);
+		for (unsigned int k = 0; h && k < h->num_in + h->num_out; k++)
+			use(l, i, h->arg[k].present ? &h->arg[k].view : NULL);
 	}
 }
 

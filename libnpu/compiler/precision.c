@@ -140,6 +140,22 @@ static void mark_codes(struct npu_lower *l)
 	}
 }
 
+/* The host has the model's types: its arguments need no conversion then. */
+static void mark_host(struct npu_lower *l)
+{
+	for (unsigned int i = 0; i < l->g->num_nodes; i++) {
+		const struct npu_gnode *n = l->g->nodes[i];
+
+		for (unsigned int k = 0; n->host && k < n->num_inputs + n->num_outputs; k++) {
+			const struct npu_gtensor *t = k < n->num_inputs ? n->inputs[k] :
+									  n->outputs[k - n->num_inputs];
+
+			if (t)
+				l->keep_f32[t->id] = true;
+		}
+	}
+}
+
 int npu_precision_choose(struct npu_lower *l)
 {
 	bool *looked_at = npu_arena_array(l->arena, l->g->num_tensors + 1, sizeof(*looked_at));
@@ -151,5 +167,6 @@ int npu_precision_choose(struct npu_lower *l)
 		mark(l, looked_at);
 	if (l->precision == NPU_PRECISION_F16)
 		mark_codes(l);
+	mark_host(l);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compiler/host_place.h"
 #include "compiler/lower.h"
 
 static bool is_reported(const struct npu_diag *diag, const struct npu_gnode *n)
@@ -40,6 +41,8 @@ void npu_refuse_rest(const struct npu_graph *g, struct npu_diag *diag)
 
 		/* Those that the optimizer takes away have no lowering, but they say what becomes of them. */
 		if (n->dead || (rule && (rule->lower || rule->insns[0])) || is_constant(n))
+			continue;
+		if (g->host && npu_host_place_op(g, n))
 			continue;
 		/* Looking a name up in a long list of errors for every node would take the square of it. */
 		if (diag->count > 200 || is_reported(diag, n))

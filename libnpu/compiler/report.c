@@ -11,7 +11,7 @@
 static const char *const place_names[NPU_NUM_PLACES] = {
 	[NPU_PLACE_NPU] = "npu", [NPU_PLACE_FUSED] = "fused", [NPU_PLACE_FOLDED] = "folded",
 	[NPU_PLACE_VIEW] = "view", [NPU_PLACE_REFUSED] = "refused",
-	[NPU_PLACE_UNKNOWN] = "unknown",
+	[NPU_PLACE_UNKNOWN] = "unknown", [NPU_PLACE_HOST] = "host",
 };
 
 const char *npu_place_name(enum npu_place place)
@@ -51,6 +51,15 @@ static unsigned int index_find(const struct npu_report_index *index, const char 
 	for (i = index_find(index, wanted);							\
 	     i < (index)->num && !strcmp((index)->entry[i].name, wanted); i++)
 
+const struct npu_model_node *npu_report_model_node(const struct npu_report *r, const char *name)
+{
+	unsigned int k;
+
+	INDEX_EACH(k, &r->by_name, name)
+		return &r->model[r->by_name.entry[k].node];
+	return NULL;
+}
+
 int npu_report_note_model(struct npu_report *r, const struct npu_graph *g)
 {
 	struct npu_model_node *m = npu_arena_array(r->arena, g->num_nodes + 1, sizeof(*m));
@@ -64,8 +73,11 @@ int npu_report_note_model(struct npu_report *r, const struct npu_graph *g)
 		const struct npu_gnode *n = g->nodes[i];
 
 		m[i].name = npu_arena_strdup(r->arena, n->num_sources ? n->sources[0] : n->name);
-		m[i].op = npu_gnode_info(n)->name;
-		if (!m[i].name)
+		m[i].op = npu_gnode_op_name(n);
+		m[i].domain = n->host ? n->host->domain : npu_gnode_info(n)->domain;
+		if (n->host)	/* the application's table may be gone before the report */
+			m[i].op = npu_arena_strdup(r->arena, m[i].op);
+		if (!m[i].name || !m[i].op)
 			return -ENOMEM;
 		r->by_name.entry[i] = (struct npu_report_name){ m[i].name, i };
 	}
@@ -115,7 +127,8 @@ static const char *leader(const struct npu_report *r, const struct npu_gnode *n)
 
 	for (unsigned int i = 0; i < n->num_sources; i++)
 		INDEX_EACH(k, &r->by_name, n->sources[i])
-			if (!strcmp(r->model[r->by_name.entry[k].node].op, npu_gnode_info(n)->name))
+			if (!strcmp(r->model[r->by_name.entry[k].node].op,
+				    n->host ? n->host->name : npu_gnode_info(n)->name))
 				return n->sources[i];
 	for (unsigned int i = 0; i < n->num_sources; i++)
 		INDEX_EACH(k, &r->by_name, n->sources[i])
@@ -193,7 +206,7 @@ static int note_node(struct npu_report *r, const struct npu_lower *l, const stru
 		}
 		return 0;
 	}
-	if (first || ln->place == NPU_PLACE_NPU) {
+	if (first || ln->place == NPU_PLACE_NPU || ln->place == NPU_PLACE_HOST) {
 		p->place = ln->place;
 		p->into = "";
 	}
@@ -255,6 +268,19 @@ static void fill_copies(struct npu_compile_summary *s, const struct npu_lower *l
 	}
 }
 
+static void fill_host(struct npu_compile_summary *s, const struct npu_lower *l)
+{
+	for (unsigned int i = 0; i < l->num_insns; i++) {
+		uint64_t read, written;
+
+		if (!l->insns[i]->host)
+			continue;
+		npu_emit_traffic(l, l->insns[i], &read, &written);
+		s->host_bytes += read + written;
+		s->insns--;
+	}
+}
+
 int npu_report_fill(struct npu_report *r, const struct npu_lower *l, const struct npu_plan *plan,
 		    const struct npu_diag *diag)
 {
@@ -287,6 +313,7 @@ int npu_report_fill(struct npu_report *r, const struct npu_lower *l, const struc
 		s->f32_steep += l->keep_f32[i] && !l->g->tensors[i]->data &&
 				l->g->tensors[i]->type == NPU_GT_F32;
 	fill_copies(s, l);
+	fill_host(s, l);
 	if (plan) {
 		s->scratch_bytes = plan->scratch;
 		s->scratch_lower = plan->scratch_lower;

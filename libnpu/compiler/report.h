@@ -8,7 +8,7 @@
 
 /* A node as the model has it, noted before the graph is rewritten. */
 struct npu_model_node {
-	const char *name, *op;
+	const char *name, *op, *domain;
 };
 
 /* A name and the node (of the model, or of the final graph) that has it. */
@@ -38,6 +38,9 @@ struct npu_report {
 
 /* @s as a JSON string, whatever bytes it has. */
 void npu_json_string(FILE *f, const char *s);
+
+/* The model's first node of that name, or NULL. */
+const struct npu_model_node *npu_report_model_node(const struct npu_report *r, const char *name);
 
 /* Note the nodes of a freshly imported graph. Returns 0 or -ENOMEM. */
 int npu_report_note_model(struct npu_report *r, const struct npu_graph *g);

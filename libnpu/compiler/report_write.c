@@ -47,7 +47,8 @@ static double percent(uint64_t part, uint64_t whole)
 
 static void write_totals(FILE *f, const struct npu_compile_summary *s)
 {
-	unsigned int on = s->nodes - s->count[NPU_PLACE_REFUSED] - s->count[NPU_PLACE_UNKNOWN];
+	unsigned int on = s->nodes - s->count[NPU_PLACE_REFUSED] - s->count[NPU_PLACE_UNKNOWN] -
+			  s->count[NPU_PLACE_HOST];
 
 	if (!s->nodes) {
 		fputs("nothing was compiled: the model could not be read\n", f);
@@ -58,12 +59,14 @@ static void write_totals(FILE *f, const struct npu_compile_summary *s)
 			s->count[NPU_PLACE_REFUSED], s->count[NPU_PLACE_UNKNOWN]);
 		return;
 	}
-	fprintf(f, "%u of %u operators on the NPU, %.1f %% of %.1f million MACs\n", on, s->nodes,
-		percent(s->npu_macs, s->macs), (double)s->macs / 1e6);
 	fprintf(f,
-		"  %u with instructions of their own, %u fused, %u views, %u folded, %u refused\n",
+		"%u of %u operators on the NPU, %.1f %% of %.1f million MACs, %" PRIu64
+		" bytes moved for host steps\n",
+		on, s->nodes, percent(s->npu_macs, s->macs), (double)s->macs / 1e6, s->host_bytes);
+	fprintf(f,
+		"  %u with instructions of their own, %u fused, %u views, %u folded, %u on the host, %u refused\n",
 		s->count[NPU_PLACE_NPU], s->count[NPU_PLACE_FUSED], s->count[NPU_PLACE_VIEW],
-		s->count[NPU_PLACE_FOLDED], s->count[NPU_PLACE_REFUSED]);
+		s->count[NPU_PLACE_FOLDED], s->count[NPU_PLACE_HOST], s->count[NPU_PLACE_REFUSED]);
 	fprintf(f, "%u instructions in the first of %u program%s; %u copies (%.1f KiB)\n", s->insns,
 		s->programs, s->programs == 1 ? "" : "s", s->copies, (double)s->copy_bytes / 1024);
 	fprintf(f,
@@ -171,11 +174,13 @@ static void write_json(FILE *f, const struct npu_report *r)
 		r->precision == NPU_PRECISION_F16 ? "f16" : "f32");
 	fprintf(f,
 		"  \"nodes\": %u, \"npu\": %u, \"fused\": %u, \"views\": %u, \"folded\": %u, \"refused\": %u, "
-		"\"unknown\": %u,\n",
+		"\"unknown\": %u, \"host\": %u,\n",
 		s->nodes, s->count[NPU_PLACE_NPU], s->count[NPU_PLACE_FUSED],
 		s->count[NPU_PLACE_VIEW], s->count[NPU_PLACE_FOLDED], s->count[NPU_PLACE_REFUSED],
-		s->count[NPU_PLACE_UNKNOWN]);
-	fprintf(f, "  \"macs\": %" PRIu64 ", \"npu_macs\": %" PRIu64 ",\n", s->macs, s->npu_macs);
+		s->count[NPU_PLACE_UNKNOWN], s->count[NPU_PLACE_HOST]);
+	fprintf(f,
+		"  \"macs\": %" PRIu64 ", \"npu_macs\": %" PRIu64 ", \"host_bytes\": %" PRIu64 ",\n",
+		s->macs, s->npu_macs, s->host_bytes);
 	fprintf(f,
 		"  \"programs\": %u, \"instructions\": %u, \"copies\": %u, \"copy_bytes\": %" PRIu64
 		",\n",

@@ -263,7 +263,7 @@ int npu_shape_node(struct npu_shape *s)
 	case NPU_GOP_DepthToSpace: case NPU_GOP_SpaceToDepth:
 		return npu_shape_depth_space(s);
 	case NPU_GOP_CumSum:
-		return npu_shape_same(s);
+		return npu_shape_cumsum(s);
 	default:
 		return family_rule(npu_gnode_info(s->n)->family)(s);
 	}

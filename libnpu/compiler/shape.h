@@ -15,6 +15,8 @@ struct npu_shape {
 	struct npu_graph *g;
 	struct npu_diag *diag;
 	struct npu_gnode *n;
+	/* a host operator does the node if the NPU can not */
+	bool host;
 	/* set by npu_shape_nonlinear(): the step of symbol need_sym times need would do */
 	int need_sym;
 	int64_t need;
@@ -38,6 +40,7 @@ int npu_shape_quant(struct npu_shape *s);
 int npu_shape_reduce(struct npu_shape *s);
 int npu_shape_arg(struct npu_shape *s);
 int npu_shape_topk(struct npu_shape *s);
+int npu_shape_cumsum(struct npu_shape *s);
 /* Softmax and others that keep the shape and have an axis */
 int npu_shape_axis(struct npu_shape *s);
 int npu_shape_norm(struct npu_shape *s);

@@ -85,6 +85,17 @@ int npu_shape_arg(struct npu_shape *s)
 	return err ? err : npu_shape_out(s, 0, NPU_GT_I64, rank, dims);
 }
 
+int npu_shape_cumsum(struct npu_shape *s)
+{
+	const struct npu_gtensor *x = npu_shape_in(s, 0), *at = npu_shape_in(s, 1);
+	struct npu_dim value;
+	int axis, err = 0;
+
+	if (npu_tensor_has_value(at) && npu_tensor_value(at, 0, &value) && npu_dim_is_const(value))
+		err = npu_shape_axis_arg(s, "axis", value.base, x->rank, &axis);
+	return err ? err : npu_shape_same(s);
+}
+
 int npu_shape_topk(struct npu_shape *s)
 {
 	const struct npu_gtensor *x = npu_shape_in(s, 0);

@@ -29,6 +29,8 @@ extern "C" {
  * on stays f32, because eleven bits in front of one cost hundredths at every edge of the result;
  * the rest is f16. all_f16 overrides that.
  */
+struct npu_host_op;
+
 enum npu_precision {
 	NPU_PRECISION_F16,
 	NPU_PRECISION_F32,
@@ -128,6 +130,9 @@ NPU_API void npu_quant_options_init(struct npu_quant_options *options);
  * @quant: convolutions and matrix products with constant weights in int8 as far as the budget
  *	allows, calibrated with the samples given; @precision is for the rest. NULL: nothing in int8
  *	that is not so in the model
+ * @fail_on_host: refuse nodes that would run on the host, all of them by name
+ * @host_ops, @num_host_ops: operators of the application's, see npu_host.h; the device that runs the
+ *	job must be opened with them, too. Needed until the compilation ends.
  */
 struct npu_compile_options {
 	size_t size;
@@ -142,6 +147,9 @@ struct npu_compile_options {
 	bool no_sram;
 	bool all_f16;
 	const struct npu_quant_options *quant;
+	bool fail_on_host;
+	const struct npu_host_op *host_ops;
+	unsigned int num_host_ops;
 };
 
 NPU_API void npu_compile_options_init(struct npu_compile_options *options);
@@ -154,10 +162,11 @@ enum npu_place {
 	NPU_PLACE_VIEW,		/* changes addresses only: costs nothing */
 	NPU_PLACE_REFUSED,	/* the model does not compile because of it */
 	NPU_PLACE_UNKNOWN,	/* compiling ended before it was placed */
+	NPU_PLACE_HOST,		/* a step of the schedule that the CPU runs: the reason says why */
 	NPU_NUM_PLACES
 };
 
-/* "npu", "fused", "folded", "view", "refused", "unknown" */
+/* "npu", "fused", "folded", "view", "refused", "unknown", "host" */
 NPU_API const char *npu_place_name(enum npu_place place);
 
 /**
@@ -192,6 +201,7 @@ struct npu_placement {
  * @nodes: nodes of the model; @count: how many of them ended in each enum npu_place
  * @macs: multiply-accumulates of the model; @npu_macs: of them on the NPU
  * @programs, @insns: programs in the job file, instructions of the first
+ * @host_bytes: what host steps read and write
  * @copies, @copy_bytes: COPY instructions (layout conversions and moves) and the bytes they write
  * @weight_bytes: the weight section
  * @scratch_bytes, @scratch_lower: planned size of the activations outside of on-chip memory, and
@@ -212,6 +222,7 @@ struct npu_compile_summary {
 	uint64_t sram_bytes;
 	unsigned int f32_weights;
 	unsigned int f32_steep;
+	uint64_t host_bytes;
 };
 
 struct npu_compile_result;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "npu_host.h"
 #include "run_job.h"
 
 int array_alloc(struct npu_npy *arr, enum npu_npy_type type, int rank, const int64_t *dims)
@@ -108,6 +109,11 @@ static enum npu_npy_type npy_type(uint32_t dtype)
 	case NPU_I32: return NPU_NPY_I32;
 	case NPU_I8: return NPU_NPY_I8;
 	case NPU_BOOL: return NPU_NPY_BOOL;
+	case NPU_HOST_F64: return NPU_NPY_F64;
+	case NPU_HOST_I16: return NPU_NPY_I16;
+	case NPU_HOST_U16: return NPU_NPY_U16;
+	case NPU_HOST_U32: return NPU_NPY_U32;
+	case NPU_HOST_U64: return NPU_NPY_U64;
 	default: return NPU_NPY_U8;
 	}
 }

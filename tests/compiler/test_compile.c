@@ -143,6 +143,7 @@ static void test_shapes(void)
 
 static void test_refusals(void)
 {
+	struct npu_compile_options o;
 	struct ob b;
 	size_t size;
 	uint8_t *model;
@@ -157,7 +158,9 @@ static void test_refusals(void)
 	ob_output(&b, "c");
 	ob_output(&b, "i");
 	model = ob_finish(&b, &size);
-	r = compile(model, size, NPU_PRECISION_F16, NULL, 0, &err);
+	npu_compile_options_init(&o);
+	o.fail_on_host = true;
+	err = npu_compile_onnx(model, size, "model.onnx", &o, &r);
 	tap_ok(err == -EOPNOTSUPP && strstr(npu_compile_messages(r), "'one'") &&
 		       strstr(npu_compile_messages(r), "Indices") &&
 		       strstr(npu_compile_messages(r), "'three'") &&
