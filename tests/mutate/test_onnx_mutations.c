@@ -62,6 +62,60 @@ static unsigned char *make_model(size_t *size)
 	return ob_finish(&b, size);
 }
 
+/*
+ * Quantized in every way: pairs of QuantizeLinear and DequantizeLinear around a convolution with
+ * scales per channel and around an addition, QLinear operators, dynamic quantization.
+ */
+static unsigned char *make_quantized(size_t *size)
+{
+	static const float scales[8] = { 0.01f, 0.02f, 0.03f, 0.04f, 0.01f, 0.02f, 0.03f, 0.04f };
+	static const uint8_t zeros[8] = { 0 }, zero = 128;
+	static const float one = 0.05f;
+	uint8_t codes[8 * 3 * 9];
+	int32_t bias[8];
+	struct ob b;
+
+	for (size_t i = 0; i < sizeof(codes); i++)
+		codes[i] = (uint8_t)(i * 37);
+	for (int i = 0; i < 8; i++)
+		bias[i] = i * 1000 - 3000;
+	ob_init(&b, 13);
+	ob_input(&b, "x", 1, 4, OB_DIMS(1, 3, 8, 8));
+	ob_const(&b, "s", 1, 0, NULL, &one, 4);
+	ob_const(&b, "z", 2, 0, NULL, &zero, 1);
+	ob_const(&b, "w1", 3, 4, OB_DIMS(8, 3, 3, 3), codes, 216);
+	ob_const(&b, "s1", 1, 1, OB_DIMS(8), scales, 32);
+	ob_const(&b, "z1", 3, 1, OB_DIMS(8), zeros, 8);
+	ob_const(&b, "b1", 6, 1, OB_DIMS(8), bias, 32);
+	ob_const(&b, "w2", 2, 4, OB_DIMS(8, 1, 3, 3), codes, 72);
+	ob_const(&b, "w3", 2, 2, OB_DIMS(8, 4), codes, 32);
+	ob_const(&b, "w4", 2, 2, OB_DIMS(4, 4), codes, 16);
+	ob_ints(&b, "shape", 2, OB_DIMS(-1, 8));
+	ob_node(&b, "q0: xq = QuantizeLinear(x, s, z)");
+	ob_node(&b, "d0: xf = DequantizeLinear(xq, s, z)");
+	ob_node(&b, "d1: wf = DequantizeLinear(w1, s1, z1) axis=0");
+	ob_node(&b, "conv1: c1 = Conv(xf, wf) pads=[1,1,1,1] strides=[2,2]");
+	ob_node(&b, "relu1: r1 = Relu(c1)");
+	ob_node(&b, "q1: rq = QuantizeLinear(r1, s, z)");
+	ob_node(&b, "conv2: q2 = QLinearConv(rq, s, z, w2, s, z, s, z, b1) group=8 pads=[1,1,1,1]");
+	ob_node(&b, "add: q3 = com.microsoft.QLinearAdd(rq, s, z, q2, s, z, s, z)");
+	ob_node(&b, "concat: q4 = com.microsoft.QLinearConcat(s, z, q3, s, z, q2, s, z) axis=2");
+	ob_node(&b, "pool: q5 = MaxPool(q4) kernel_shape=[2,2]");
+	ob_node(&b, "move: q6 = Transpose(q5) perm=[0,2,3,1]");
+	ob_node(&b, "flat: q7 = Reshape(q6, shape)");
+	ob_node(&b, "dot: q8 = QLinearMatMul(q7, s, z, w3, s, z, s, z)");
+	ob_node(&b, "d8: f8 = DequantizeLinear(q8, s, z)");
+	ob_node(&b, "dyn: q9, s9, z9 = DynamicQuantizeLinear(f8)");
+	ob_node(&b, "int: i9 = MatMulInteger(q9, w4, z9)");
+	ob_node(&b, "cast: f9 = Cast(i9) to=1");
+	ob_node(&b, "scale: g9 = Mul(f9, s9)");
+	ob_node(&b, "d9: h9 = DequantizeLinear(q9, s9, z9)");
+	ob_node(&b, "sum: y = Sub(h9, g9)");
+	ob_output(&b, "y");
+	ob_output(&b, "q9");
+	return ob_finish(&b, size);
+}
+
 /* Zero inputs are enough: what matters is that the engine is content with the job. */
 static int run_job(struct npu_device *dev, struct npu_queue *queue, const void *data, size_t size)
 {
@@ -161,28 +215,19 @@ static void change(unsigned char *m, size_t size)
 	}
 }
 
-int main(void)
+/* Every truncation, then @mutations changed ones. */
+static void try_all(struct npu_device *dev, struct npu_queue *queue, const char *what,
+		    unsigned char *model, size_t size, unsigned int mutations)
 {
-	unsigned int mutations = tap_long() ? 100000 : 10000;
-	unsigned char *model, *work;
-	struct npu_queue *queue;
-	struct npu_device *dev;
-	struct npu_error err;
-	size_t size;
+	unsigned char *work = malloc(size);
 
-	if (npu_device_open("sim:threads=1", NULL, &dev, &err) ||
-	    npu_queue_create(dev, NULL, &queue, &err)) {
-		tap_ok(0, "open the device: %s", err.text);
-		return tap_done();
-	}
-	model = make_model(&size);
-	work = malloc(size);
+	memset(&seen, 0, sizeof(seen));
 	try_model(dev, queue, model, size);
-	tap_ok(seen.ran == 1, "the model itself compiles and runs (%zu bytes)", size);
+	tap_ok(seen.ran == 1, "%s: the model itself compiles and runs (%zu bytes)", what, size);
 	for (size_t n = 0; n < size; n++)
 		try_model(dev, queue, model, n);
 	tap_ok(!seen.failed_run && !seen.silent,
-	       "%zu truncations: %u refused with a message, %u ran", size, seen.refused,
+	       "%s: %zu truncations: %u refused with a message, %u ran", what, size, seen.refused,
 	       seen.ran - 1);
 	memset(&seen, 0, sizeof(seen));
 	for (unsigned int i = 0; i < mutations; i++) {
@@ -192,13 +237,33 @@ int main(void)
 		try_model(dev, queue, work, size);
 	}
 	tap_ok(!seen.failed_run && !seen.silent,
-	       "%u changed models: %u refused with a message, %u ran, %u too large to try",
-	       mutations, seen.refused, seen.ran, seen.large);
+	       "%s: %u changed models: %u refused with a message, %u ran, %u too large to try",
+	       what, mutations, seen.refused, seen.ran, seen.large);
 	tap_ok(seen.refused > mutations / 20 && seen.ran > mutations / 20,
-	       "both ends are reached often");
+	       "%s: both ends are reached often", what);
+	free(work);
+	free(model);
+}
+
+int main(void)
+{
+	unsigned int mutations = tap_long() ? 100000 : 10000;
+	struct npu_queue *queue;
+	struct npu_device *dev;
+	struct npu_error err;
+	unsigned char *model;
+	size_t size;
+
+	if (npu_device_open("sim:threads=1", NULL, &dev, &err) ||
+	    npu_queue_create(dev, NULL, &queue, &err)) {
+		tap_ok(0, "open the device: %s", err.text);
+		return tap_done();
+	}
+	model = make_model(&size);
+	try_all(dev, queue, "floats", model, size, mutations);
+	model = make_quantized(&size);
+	try_all(dev, queue, "quantized", model, size, mutations);
 	npu_queue_destroy(queue);
 	npu_device_close(dev);
-	free(model);
-	free(work);
 	return tap_done();
 }
