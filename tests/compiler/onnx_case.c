@@ -61,7 +61,8 @@ static const char *fill(const Onnx__TensorProto *t, struct npu_npy *arr)
 		return "no memory";
 	size = npu_npy_type_size(arr->type);
 	if (t->has_raw_data && t->raw_data.len == arr->count * size) {
-		memcpy(arr->data, t->raw_data.data, t->raw_data.len);
+		if (t->raw_data.len)
+			memcpy(arr->data, t->raw_data.data, t->raw_data.len);
 		return NULL;
 	}
 	if (t->has_raw_data || arr->count != t->n_float_data + t->n_double_data + t->n_int64_data +
