@@ -53,8 +53,7 @@ static const char *const lines[] = {
 	"y_xor = BitwiseXor(u, v)",
 	"y_not = BitwiseNot(u)",
 	"y_nms = NonMaxSuppression(boxes, scores, most, iou, least)",
-	"y_uni, i_uni, v_uni, c_uni = Unique(u) sorted=0",
-	"y_rev = ReverseSequence(s, lens) time_axis=0 batch_axis=1",
+	"y_rev = ReverseSequence(s, lens64) time_axis=0 batch_axis=1",
 	"y_eye = EyeLike(sq) k=-1 dtype=1",
 	"y_det = Det(sq3)",
 	"y_ein = Einsum(sq, sq, sq) equation='ij,jk,kl->il'",
@@ -115,7 +114,7 @@ static void constants(struct ob *b)
 	static const float small[] = { 1, 1, 0.5f, 0.6f }, odd[] = { 1, 1, 1.7f, 0.7f };
 	static const float big3[] = { 1, 1, 1.5f, 2, 0.8f }, roi[] = { 0, 0, -0.2f, 0.3f, 1, 1, 0.8f, 1.3f };
 	static const float rois[] = { 2, 1, 14, 9, 0, 0, 21, 17, 5, 5, 6, 6 }, iou = 0.3f, least = -0.5f;
-	static const int64_t size[] = { 1, 4, 6, 7 }, which[] = { 0, 0, 0 }, most = 4, at[] = { 0, 2, 3, 1 };
+	static const int64_t size[] = { 1, 4, 6, 7 }, which[] = { 0, 0, 0 }, most = 4, lens64[] = { 2, 5 }, at[] = { 0, 2, 3, 1 };
 	static const int32_t lens[] = { 5, 3 };
 
 	ob_const(b, "small", 1, 1, OB_DIMS(4), small, sizeof(small));
@@ -129,6 +128,7 @@ static void constants(struct ob *b)
 	ob_const(b, "iou", 1, 1, OB_DIMS(1), &iou, sizeof(iou));
 	ob_const(b, "least", 1, 1, OB_DIMS(1), &least, sizeof(least));
 	ob_const(b, "at", 7, 2, OB_DIMS(2, 2), at, sizeof(at));
+	ob_const(b, "lens64", 7, 1, OB_DIMS(2), lens64, sizeof(lens64));
 	ob_const(b, "lens", 6, 1, OB_DIMS(2), lens, sizeof(lens));
 	free(ob_random(b, "up", 1, OB_DIMS(2)));
 	free(ob_random(b, "w3", 5, OB_DIMS(6, 2, 2, 3, 2)));
