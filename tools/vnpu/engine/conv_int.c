@@ -101,6 +101,8 @@ static void pixels_load(const struct plan *p, npu_u8 *dst, const char *src, npu_
 	} else if (st[3] == 1 || c == 1) {
 		for (i = 0; i < count; i++)
 			p->u.gemm->copy(dst + i * c, (const npu_u8 *)src + i * st[2], (size_t)c, flip);
+	} else if (st[2] == 1 && c == 3) {
+		p->u.gemm->planes3(dst, (const npu_u8 *)src, st[3], (size_t)count, flip);
 	} else if (st[2] == 1) {
 		p->vec->transpose((char *)dst, c, src, st[3], (npu_u32)c, (npu_u32)count, 1);
 		for (i = 0; flip && i < count * c; i++)

@@ -126,6 +126,53 @@ static void *vector_pack(const struct npu_exec *x, unsigned int slot, npu_u32 ou
 	return dst;
 }
 
+static bool is_below(float v, float bound)
+{
+	return v > -bound && v < bound;
+}
+
+/* None of these makes a NaN of numbers that stay far from overflow. */
+static bool act_is_tame(npu_u32 act, float alpha, float beta)
+{
+	const float bound = 0x1p10f;
+
+	switch (act) {
+	case NPU_ACT_NONE:
+	case NPU_ACT_RELU:
+	case NPU_ACT_RELU6:
+		return true;
+	case NPU_ACT_CLIP:
+		return alpha < bound && beta > -bound;
+	case NPU_ACT_LEAKY_RELU:
+	case NPU_ACT_HARD_SIGMOID:
+	case NPU_ACT_HARD_SWISH:
+		return is_below(alpha, bound) && is_below(beta, bound);
+	default:
+		return false;
+	}
+}
+
+/*
+ * A sum is below 2^31, times a scale below 2^20, grown by at most 2^10 in each step, joined with
+ * a residual below 2^18: all far below 2^127, so that there is no infinity to make a NaN of.
+ */
+static bool is_tame(const struct npu_epi *e, npu_u32 outputs)
+{
+	npu_u32 i;
+
+	if (!e->scale || e->slope || !act_is_tame(e->act, e->alpha, e->beta) ||
+	    !act_is_tame(e->act2, e->alpha2, e->beta2) || !is_below(e->post_mul, 0x1p10f) ||
+	    !is_below(e->post_add, 0x1p10f))
+		return false;
+	if (e->res && ((e->res->dtype != NPU_I8 && e->res->dtype != NPU_U8) ||
+		       e->res->scale > 0x1p10f))
+		return false;
+	for (i = 0; i < outputs; i++)
+		if (!is_below(e->scale[i], 0x1p20f))
+			return false;
+	return true;
+}
+
 void npu_epi_init(struct npu_epi *e, const struct npu_exec *x, unsigned int first_slot,
 		  unsigned int first_param, bool integer, void *mem)
 {
@@ -166,6 +213,7 @@ void npu_epi_init(struct npu_epi *e, const struct npu_exec *x, unsigned int firs
 			e->res = &x->operand[s + NPU_CONV_RESIDUAL];
 		e->res_chan = npu_epi_res_stride(e, e->out->rank - 1);
 	}
+	e->tame = is_tame(e, outputs);
 }
 
 ptrdiff_t npu_epi_res_stride(const struct npu_epi *e, unsigned int d)

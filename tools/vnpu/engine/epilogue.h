@@ -24,6 +24,7 @@ struct npu_epi {
 	float alpha, beta, post_mul, post_add, alpha2, beta2;
 	bool post;			/* post_mul and post_add are not 1 and 0 */
 	bool raw;			/* the i32 accumulator itself is stored */
+	bool tame;			/* sums that never become NaN on their way */
 	const struct npu_operand *out;
 	const struct npu_operand *res;	/* NULL: absent */
 	ptrdiff_t out_chan;		/* bytes from one output channel to the next */

@@ -165,16 +165,33 @@ EPI_INLINE bool is_code(npu_u32 dtype)
 	return dtype == NPU_I8 || dtype == NPU_U8;
 }
 
-/* Codes, v is in units of the output: numerics.md's q(). */
-EPI_INLINE void codes_store(const struct npu_epi *e, const struct fast *f, char *p, vf v,
-			    unsigned int n)
+/* What a store of codes needs, in registers: memory that codes are written to may be anything. */
+struct codes {
+	vf scale, lo, hi;
+	bool divide, may_be_nan;
+	npu_s32 zero;
+};
+
+EPI_INLINE struct codes codes_of(const struct npu_epi *e, const struct fast *f)
 {
-	v = vf_nan_to_0(v);
-	if (f->q_scale != 1.0f)
-		v = vf_div(v, vf_set1(f->q_scale));
+	return (struct codes){ .scale = vf_set1(f->q_scale),
+			       .lo = vf_set1(f->q_lo),
+			       .hi = vf_set1(f->q_hi),
+			       .divide = f->q_scale != 1.0f,
+			       .may_be_nan = !e->tame,
+			       .zero = e->out->zero_point };
+}
+
+/* numerics.md's q(). */
+EPI_INLINE void codes_store(const struct codes *c, char *p, vf v, unsigned int n)
+{
+	if (c->may_be_nan)
+		v = vf_nan_to_0(v);
+	if (c->divide)
+		v = vf_div(v, c->scale);
 	/* The bounds are whole numbers, so rounding may come after them. */
-	v = vf_min(vf_max(v, vf_set1(f->q_lo)), vf_set1(f->q_hi));
-	vf_store_codes((unsigned char *)p, v, e->out->zero_point, n);
+	v = vf_min(vf_max(v, c->lo), c->hi);
+	vf_store_codes((unsigned char *)p, v, c->zero, n);
 }
 
 EPI_INLINE vf residual_load(const struct npu_epi *e, const struct fast *f, const char *res,
@@ -217,7 +234,8 @@ EPI_INLINE void fast_column(const struct npu_epi *e, const struct fast *f, float
 {
 	vf a = f->slope ? vf_load(f->slope + o) : vf_set1(f->a), b = vf_set1(f->b), v;
 	vf bias = f->bias ? vf_load(f->bias + o) : vf_zero();
-	bool has_bias = f->bias, from_sum = type == NPU_I8 && f->integer;
+	bool has_bias = f->bias, from_sum = type == NPU_I8 && f->integer, in_place = f->in_place;
+	struct codes codes = codes_of(e, f);
 	vf scale = from_sum ? vf_load(e->scale + o) : vf_zero();
 	vn ibias = from_sum && e->ibias ? vn_load(e->ibias + o) : vn_zero();
 	unsigned int r;
@@ -234,7 +252,7 @@ EPI_INLINE void fast_column(const struct npu_epi *e, const struct fast *f, float
 			v = fast_tail(e, f, v, res, n);
 			res = res ? res + res_step : NULL;
 		}
-		if (f->in_place) {
+		if (in_place) {
 			/* The next row may begin right behind. */
 			if (n == VL)
 				vf_store(acc, v);
@@ -243,7 +261,7 @@ EPI_INLINE void fast_column(const struct npu_epi *e, const struct fast *f, float
 			continue;
 		}
 		if (type == NPU_I8) {
-			codes_store(e, f, out, v, n);
+			codes_store(&codes, out, v, n);
 			continue;
 		}
 		v = vf_canon(v);
@@ -438,13 +456,15 @@ static void column_store(const struct npu_epi *e, char *out, ptrdiff_t step,
 	npu_u16 h[COLUMN_MAX];
 	float f[COLUMN_MAX];
 	struct fast q = { 0 };
+	struct codes codes;
 	unsigned int i;
 
 	if (is_code(e->out->dtype)) {
 		fast_quant(e, &q);
+		codes = codes_of(e, &q);
 		/* v is of whole vectors */
 		for (i = 0; i < n; i += VL)
-			codes_store(e, &q, (char *)c + i, vf_load(v + i), VL);
+			codes_store(&codes, (char *)c + i, vf_load(v + i), VL);
 		for (i = 0; i < n; i++, out += step)
 			*(unsigned char *)out = e->table ? e->table[c[i]] : c[i];
 		return;
@@ -532,7 +552,7 @@ static bool is_real_out(const struct npu_epi *e)
 
 static bool is_fast(const struct npu_epi *e)
 {
-	npu_s64 size = npu_dtype_bits(e->out->dtype) / 8;
+	npu_s64 size = is_code(e->out->dtype) ? 1 : e->out->dtype == NPU_F16 ? 2 : 4;
 
 	if (e->out_chan != size)
 		return false;

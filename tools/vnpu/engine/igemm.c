@@ -16,14 +16,17 @@ unsigned int npu_igemm_panels(const struct npu_igemm *g, npu_s64 left, npu_s64 r
 
 unsigned int npu_igemm_tile_rows(const struct npu_igemm *g, unsigned int panels, npu_s64 left)
 {
-	npu_s64 most = g->rows[panels], tiles = (left + most - 1) / most,
-		rows = (left + tiles - 1) / tiles;
+	unsigned int most = g->rows[panels], tiles, rows;
 
+	if (left >= 2 * most)
+		return most;
+	tiles = ((unsigned int)left + most - 1) / most;
+	rows = ((unsigned int)left + tiles - 1) / tiles;
 	while (!g->fn[panels][rows])
 		rows++;
 	while (rows > left || !g->fn[panels][rows])
 		rows--;
-	return (unsigned int)rows;
+	return rows;
 }
 
 npu_s32 *npu_igemm_shift_zeros(npu_s32 *zero, npu_s64 n, npu_u8 flip)

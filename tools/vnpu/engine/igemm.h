@@ -61,6 +61,8 @@ struct npu_igemm {
 	/* c[r][j] -= row[r] * zero[j] */
 	void (*sub_rows)(npu_s32 *c, ptrdiff_t ldc, unsigned int rows, unsigned int cols,
 			 const npu_s32 *row, const npu_s32 *zero);
+	/* @count pixels of three planes, @step apart, to pixels side by side, flipped or not */
+	void (*planes3)(npu_u8 *dst, const npu_u8 *src, ptrdiff_t step, size_t count, npu_u8 flip);
 	/* four rows of 16 bytes, @step apart, to one quad of a panel */
 	void (*interleave)(npu_u8 *dst, const npu_u8 *src, ptrdiff_t step);
 	double ns;		/* an estimate of the time of one product, for the size of chunks only */

@@ -194,6 +194,19 @@ static void sub_rows(npu_s32 *restrict c, ptrdiff_t ldc, unsigned int rows, unsi
 			c[j] = (npu_s32)((npu_u32)c[j] - (npu_u32)row[r] * (npu_u32)zero[j]);
 }
 
+static void planes3(npu_u8 *restrict dst, const npu_u8 *restrict src, ptrdiff_t step, size_t count,
+		    npu_u8 flip)
+{
+	const npu_u8 *restrict b = src + step, *restrict c = b + step;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		dst[3 * i] = src[i] ^ flip;
+		dst[3 * i + 1] = b[i] ^ flip;
+		dst[3 * i + 2] = c[i] ^ flip;
+	}
+}
+
 static void interleave(npu_u8 *restrict dst, const npu_u8 *restrict src, ptrdiff_t step)
 {
 	unsigned int j;
@@ -208,4 +221,4 @@ static void interleave(npu_u8 *restrict dst, const npu_u8 *restrict src, ptrdiff
 
 #define IGEMM_COMMON									\
 	.copy = copy_codes, .col_sums = col_sums, .row_sums = row_sums, .sub_rows = sub_rows,	\
-	.interleave = interleave
+	.planes3 = planes3, .interleave = interleave

@@ -5,7 +5,7 @@
  */
 #include "igemm_tiles.h"
 
-#define BATCH_ROWS	(IGEMM_TILE_WORDS / NPU_PANEL)
+#define FEW_QUADS	64	/* of K: then the epilogue takes the results of several tiles */
 
 _Static_assert(IGEMM_MAX_ROWS * IGEMM_MAX_PANELS * NPU_PANEL <= IGEMM_TILE_WORDS, "a tile fits");
 
@@ -36,12 +36,21 @@ static void zeros_off(const struct npu_igemm_strip *s, npu_s64 r, unsigned int r
 				  s->w_zero + o);
 }
 
+static size_t quads(const struct npu_igemm_strip *s)
+{
+	size_t sum = 0, i;
+
+	for (i = 0; i < s->num_segs; i++)
+		sum += s->seg[i].quads;
+	return sum;
+}
+
 /* The columns of @panels panels of all rows. */
 static void columns(const struct npu_igemm_strip *s, npu_s64 rows, npu_s64 col, npu_s64 cols,
 		    unsigned int panels, npu_s32 *c)
 {
 	npu_s64 width = panels * NPU_PANEL, all = rows + s->zero_row, done, r = 0, n;
-	npu_s64 batch = s->zero_row ? all : panels == 1 ? BATCH_ROWS : 1;
+	npu_s64 batch = s->zero_row ? all : quads(s) <= FEW_QUADS ? IGEMM_TILE_WORDS / width : 1;
 	struct npu_igemm_tile t = {
 		.seg = s->seg,
 		.num_segs = s->num_segs,

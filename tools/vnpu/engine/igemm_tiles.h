@@ -38,7 +38,7 @@ struct npu_igemm_strip {
  * Columns [col, col + cols) of @rows rows; col is a multiple of 16. @c: scratch of IGEMM_TILE_WORDS
  * words.
  */
-#define IGEMM_TILE_WORDS	2048
+#define IGEMM_TILE_WORDS	4096
 void npu_igemm_strip(const struct npu_igemm_strip *s, npu_s64 rows, npu_s64 col, npu_s64 cols,
 		     npu_s32 *c);
 
