@@ -22,3 +22,4 @@ bench: tools bench-models
 ## make bench-kernels	the kernels by themselves against the machine's peak
 bench-kernels: $(BENCH_BIN)
 	@for b in $(BENCH_BIN); do echo "== $$b"; $$b || exit 1; done
+	@echo "== $(BUILD)/bench/bench_gemm -d i8"; $(BUILD)/bench/bench_gemm -d i8
