@@ -215,7 +215,7 @@ static int infer_node(struct infer *in, struct npu_gnode *n)
 	if (!err && !n->dead)
 		err = npu_fold_node(g, n);
 	if (err >= 0 && !first && !n->dead && s.host)
-		why = npu_host_place_reason(g, n, true);
+		why = s.host_reason ? s.host_reason : npu_host_place_reason(g, n, true);
 	if (why)
 		err = npu_host_place(&s, &form, why);
 	return err < 0 ? err : first;

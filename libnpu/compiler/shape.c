@@ -141,6 +141,15 @@ int npu_shape_ints(struct npu_shape *s, const char *attr, int input, int64_t *li
 	return n;
 }
 
+int npu_shape_at_run_time(struct npu_shape *s, const char *what)
+{
+	if (!s->host)
+		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, what,
+				     "it must be known when compiling: a constant or made from shapes");
+	s->host_reason = npu_arena_printf(&s->g->arena, "%s: known at run time only", what);
+	return s->host_reason ? 0 : -ENOMEM;
+}
+
 static int64_t gcd(int64_t a, int64_t b)
 {
 	while (b) {

@@ -21,6 +21,8 @@ struct npu_shape {
 	int need_sym;
 	int64_t need;
 	uint32_t told;	/* bit per symbol: the user has been told that its step is too small */
+	/* a rule's: the node's parameters are known at run time only, its outputs are bounds */
+	const char *host_reason;
 };
 
 #define NPU_SHAPE_ELEMS_MAX	1099511627776.0	/* of one tensor: 2^40 */
@@ -101,6 +103,12 @@ int npu_shape_list(struct npu_shape *s, const char *attr, int input, struct npu_
 
 /* The same, for plain integers. */
 int npu_shape_ints(struct npu_shape *s, const char *attr, int input, int64_t *list);
+
+/*
+ * Parameter @what of the node is known at run time only: with a host operator for it the rule goes on
+ * and gives its outputs their bounds (0), else it is refused (-EOPNOTSUPP, reported).
+ */
+int npu_shape_at_run_time(struct npu_shape *s, const char *what);
 
 /* Linear form @i of a tensor's integer content; false when it is not known. */
 bool npu_tensor_value(const struct npu_gtensor *t, size_t i, struct npu_dim *out);

@@ -163,9 +163,15 @@ int npu_shape_slice(struct npu_shape *s)
 	struct npu_dim dims[NPU_GRAPH_MAX_RANK], first[NPU_GRAPH_MAX_RANK];
 	int64_t axes[2 * NPU_GRAPH_MAX_RANK], steps[2 * NPU_GRAPH_MAX_RANK],
 		full[NPU_GRAPH_MAX_RANK];
-	int n = npu_shape_list(s, "starts", 1, starts), ne = npu_shape_list(s, "ends", 2, ends), na,
-	    ns, i, axis, err = 0;
+	int n, ne, na, ns, i, axis, err = 0;
 
+	for (i = 1; i < (int)s->n->num_inputs; i++)
+		if (s->n->inputs[i] && !npu_tensor_has_value(s->n->inputs[i])) {
+			err = npu_shape_at_run_time(s, i == 1 ? "starts" : i == 2 ? "ends" : i == 3 ? "axes" : "steps");
+			return err ? err : npu_shape_out(s, 0, x->type, x->rank, x->dim);
+		}
+	n = npu_shape_list(s, "starts", 1, starts);
+	ne = npu_shape_list(s, "ends", 2, ends);
 	na = npu_shape_ints(s, "axes", 3, axes);
 	ns = npu_shape_ints(s, NULL, 4, steps);
 	if (n < 0 || ne != n || (na != -ENOENT && na != n) || (ns != -ENOENT && ns != n))

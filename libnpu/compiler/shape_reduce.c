@@ -103,6 +103,14 @@ int npu_shape_topk(struct npu_shape *s)
 	int64_t k[2 * NPU_GRAPH_MAX_RANK];
 	int axis, n, err;
 
+	if (npu_shape_in(s, 1) && !npu_tensor_has_value(npu_shape_in(s, 1))) {
+		err = npu_shape_axis_arg(s, "axis", npu_gnode_int(s->n, "axis", -1), x->rank, &axis);
+		if (!err)
+			err = npu_shape_at_run_time(s, "k");
+		if (!err)
+			err = npu_shape_out(s, 0, x->type, x->rank, x->dim);
+		return err ? err : npu_shape_out(s, 1, NPU_GT_I64, x->rank, x->dim);
+	}
 	n = npu_shape_ints(s, "k", 1, k);
 	if (n != 1)
 		return n < 0 && n != -ENOENT ?

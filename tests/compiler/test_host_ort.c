@@ -18,7 +18,8 @@
 #include "tap.h"
 #include "tools/common/file.h"
 
-#define MAX_OUT	64
+#define MAX_OUT	80
+#define MAX_IN	20
 
 static const char *const lines[] = {
 	"y_pool3 = MaxPool(z) kernel_shape=[2,3,2] strides=[1,2,2] pads=[0,1,1,1,1,0]",
@@ -38,7 +39,7 @@ static const char *const lines[] = {
 	"y_crop = Resize(x, roi, , size) mode='linear' coordinate_transformation_mode='tf_crop_and_resize' extrapolation_value=7.5",
 	"y_nn = Resize(x, , , size) mode='nearest' coordinate_transformation_mode='tf_half_pixel_for_nn' nearest_mode='floor'",
 	"y_ex = Resize(x, , odd) mode='cubic' cubic_coeff_a=-0.5 exclude_outside=1",
-	"y_tri = Resize(z, , big3) mode='linear'",
+	"y_tril = Resize(z, , big3) mode='linear'",
 	"y_grid = GridSample(x, grid) mode='bicubic' padding_mode='reflection' align_corners=1",
 	"y_gridn = GridSample(x, grid) mode='nearest' padding_mode='border'",
 	"y_gridl = GridSample(x, grid) mode='bilinear' padding_mode='zeros'",
@@ -61,6 +62,23 @@ static const char *const lines[] = {
 	"y_snd = ScatterND(sq, at, up)",
 	"y_gnd = GatherND(sq, at)",
 	"y_shr = Shrink(x) lambd=0.3 bias=0.1",
+	/* parameters that are known at run time only */
+	"y_topk, i_topk = TopK(x, kk) axis=2",
+	"y_slice = Slice(x, from, to, axes, steps)",
+	"y_cum = CumSum(x, axis1)",
+	"y_tri = Trilu(x, kk)",
+	/* how detectors end: nodes on what has an open length */
+	"col = Slice(y_nms, two, three, one)",
+	"flat = Squeeze(col, one)",
+	"flatboxes = Squeeze(boxes, zero)",
+	"y_sel = Gather(flatboxes, flat)",
+	"y_scaled = Mul(y_sel, four)",
+	"y_cat = Concat(y_sel, y_scaled) axis=1",
+	"nz = NonZero(u)",
+	"nzt = Transpose(nz)",
+	"y_gnz = GatherND(u, nzt)",
+	"y_cast = Cast(y_gnz) to=1",
+	"y_sig = Sigmoid(y_cast)",
 	"y_mvn = MeanVarianceNormalization(x) axes=[2,3]",
 };
 
@@ -68,8 +86,8 @@ static char tmp[] = "/tmp/npu-host-XXXXXX";
 
 static int run_ort(const char *model, const struct named_array *in, int num_in)
 {
-	char *argv[8 + 2 * 16] = { "node", "tests/ort/ort_run.js", (char *)model, "--out", tmp };
-	char spec[16][400];
+	char *argv[8 + 2 * MAX_IN] = { "node", "tests/ort/ort_run.js", (char *)model, "--out", tmp };
+	char spec[MAX_IN][400];
 	posix_spawn_file_actions_t actions;
 	int n = 5, status = -1;
 	struct npu_reason why;
@@ -109,6 +127,30 @@ static void add_input(struct ob *b, struct named_array *in, int *n, const char *
 	ob_input(b, name, onnx, rank, dims);
 }
 
+/* Parameters as inputs of the model: 64-bit integers. */
+static void add_numbers(struct ob *b, struct named_array *in, int *n)
+{
+	static const struct {
+		const char *name;
+		int count;
+		int64_t v[2];
+	} numbers[] = {
+		{ "kk", 1, { 3 } }, { "from", 2, { -1, 2 } }, { "to", 2, { -99, 10 } }, { "axes", 2, { 2, 3 } },
+		{ "steps", 2, { -2, 3 } }, { "axis1", 1, { -2 } },
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		struct named_array *a = &in[(*n)++];
+		int64_t dims[1] = { numbers[i].count };
+
+		snprintf(a->name, sizeof(a->name), "%s", numbers[i].name);
+		if (array_alloc(&a->arr, NPU_NPY_I64, 1, dims))
+			exit(1);
+		memcpy(a->arr.data, numbers[i].v, (size_t)dims[0] * sizeof(int64_t));
+		ob_input(b, a->name, 7, 1, dims);
+	}
+}
+
 static void constants(struct ob *b)
 {
 	static const float small[] = { 1, 1, 0.5f, 0.6f }, odd[] = { 1, 1, 1.7f, 0.7f };
@@ -127,6 +169,11 @@ static void constants(struct ob *b)
 	ob_const(b, "most", 7, 1, OB_DIMS(1), &most, sizeof(most));
 	ob_const(b, "iou", 1, 1, OB_DIMS(1), &iou, sizeof(iou));
 	ob_const(b, "least", 1, 1, OB_DIMS(1), &least, sizeof(least));
+	ob_ints(b, "zero", 1, OB_DIMS(0));
+	ob_ints(b, "one", 1, OB_DIMS(1));
+	ob_ints(b, "two", 1, OB_DIMS(2));
+	ob_ints(b, "three", 1, OB_DIMS(3));
+	ob_scalar(b, "four", 4);
 	ob_const(b, "at", 7, 2, OB_DIMS(2, 2), at, sizeof(at));
 	ob_const(b, "lens64", 7, 1, OB_DIMS(2), lens64, sizeof(lens64));
 	ob_const(b, "lens", 6, 1, OB_DIMS(2), lens, sizeof(lens));
@@ -163,18 +210,20 @@ static uint8_t *build(size_t *size, struct named_array *in, int *num_in)
 	/* beyond the picture as well */
 	for (size_t i = 0; i < in[3].arr.count; i++)
 		((float *)in[3].arr.data)[i] *= 1.6f;
+	add_numbers(&b, in, num_in);
 	constants(&b);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		const char *p = lines[i];
 
 		ob_node(&b, p);
-		/* every result before the equals sign is one of the model's */
+		/* results whose second letter is a line are the model's */
 		for (; *p != '='; p += strspn(p, ", ")) {
 			size_t len = strcspn(p, ", =");
 			char name[40];
 
 			snprintf(name, sizeof(name), "%.*s", (int)len, p);
-			ob_output(&b, name);
+			if (name[1] == '_')
+				ob_output(&b, name);
 			p += len;
 		}
 	}
@@ -203,7 +252,7 @@ static void compare(const struct named_array *out)
 
 int main(void)
 {
-	struct named_array in[16] = { 0 }, out[MAX_OUT];
+	struct named_array in[MAX_IN] = { 0 }, out[MAX_OUT];
 	struct npu_compile_result *result = NULL;
 	struct npu_compile_options options;
 	size_t size, job_size;
