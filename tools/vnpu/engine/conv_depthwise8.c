@@ -11,7 +11,7 @@
 #include "conv.h"
 #include "dw8.h"
 
-#define QUAD_BYTES	(32u << 10)
+#define QUAD_BYTES	(80u << 10)
 #define CHANNELS	64	/* a block of channels is a multiple of it, or all of them */
 #define TILE_MIN	16
 #define SLACK		64	/* quads that interleaving may write past the end */

@@ -131,70 +131,168 @@ static void interleave(npu_u32 *quad, const npu_u8 *const row[4], size_t n, npu_
 	}
 }
 
-static void to_real(const struct npu_epi *e, npu_s32 *c, unsigned int count, npu_u32 o)
+/* Activations of a few operations in registers; the others in a pass of their own. */
+static bool act_in_registers(npu_u32 act)
 {
-	__m512 scale = _mm512_loadu_ps(e->scale + o);
-	__m512i bias = e->ibias ? _mm512_loadu_si512(e->ibias + o) : _mm512_setzero_si512();
-	unsigned int i;
-
-	for (i = 0; i < count; i++, c += DW8_LANES)
-		_mm512_storeu_ps(c, _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_loadu_si512(c), bias)),
-						  scale));
+	return act == NPU_ACT_NONE || act == NPU_ACT_RELU || act == NPU_ACT_RELU6 ||
+	       act == NPU_ACT_CLIP || act == NPU_ACT_HARD_SWISH;
 }
 
-CODES_INLINE void to_codes(const struct npu_epi *e, const float *v, unsigned int count,
-			   unsigned int n, char *out, ptrdiff_t step, enum codes_way way)
+CODES_INLINE __m512 act_v(__m512 v, npu_u32 act, __m512 a, __m512 b)
 {
-	const struct npu_elem elem = { e->out->dtype, 1, e->out->scale, e->out->zero_point };
-	const struct codes_q q = codes_q_of(&elem, way);
-	const __mmask16 m = (__mmask16)((1u << n) - 1u);
-	bool is_signed = elem.dtype == NPU_I8;
-	unsigned int i, j, k;
-	char code[16];
-	__m512 f[4];
-	__m512i r[4];
+	const __m512 zero = _mm512_setzero_ps(), one = _mm512_set1_ps(1.0f);
+	__m512 s;
 
-	for (i = 0; i < count; i += k) {
-		k = count - i < 4 ? 1 : 4;
-		for (j = 0; j < k; j++)
-			f[j] = _mm512_loadu_ps(v + (i + j) * DW8_LANES);
-		if (k == 4)
-			codes_of(r, f, 4, way, &q);
-		else
-			codes_of(r, f, 1, way, &q);
-		for (j = 0; j < k; j++, out += step) {
-			if (n == DW8_LANES) {
-				codes_put(out, r[j], is_signed);
-			} else {
-				codes_put(code, r[j], is_signed);
-				_mm_mask_storeu_epi8(out, m, _mm_loadu_si128((const __m128i *)code));
-			}
-		}
+	switch (act) {
+	case NPU_ACT_RELU:
+		return _mm512_max_ps(zero, v);
+	case NPU_ACT_CLIP:
+		return _mm512_min_ps(b, _mm512_max_ps(a, v));
+	case NPU_ACT_HARD_SWISH:
+		s = _mm512_fmadd_ps(v, a, b);
+		return _mm512_mul_ps(v, _mm512_min_ps(one, _mm512_max_ps(zero, s)));
+	default:
+		return v;
 	}
 }
 
-static void finish(const struct npu_epi *e, npu_s32 *c, unsigned int count, npu_u32 o,
-		   unsigned int n, const struct npu_epi_place *place)
+/* One vector of channels of all pixels. */
+struct column {
+	const struct npu_epi *e;
+	const npu_s32 *c;
+	unsigned int count, n;
+	npu_u32 o;
+	char *out;
+	ptrdiff_t step;
+	float a, b;	/* of the activation */
+	bool real;	/* c holds the values, as f32, already */
+};
+
+struct column_v {
+	struct codes_q q;
+	__m512 scale, a, b;
+	__m512i bias;
+	bool is_signed;
+};
+
+CODES_INLINE void codes_part(char *out, __m512i r, bool is_signed, unsigned int n)
 {
-	float slope[DW8_PIXELS * DW8_LANES], *v = (float *)(void *)c;
-	char *out = place->out + o;
+	char code[DW8_LANES];
+
+	codes_put(code, r, is_signed);
+	_mm_mask_storeu_epi8(out, (__mmask16)((1u << n) - 1u), _mm_loadu_si128((const __m128i *)code));
+}
+
+/* @m pixels, a constant where this is expanded. */
+CODES_INLINE void column_pixels(const struct column *k, const npu_s32 *c, char *out, unsigned int m,
+				const struct column_v *x, npu_u32 act, enum codes_way way)
+{
+	__m512i r[4];
+	__m512 v[4];
+	unsigned int j;
+
+#pragma GCC unroll 4
+	for (j = 0; j < m; j++) {
+		r[j] = _mm512_loadu_si512(c + j * DW8_LANES);
+		v[j] = k->real ? _mm512_castsi512_ps(r[j]) :
+				 _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(r[j], x->bias)), x->scale);
+		v[j] = act_v(v[j], act, x->a, x->b);
+	}
+	codes_of(r, v, m, way, &x->q);
+#pragma GCC unroll 4
+	for (j = 0; j < m; j++, out += k->step) {
+		if (k->n == DW8_LANES)
+			codes_put(out, r[j], x->is_signed);
+		else
+			codes_part(out, r[j], x->is_signed, k->n);
+	}
+}
+
+CODES_INLINE void column_way(const struct column *k, npu_u32 act, enum codes_way way)
+{
+	const struct npu_elem elem = { k->e->out->dtype, 1, k->e->out->scale, k->e->out->zero_point };
+	const struct column_v x = {
+		.q = codes_q_of(&elem, way),
+		.scale = _mm512_loadu_ps(k->e->scale + k->o),
+		.bias = k->e->ibias ? _mm512_loadu_si512(k->e->ibias + k->o) : _mm512_setzero_si512(),
+		.a = _mm512_set1_ps(k->a),
+		.b = _mm512_set1_ps(k->b),
+		.is_signed = elem.dtype == NPU_I8,
+	};
+	const npu_s32 *c = k->c;
+	char *out = k->out;
 	unsigned int i;
 
-	to_real(e, c, count, o);
+	for (i = 0; i + 4 <= k->count; i += 4, c += 4 * DW8_LANES, out += 4 * k->step)
+		column_pixels(k, c, out, 4, &x, act, way);
+	for (; i < k->count; i++, c += DW8_LANES, out += k->step)
+		column_pixels(k, c, out, 1, &x, act, way);
+}
+
+CODES_INLINE void column_act(const struct column *k, npu_u32 act)
+{
+	switch (codes_way_of(k->e->out->scale)) {
+	case CODES_ONE:
+		column_way(k, act, CODES_ONE);
+		break;
+	case CODES_PRODUCT:
+		column_way(k, act, CODES_PRODUCT);
+		break;
+	default:
+		column_way(k, act, CODES_QUOTIENT);
+	}
+}
+
+/* Bias, scale, activation and what comes behind it, in place. */
+static void to_real(const struct npu_epi *e, npu_s32 *c, unsigned int count, npu_u32 o)
+{
+	float slope[DW8_PIXELS * DW8_LANES], *v = (float *)(void *)c;
+	unsigned int i, j;
+	npu_u32 a;
+
+	for (i = 0; i < count; i++) {
+		for (j = 0; j < DW8_LANES; j++) {
+			memcpy(&a, v + i * DW8_LANES + j, sizeof(a));
+			a += e->ibias ? (npu_u32)e->ibias[o + j] : 0;
+			v[i * DW8_LANES + j] = (float)(npu_s32)a * e->scale[o + j];
+		}
+	}
 	for (i = 0; e->slope && i < count; i++)
 		memcpy(slope + i * DW8_LANES, e->slope + o, DW8_LANES * sizeof(*slope));
 	npu_act_block(v, (size_t)count * DW8_LANES, e->act, e->alpha, e->beta, slope);
 	for (i = 0; e->post && i < count * DW8_LANES; i++)
 		v[i] = npu_fma_f32(v[i], e->post_mul, e->post_add);
-	switch (codes_way_of(e->out->scale)) {
-	case CODES_ONE:
-		to_codes(e, v, count, n, out, place->out_step, CODES_ONE);
+}
+
+static void finish(const struct npu_epi *e, npu_s32 *c, unsigned int count, npu_u32 o,
+		   unsigned int n, const struct npu_epi_place *place)
+{
+	struct column k = { .e = e, .c = c, .count = count, .n = n, .o = o, .out = place->out + o,
+			    .step = place->out_step, .a = e->alpha, .b = e->beta };
+
+	if (!act_in_registers(e->act) || e->post) {
+		to_real(e, c, count, o);
+		k.real = true;
+		column_act(&k, NPU_ACT_NONE);
+		return;
+	}
+	switch (e->act) {
+	case NPU_ACT_RELU:
+		column_act(&k, NPU_ACT_RELU);
 		break;
-	case CODES_PRODUCT:
-		to_codes(e, v, count, n, out, place->out_step, CODES_PRODUCT);
+	case NPU_ACT_RELU6:
+		k.a = 0.0f;
+		k.b = 6.0f;
+		column_act(&k, NPU_ACT_CLIP);
+		break;
+	case NPU_ACT_CLIP:
+		column_act(&k, NPU_ACT_CLIP);
+		break;
+	case NPU_ACT_HARD_SWISH:
+		column_act(&k, NPU_ACT_HARD_SWISH);
 		break;
 	default:
-		to_codes(e, v, count, n, out, place->out_step, CODES_QUOTIENT);
+		column_act(&k, NPU_ACT_NONE);
 	}
 }
 

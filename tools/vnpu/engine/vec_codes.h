@@ -164,6 +164,7 @@ CODES_INLINE void codes_of(codes_i *r, const codes_f *v, unsigned int n, enum co
 	codes_f t[4], off;
 	unsigned int i;
 
+#pragma GCC unroll 4
 	for (i = 0; i < n; i++) {
 		t[i] = way == CODES_PRODUCT  ? codes_mul(v[i], q->inverse) :
 		       way == CODES_QUOTIENT ? codes_div(v[i], q->scale) :
@@ -172,12 +173,16 @@ CODES_INLINE void codes_of(codes_i *r, const codes_f *v, unsigned int n, enum co
 	}
 	if (way == CODES_PRODUCT) {
 		off = codes_off(t[0]);
+#pragma GCC unroll 4
 		for (i = 1; i < n; i++)
 			off = codes_max(off, codes_off(t[i]));
-		if (__builtin_expect(codes_doubtful(off), 0))
+		if (__builtin_expect(codes_doubtful(off), 0)) {
+#pragma GCC unroll 4
 			for (i = 0; i < n; i++)
 				t[i] = codes_clamp(codes_div(v[i], q->scale), q->lo, q->hi);
+		}
 	}
+#pragma GCC unroll 4
 	for (i = 0; i < n; i++)
 		r[i] = way == CODES_PLAIN ? codes_trunc(t[i]) :
 					    codes_add_i(codes_round(t[i]), q->zero);
@@ -203,9 +208,11 @@ CODES_INLINE void store_codes_way(const float *src, char *dst, size_t n, const s
 	int j;
 
 	for (i = 0; i + 4 * CODES_LANES <= n; i += 4 * CODES_LANES) {
+#pragma GCC unroll 4
 		for (j = 0; j < 4; j++)
 			v[j] = codes_load(src + i + j * CODES_LANES);
 		codes_of(r, v, 4, way, &q);
+#pragma GCC unroll 4
 		for (j = 0; j < 4; j++)
 			codes_put(dst + i + j * CODES_LANES, r[j], is_signed);
 	}
