@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* POOL: a tile of output pixels and channels takes one window element after the other. */
 #include "iter.h"
+#include "raw.h"
 
 struct pool {
 	const struct npu_vec *vec;
@@ -9,6 +10,7 @@ struct pool {
 	char *op;
 	const char *ip;
 	bool avg, include_pad;
+	bool codes;			/* the maximum of 8-bit codes is the code of the maximum */
 	npu_s64 kernel[2], stride[2], dil[2], pad[2], pad_end[2];	/* h, w */
 	npu_u32 cols, pixels;		/* channels and output columns in a tile */
 	npu_u64 col_tiles, pixel_tiles;
@@ -224,6 +226,47 @@ static void pool_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n,
 	store_tile(w, acc, n, oh, ow, c, pixels, cols);
 }
 
+/* As pool_tile(): the codes themselves, no matter how windows overlap. */
+static void codes_tile(const struct npu_exec *x, const struct pool *w, npu_u64 n, npu_s64 oh,
+		       npu_s64 ow, npu_u64 c, npu_u32 pixels, npu_u32 cols)
+{
+	const npu_s64 *is = w->in->stride, *os = w->out->stride;
+	npu_s64 y0, y1, x0, x1, kh, kw, iw;
+	npu_u8 acc[TILE_MAX];
+	npu_u32 a, b, i;
+
+	memset(acc, w->ie.dtype == NPU_I8 ? 0x80 : 0, (size_t)pixels * cols);
+	taps_range(w, 0, oh, w->in->dim[1], &y0, &y1);
+	for (kh = y0; kh < y1; kh++) {
+		const char *row = w->ip + (npu_s64)n * is[0] + (npu_s64)c * is[3] +
+				  (oh * w->stride[0] - w->pad[0] + kh * w->dil[0]) * is[1];
+
+		/* of one pixel, those inside are known; a global window may be long */
+		x0 = 0;
+		x1 = w->kernel[1];
+		if (pixels == 1)
+			taps_range(w, 1, ow, w->in->dim[2], &x0, &x1);
+		for (kw = x0; kw < x1; kw++) {
+			if (!(kw & 0xff) && npu_exec_stopped(x))
+				return;
+			taps_inside(w, 1, kw, ow, pixels, w->in->dim[2], &a, &b);
+			if (a == b)
+				continue;
+			iw = (ow + a) * w->stride[1] - w->pad[1] + kw * w->dil[1];
+			w->vec->max_codes(acc + (size_t)a * cols, w->ie.dtype,
+					  &(struct npu_patch){ .p = (char *)row + iw * is[2],
+							       .row = is[2] * w->stride[1],
+							       .col = is[3],
+							       .rows = b - a,
+							       .cols = cols });
+		}
+	}
+	for (i = 0; i < pixels; i++)
+		npu_raw_line(w->op + (npu_s64)n * os[0] + oh * os[1] + (ow + i) * os[2] +
+				     (npu_s64)c * os[3],
+			     os[3], (const char *)acc + (size_t)i * cols, 1, cols, 1);
+}
+
 static void pool_chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
 		       npu_u64 end)
 {
@@ -239,7 +282,9 @@ static void pool_chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u
 		npu_s64 oh = (npu_s64)(row % w->out->dim[1]);
 		float *strip = w->strip ? npu_exec_scratch(x, worker) : NULL;
 
-		if (strip)
+		if (w->codes)
+			codes_tile(x, w, n, oh, (npu_s64)ow, c, pixels, cols);
+		else if (strip)
 			max_tile(x, w, n, oh, (npu_s64)ow, c, pixels, cols, strip);
 		else
 			pool_tile(x, w, n, oh, (npu_s64)ow, c, pixels, cols);
@@ -265,6 +310,20 @@ static bool choose_strip(struct pool *w)
 	return true;
 }
 
+/*
+ * Codes are in the order of what they stand for, and q() gives a code back when the product and the
+ * quotient can not leave the range of f32.
+ */
+static bool choose_codes(struct pool *w)
+{
+	w->codes = !w->avg && w->ie.size == 1 && npu_elem_same_code(&w->oe, &w->ie) &&
+		   (w->ie.scale == 0.0f || (w->ie.scale > 0x1p-100f && w->ie.scale < 0x1p100f));
+	if (w->codes)
+		w->pixels = TILE_MAX / w->cols < w->out->dim[2] ? TILE_MAX / w->cols :
+								  w->out->dim[2];
+	return w->codes;
+}
+
 int npu_op_pool(struct npu_exec *x)
 {
 	const npu_u32 *p = x->param;
@@ -288,7 +347,9 @@ int npu_op_pool(struct npu_exec *x)
 
 	w.cols = w.out->dim[3] < NPU_BLOCK ? w.out->dim[3] : NPU_BLOCK;
 	w.pixels = NPU_BLOCK / w.cols < w.out->dim[2] ? NPU_BLOCK / w.cols : w.out->dim[2];
-	if (choose_strip(&w)) {
+	if (choose_codes(&w)) {
+		taps *= 0.1;
+	} else if (choose_strip(&w)) {
 		taps = (double)(w.kernel[0] + w.kernel[1]);
 		if (npu_exec_reserve(x, (w.strip + TILE_MAX) * sizeof(float)))
 			return -ENOMEM;

@@ -100,6 +100,8 @@ struct npu_vec {
 	void (*axpy_rows)(float *acc, const float *w, const float *v, npu_u32 n, npu_u32 depth);
 	/* v[i] = exp2((v[i] - sub[i]) * mul) */
 	void (*exp2_scaled_cols)(float *v, const float *sub, size_t n, float mul);
+	/* acc[i] = the larger one of it and code i of the patch, both of type @dtype, i8 or u8 */
+	void (*max_codes)(npu_u8 *acc, unsigned int dtype, const struct npu_patch *src);
 	/* found[i] += bytes of the n at @p that are code[i] */
 	void (*count8)(npu_u64 found[2], const char *p, size_t n, const npu_u8 code[2]);
 	/*

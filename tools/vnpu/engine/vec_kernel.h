@@ -310,9 +310,24 @@ static void vec_load_fold(float *acc, const struct npu_elem *e, const struct npu
  * @n vectors of columns of one pixel stay in registers for all taps; @last: the lanes of the last
  * one.
  */
-WINDOW_INLINE void window_vectors(float *acc, const char *p, const struct npu_window *w,
-				  unsigned int n, __mmask16 last, bool half, bool max)
+WINDOW_INLINE __m512 window_load(const char *q, __mmask16 m, const struct npu_elem *e, npu_u32 dtype)
 {
+	__m512i c;
+
+	if (dtype == NPU_F16)
+		return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(m, q));
+	if (dtype == NPU_F32)
+		return _mm512_maskz_loadu_ps(m, q);
+	c = dtype == NPU_I8 ? _mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(m, q)) :
+			      _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(m, q));
+	return codes_real(c, _mm512_set1_epi32(e->zero), _mm512_set1_ps(e->scale));
+}
+
+WINDOW_INLINE void window_vectors(float *acc, const char *p, const struct npu_window *w,
+				  unsigned int n, __mmask16 last, const struct npu_elem *e,
+				  npu_u32 dtype, bool max)
+{
+	const unsigned int size = dtype == NPU_F32 ? 4 : dtype == NPU_F16 ? 2 : 1;
 	__m512 a[WINDOW_VECTORS], v;
 	unsigned int i;
 	npu_u32 y, x;
@@ -327,9 +342,7 @@ WINDOW_INLINE void window_vectors(float *acc, const char *p, const struct npu_wi
 			for (i = 0; i < n; i++) {
 				__mmask16 m = i + 1 < n ? 0xffff : last;
 
-				v = half ? _mm512_cvtph_ps(
-						   _mm256_maskz_loadu_epi16(m, q + 32 * i)) :
-					   _mm512_maskz_loadu_ps(m, q + 64 * i);
+				v = window_load(q + 16 * size * i, m, e, dtype);
 				a[i] = max ? max_v(a[i], v) : _mm512_add_ps(a[i], v);
 			}
 		}
@@ -338,9 +351,11 @@ WINDOW_INLINE void window_vectors(float *acc, const char *p, const struct npu_wi
 		_mm512_mask_storeu_ps(acc + 16 * i, i + 1 < n ? 0xffff : last, a[i]);
 }
 
-WINDOW_INLINE void window_pixels(float *acc, const struct npu_window *w, bool half, bool max)
+WINDOW_INLINE void window_pixels(float *acc, const struct npu_window *w, const struct npu_elem *e,
+				 npu_u32 dtype, bool max)
 {
-	const unsigned int group = 16 * WINDOW_VECTORS, size = half ? 2 : 4;
+	const unsigned int group = 16 * WINDOW_VECTORS,
+			   size = dtype == NPU_F32 ? 4 : dtype == NPU_F16 ? 2 : 1;
 	const char *p = w->p;
 	npu_u32 i, c, rest = w->cols % group, rest_vectors = (rest + 15) / 16;
 	__mmask16 last = (__mmask16)(rest % 16 ? (1u << rest % 16) - 1u : 0xffffu);
@@ -348,19 +363,19 @@ WINDOW_INLINE void window_pixels(float *acc, const struct npu_window *w, bool ha
 	for (i = 0; i < w->pixels; i++, acc += w->cols) {
 		p = w->p + (npu_s64)i * w->pixel;
 		for (c = 0; c + group <= w->cols; c += group)
-			window_vectors(acc + c, p + c * size, w, WINDOW_VECTORS, 0xffff, half, max);
+			window_vectors(acc + c, p + c * size, w, WINDOW_VECTORS, 0xffff, e, dtype, max);
 		switch (rest_vectors) {
 		case 1:
-			window_vectors(acc + c, p + c * size, w, 1, last, half, max);
+			window_vectors(acc + c, p + c * size, w, 1, last, e, dtype, max);
 			break;
 		case 2:
-			window_vectors(acc + c, p + c * size, w, 2, last, half, max);
+			window_vectors(acc + c, p + c * size, w, 2, last, e, dtype, max);
 			break;
 		case 3:
-			window_vectors(acc + c, p + c * size, w, 3, last, half, max);
+			window_vectors(acc + c, p + c * size, w, 3, last, e, dtype, max);
 			break;
 		case 4:
-			window_vectors(acc + c, p + c * size, w, 4, last, half, max);
+			window_vectors(acc + c, p + c * size, w, 4, last, e, dtype, max);
 			break;
 		}
 	}
@@ -373,20 +388,28 @@ static bool window_fast(float *acc, const struct npu_elem *e, const struct npu_w
 
 	if ((kind != NPU_FOLD_SUM && !max) || w->col != e->size)
 		return false;
-	if (e->dtype == NPU_F16) {
-		if (max)
-			window_pixels(acc, w, true, true);
-		else
-			window_pixels(acc, w, true, false);
-		return true;
+#define WINDOW(type)							\
+	if (max)							\
+		window_pixels(acc, w, e, type, true);			\
+	else								\
+		window_pixels(acc, w, e, type, false);			\
+	return true
+	switch (e->dtype) {
+	case NPU_F32:
+		WINDOW(NPU_F32);
+	case NPU_F16:
+		WINDOW(NPU_F16);
+	case NPU_I8:
+		if (e->scale == 0.0f)
+			return false;
+		WINDOW(NPU_I8);
+	case NPU_U8:
+		if (e->scale == 0.0f)
+			return false;
+		WINDOW(NPU_U8);
 	}
-	if (e->dtype != NPU_F32)
-		return false;
-	if (max)
-		window_pixels(acc, w, false, true);
-	else
-		window_pixels(acc, w, false, false);
-	return true;
+#undef WINDOW
+	return false;
 }
 #else
 static bool window_fast(float *acc, const struct npu_elem *e, const struct npu_window *w,
@@ -655,6 +678,40 @@ static void vec_axpy_rows(float *restrict acc, const float *restrict w, const fl
 }
 #endif
 
+#define MAX_LINE(name, type)									\
+static void max_line_##name(type *restrict acc, const type *restrict src, npu_s64 step, size_t n)	\
+{												\
+	size_t i;										\
+												\
+	if (step == 1)										\
+		for (i = 0; i < n; i++)								\
+			acc[i] = acc[i] > src[i] ? acc[i] : src[i];				\
+	else											\
+		for (i = 0; i < n; i++, src += step)						\
+			acc[i] = acc[i] > *src ? acc[i] : *src;					\
+}
+MAX_LINE(i8, signed char)
+MAX_LINE(u8, unsigned char)
+
+static void vec_max_codes(npu_u8 *acc, unsigned int dtype, const struct npu_patch *src)
+{
+	size_t cols = src->cols;
+	npu_u32 rows = src->rows, r;
+
+	if (src->row == src->col * (npu_s64)src->cols) {
+		cols *= rows;
+		rows = 1;
+	}
+	for (r = 0; r < rows; r++, acc += cols) {
+		const char *p = src->p + (npu_s64)r * src->row;
+
+		if (dtype == NPU_I8)
+			max_line_i8((signed char *)acc, (const signed char *)p, src->col, cols);
+		else
+			max_line_u8(acc, (const unsigned char *)p, src->col, cols);
+	}
+}
+
 static void vec_count8(npu_u64 found[2], const char *p, size_t n, const npu_u8 code[2])
 {
 	npu_u64 lo = 0, hi = 0;
@@ -712,6 +769,7 @@ const struct npu_vec VEC_TABLE = {
 	.lerp = vec_lerp,
 	.axpy = vec_axpy,
 	.affine = vec_affine,
+	.max_codes = vec_max_codes,
 	.count8 = vec_count8,
 	.transpose = vec_transpose,
 };
