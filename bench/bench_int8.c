@@ -77,8 +77,8 @@ static const struct row rows[] = {
 
 /* f32, f16, codes, and codes whose output has scale 1. */
 static const char *const in_types[] = { "f32", "f16", "u8", "u8" };
-static const char *const in_suffix[] = { "", "", "*0.05:100", "*0.05:100" };
-static const char *const out_suffix[] = { "", "", "*0.11:120", "*1:120" };
+static const char *const in_suffix[] = { "", "", "*0.0507:100", "*0.0507:100" };
+static const char *const out_suffix[] = { "", "", "*0.1131:120", "*1:120" };
 
 static double min_seconds = 0.02;
 

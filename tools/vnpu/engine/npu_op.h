@@ -55,6 +55,8 @@
 	X(SERIAL)				\
 	X(EWISE_FAST)				\
 	X(EWISE_GENERIC)			\
+	X(CODES_TABLE)				\
+	X(CODES_BINARY)				\
 	X(REDUCE_FAST)				\
 	X(REDUCE_GENERIC)			\
 	X(SOFTMAX_FAST)				\

@@ -4,7 +4,7 @@
  * dimension of the two sides is not the same, tiles are transposed in the cache, so that both sides
  * are touched along their lines.
  */
-#include "iter.h"
+#include "codes.h"
 #include "raw.h"
 
 #define ROW_BYTES	65536u	/* of a tile of plain rows */
@@ -72,6 +72,12 @@ static void convert_transposed(struct npu_exec *x, void *arg, unsigned int worke
 	}
 }
 
+/* What lies in memory as a block does. */
+static bool is_block(const struct npu_patch *p, const struct npu_elem *e)
+{
+	return e->dtype == NPU_F32 && p->col == 4 && (p->rows == 1 || p->row == 4 * (npu_s64)p->cols);
+}
+
 static void convert(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
 {
 	const struct copy *w = arg;
@@ -86,6 +92,12 @@ static void convert(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 
 		if (w->as_int) {
 			w->vec->load_int(v.i, &w->it.op[1].elem, &t.patch[1]);
 			w->vec->store_int(v.i, &w->it.op[0].elem, &t.patch[0]);
+		} else if (is_block(&t.patch[1], &w->it.op[1].elem)) {
+			w->vec->store((const float *)(void *)t.patch[1].p, &w->it.op[0].elem, &t.patch[0]);
+		} else if (is_block(&t.patch[0], &w->it.op[0].elem) &&
+			   npu_elem_is_code(&w->it.op[1].elem)) {
+			/* of a code and a finite scale nothing becomes NaN, which a store would look at */
+			w->vec->load((float *)(void *)t.patch[0].p, &w->it.op[1].elem, &t.patch[1]);
 		} else {
 			w->vec->load(v.f, &w->it.op[1].elem, &t.patch[1]);
 			w->vec->store(v.f, &w->it.op[0].elem, &t.patch[0]);
@@ -156,6 +168,15 @@ int npu_op_copy(struct npu_exec *x)
 					 (double)it->rows * it->cols *
 						 (dense ? 0.1 * out->size : 0.7),
 					 copy_rows, &w);
+	}
+	if (dense && !w.as_int && out->size == 1 && npu_elem_is_code(out) && npu_elem_is_code(in) &&
+	    w.vec->look_up_fast()) {
+		struct npu_codes_table t = { .it = it, .vec = w.vec };
+		float v[256];
+
+		npu_codes_table_values(&t, v);
+		npu_codes_table_set(&t, v);
+		return npu_codes_table_run(x, &t);
 	}
 	npu_exec_path(x, dense ? NPU_PATH_COPY_CAST : NPU_PATH_COPY_GENERIC);
 	return npu_exec_parallel(x, it->num_tiles, (double)it->rows * it->cols * (dense ? 0.3 : 1),

@@ -3,8 +3,11 @@
  * EWISE1, EWISE2: a block of each input to f32 (or i64), the function, activation, scale and
  * offset, the store.
  */
-#include "iter.h"
+#include "codes.h"
 #include "ewise_int.h"
+
+#define TABLE_MIN	2048u	/* elements that are worth a table */
+#define CODES_BLOCK	4096u
 
 struct ewise {
 	struct npu_iter it;
@@ -127,14 +130,133 @@ static bool is_fast(const struct ewise *w)
 	return !w->in_int;
 }
 
+/* Functions of many operations: cheaper to look up, one code at a time if need be. */
+static bool is_long(const struct ewise *w)
+{
+	return (w->num_in == 1 && w->func != NPU_UNARY_COPY && w->func != NPU_UNARY_ABS &&
+		w->func != NPU_UNARY_NEG && w->func != NPU_UNARY_SQUARE) ||
+	       (w->act >= NPU_ACT_SIGMOID && w->act != NPU_ACT_HARD_SIGMOID &&
+		w->act != NPU_ACT_HARD_SWISH);
+}
+
+static bool table_can(const struct ewise *w)
+{
+	const struct npu_iter *it = &w->it;
+	npu_u64 n = 1;
+	unsigned int d;
+
+	if (w->num_in != 1 || w->slope || w->in_int || !npu_elem_is_code(&it->op[0].elem) ||
+	    !npu_elem_is_code(&it->op[1].elem))
+		return false;
+	for (d = 0; d < it->rank; d++)
+		n *= it->dim[d];
+	return n >= TABLE_MIN && (w->vec->look_up_fast() || is_long(w));
+}
+
+static int table_run(struct npu_exec *x, struct ewise *w)
+{
+	struct npu_codes_table t = { .it = &w->it, .vec = w->vec };
+	float v[256];
+
+	npu_codes_table_values(&t, v);
+	w->vec->unary(v, 256, w->func);
+	if (w->act != NPU_ACT_NONE)
+		w->vec->act(v, 256, w->act, w->alpha, w->beta, NULL);
+	if (w->mul != 1.0f || w->add != 0.0f)
+		w->vec->muladd(v, 256, w->mul, w->add);
+	npu_codes_table_set(&t, v);
+	return npu_codes_table_run(x, &t);
+}
+
+/* Two 8-bit operands to a third. */
+struct binary {
+	const struct npu_iter *it;
+	const struct npu_vec *vec;
+	struct npu_codes_binary f;
+};
+
+static bool bounds_of(const struct ewise *w, float *lo, float *hi)
+{
+	*lo = -__builtin_inff();
+	*hi = __builtin_inff();
+	switch (w->act) {
+	case NPU_ACT_NONE:
+		return true;
+	case NPU_ACT_RELU:
+		*lo = 0.0f;
+		return true;
+	case NPU_ACT_RELU6:
+		*lo = 0.0f;
+		*hi = 6.0f;
+		return true;
+	case NPU_ACT_CLIP:
+		*lo = w->alpha;
+		*hi = w->beta;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool binary_can(const struct ewise *w, struct binary *b)
+{
+	const struct npu_iter *it = &w->it;
+	npu_s64 col = it->op[2].stride[it->rank - 1];
+	unsigned int i;
+
+	if (w->num_in != 2 || !w->vec->binary_codes || w->mul != 1.0f || w->add != 0.0f ||
+	    (w->func != NPU_BINARY_ADD && w->func != NPU_BINARY_SUB && w->func != NPU_BINARY_MUL) ||
+	    !bounds_of(w, &b->f.lo, &b->f.hi))
+		return false;
+	for (i = 0; i < 3; i++)
+		if (!npu_elem_is_code(&it->op[i].elem) || it->op[i].elem.scale == 0.0f ||
+		    (i < 2 && it->op[i].stride[it->rank - 1] != 1))
+			return false;
+	b->it = it;
+	b->vec = w->vec;
+	b->f.out = it->op[0].elem;
+	b->f.a = it->op[1].elem;
+	b->f.b = it->op[2].elem;
+	b->f.func = w->func;
+	b->f.b_same = col == 0;
+	return col == 0 || col == 1;
+}
+
+static void run_codes(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
+		      npu_u64 end)
+{
+	const struct binary *b = arg;
+	struct npu_tile t;
+
+	for (; begin < end; begin++) {
+		npu_iter_tile(b->it, begin, &t);
+		b->vec->binary_codes(t.patch, &b->f);
+	}
+}
+
+static int binary_run(struct npu_exec *x, struct ewise *w, struct binary *b)
+{
+	npu_u64 cols = w->it.dim[w->it.rank - 1];
+
+	npu_iter_cut(&w->it, cols < CODES_BLOCK ? CODES_BLOCK / (npu_u32)cols : 1, CODES_BLOCK);
+	npu_exec_path(x, NPU_PATH_CODES_BINARY);
+	return npu_exec_parallel(x, w->it.num_tiles,
+				 40 + (double)w->it.rows * (8 + w->it.cols * 0.15), run_codes, b);
+}
+
 static int ewise_run(struct npu_exec *x, struct ewise *w)
 {
+	struct binary b;
 	bool post;
 
 	w->vec = npu_vec_get(x->simd);
 	post = w->act != NPU_ACT_NONE || w->mul != 1.0f || w->add != 0.0f;
 	w->out_int = w->in_int && !post && npu_elem_plain_int(&w->it.op[0].elem);
 	npu_iter_finish(&w->it, NPU_BLOCK);
+	if (table_can(w))
+		return table_run(x, w);
+	if (binary_can(w, &b))
+		return binary_run(x, w, &b);
 	npu_exec_path(x, is_fast(w) ? NPU_PATH_EWISE_FAST : NPU_PATH_EWISE_GENERIC);
 	return npu_exec_parallel(x, w->it.num_tiles, block_ns(w), w->in_int ? run_int : run_float,
 				 w);

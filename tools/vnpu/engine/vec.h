@@ -50,6 +50,14 @@ enum npu_fold_kind {
 	NPU_FOLD_PROD,
 };
 
+/* Of 8-bit operands with a scale each. */
+struct npu_codes_binary {
+	struct npu_elem out, a, b;
+	unsigned int func;	/* enum npu_binary */
+	float lo, hi;		/* min(max(v, lo), hi) by single comparisons, as in activations */
+	bool b_same;		/* one b for all of a row */
+};
+
 struct npu_vec {
 	/* Memory to f32 (dense, row-major) and back, with conversion. */
 	void (*load)(float *dst, const struct npu_elem *e, const struct npu_patch *src);
@@ -100,6 +108,15 @@ struct npu_vec {
 	void (*axpy_rows)(float *acc, const float *w, const float *v, npu_u32 n, npu_u32 depth);
 	/* v[i] = exp2((v[i] - sub[i]) * mul) */
 	void (*exp2_scaled_cols)(float *v, const float *sub, size_t n, float mul);
+	/* dst[i] = table[src[i]]; dst may be src */
+	void (*look_up)(npu_u8 *dst, const npu_u8 *src, size_t n, const npu_u8 table[256]);
+	/* whether that is faster than any arithmetic */
+	bool (*look_up_fast)(void);
+	/*
+	 * Of three patches of one size, columns one byte apart: p[0] = q(clip(func(p[1], p[2]))), func
+	 * add, sub or mul. NULL: there is none.
+	 */
+	void (*binary_codes)(const struct npu_patch p[3], const struct npu_codes_binary *f);
 	/* acc[i] = the larger one of it and code i of the patch, both of type @dtype, i8 or u8 */
 	void (*max_codes)(npu_u8 *acc, unsigned int dtype, const struct npu_patch *src);
 	/* found[i] += bytes of the n at @p that are code[i] */

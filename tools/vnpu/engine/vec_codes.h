@@ -46,6 +46,9 @@ typedef __m512i codes_i;
 #define codes_add_i(a, b)	_mm512_add_epi32(a, b)
 #define codes_sub_i(a, b)	_mm512_sub_epi32(a, b)
 #define codes_max(a, b)		_mm512_max_ps(a, b)
+#define codes_min(a, b)		_mm512_min_ps(a, b)
+#define codes_add(a, b)		_mm512_add_ps(a, b)
+#define codes_sub(a, b)		_mm512_sub_ps(a, b)
 #define codes_float(i)		_mm512_cvtepi32_ps(i)
 #define codes_round(v)		_mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
 #define codes_trunc(v)		_mm512_cvttps_epi32(v)
@@ -93,6 +96,9 @@ typedef __m256i codes_i;
 #define codes_add_i(a, b)	_mm256_add_epi32(a, b)
 #define codes_sub_i(a, b)	_mm256_sub_epi32(a, b)
 #define codes_max(a, b)		_mm256_max_ps(a, b)
+#define codes_min(a, b)		_mm256_min_ps(a, b)
+#define codes_add(a, b)		_mm256_add_ps(a, b)
+#define codes_sub(a, b)		_mm256_sub_ps(a, b)
 #define codes_float(i)		_mm256_cvtepi32_ps(i)
 #define codes_round(v)		_mm256_cvtps_epi32(_mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))
 #define codes_trunc(v)		_mm256_cvttps_epi32(v)
@@ -272,6 +278,124 @@ CODES_INLINE void load_codes(float *dst, const char *src, size_t n, const struct
 	memcpy(last, src + i, n - i);
 	codes_store(part, codes_real(is_signed ? codes_i8(last) : codes_u8(last), zero, scale));
 	memcpy(dst + i, part, (n - i) * sizeof(*dst));
+}
+
+/* One operand of codes_binary(): i8 codes are taken as u8 ones with the highest bit flipped. */
+struct codes_side {
+	codes_f scale;
+	codes_i zero;
+	__m128i flip;
+};
+
+CODES_INLINE struct codes_side codes_side_of(const struct npu_elem *e)
+{
+	bool is_signed = e->dtype == NPU_I8;
+
+	return (struct codes_side){
+		.scale = codes_set1(e->scale),
+		.zero = codes_set1_i(e->zero + (is_signed ? 128 : 0)),
+		.flip = _mm_set1_epi8((char)(is_signed ? 0x80 : 0)),
+	};
+}
+
+#if defined(__AVX512F__)
+#define codes_raw(p)		_mm_loadu_si128((const __m128i *)(p))
+#define codes_wide(c)		_mm512_cvtepu8_epi32(c)
+#else
+#define codes_raw(p)		_mm_loadl_epi64((const __m128i *)(p))
+#define codes_wide(c)		_mm256_cvtepu8_epi32(c)
+#endif
+
+CODES_INLINE codes_f codes_side_load(const struct codes_side *s, const char *p)
+{
+	return codes_real(codes_wide(_mm_xor_si128(codes_raw(p), s->flip)), s->zero, s->scale);
+}
+
+/* What a line needs in registers. */
+struct codes_pair {
+	struct codes_side a, b;
+	struct codes_q q;
+	codes_f lo, hi, same;
+	bool b_same, is_signed;
+};
+
+CODES_INLINE void codes_pair_vectors(char *dst, const char *a, const char *b, unsigned int n,
+				     const struct codes_pair *p, unsigned int func, enum codes_way way)
+{
+	codes_f v[4], y;
+	codes_i r[4];
+	unsigned int j;
+
+#pragma GCC unroll 4
+	for (j = 0; j < n; j++) {
+		v[j] = codes_side_load(&p->a, a + j * CODES_LANES);
+		y = p->b_same ? p->same : codes_side_load(&p->b, b + j * CODES_LANES);
+		v[j] = func == NPU_BINARY_ADD ? codes_add(v[j], y) :
+		       func == NPU_BINARY_SUB ? codes_sub(v[j], y) :
+						codes_mul(v[j], y);
+		v[j] = codes_min(p->hi, codes_max(p->lo, v[j]));
+	}
+	codes_of(r, v, n, way, &p->q);
+#pragma GCC unroll 4
+	for (j = 0; j < n; j++)
+		codes_put(dst + j * CODES_LANES, r[j], p->is_signed);
+}
+
+CODES_INLINE void codes_pair_line(char *dst, const char *a, const char *b, size_t n,
+				  struct codes_pair *p, unsigned int func, enum codes_way way)
+{
+	char la[CODES_LANES] = { 0 }, lb[CODES_LANES] = { 0 }, ld[CODES_LANES];
+	size_t i;
+
+	if (p->b_same) {
+		memset(lb, *b, sizeof(lb));
+		p->same = codes_side_load(&p->b, lb);
+	}
+	for (i = 0; i + 4 * CODES_LANES <= n; i += 4 * CODES_LANES)
+		codes_pair_vectors(dst + i, a + i, b + i, 4, p, func, way);
+	for (; i + CODES_LANES <= n; i += CODES_LANES)
+		codes_pair_vectors(dst + i, a + i, b + i, 1, p, func, way);
+	if (i == n)
+		return;
+	memcpy(la, a + i, n - i);
+	if (!p->b_same)
+		memcpy(lb, b + i, n - i);
+	codes_pair_vectors(ld, la, lb, 1, p, func, way);
+	memcpy(dst + i, ld, n - i);
+}
+
+CODES_INLINE void codes_pair_patch(const struct npu_patch p[3], const struct npu_codes_binary *f,
+				   unsigned int func, enum codes_way way)
+{
+	struct codes_pair pair = {
+		.a = codes_side_of(&f->a),
+		.b = codes_side_of(&f->b),
+		.q = codes_q_of(&f->out, way),
+		.lo = codes_set1(f->lo),
+		.hi = codes_set1(f->hi),
+		.b_same = f->b_same,
+		.is_signed = f->out.dtype == NPU_I8,
+	};
+	npu_u32 r;
+
+	for (r = 0; r < p[0].rows; r++)
+		codes_pair_line(p[0].p + (npu_s64)r * p[0].row, p[1].p + (npu_s64)r * p[1].row,
+				p[2].p + (npu_s64)r * p[2].row, p[0].cols, &pair, func, way);
+}
+
+CODES_INLINE void codes_binary(const struct npu_patch p[3], const struct npu_codes_binary *f,
+			       unsigned int func)
+{
+	switch (codes_way_of(f->out.scale)) {
+	case CODES_ONE:
+		codes_pair_patch(p, f, func, CODES_ONE);
+		break;
+	case CODES_PRODUCT:
+		codes_pair_patch(p, f, func, CODES_PRODUCT);
+		break;
+	default:
+		codes_pair_patch(p, f, func, CODES_QUOTIENT);
+	}
 }
 #endif
 

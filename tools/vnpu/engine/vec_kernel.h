@@ -240,34 +240,66 @@ static void vec_fold(float *restrict acc, const float *restrict v, size_t n,
 }
 
 #if defined(__AVX512F__)
-#define HALF_LOOP(op)										\
-	for (i = 0; i + 16 <= n; i += 16)							\
-		_mm512_storeu_ps(acc + i, op(_mm512_loadu_ps(acc + i),				\
-			_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(src + 2 * i)))));	\
-	if (i < n) {										\
-		__mmask16 m = (__mmask16)((1u << (n - i)) - 1u);				\
-		__m512 x = _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(m, src + 2 * i));		\
-												\
-		_mm512_mask_storeu_ps(acc + i, m, op(_mm512_maskz_loadu_ps(m, acc + i), x));	\
-	}
+#define LINE_INLINE	static inline __attribute__((always_inline))
 
-/* A line of dense f16 in one pass: a maximum or a sum. */
-static inline void fold_half_line(float *acc, const char *src, size_t n, enum npu_fold_kind kind)
+/* Some elements widened; lanes without are anything. */
+LINE_INLINE __m512 line_load(const char *src, __mmask16 m, const struct npu_elem *e, npu_u32 dtype)
 {
+	__m512i c;
+
+	if (dtype == NPU_F16)
+		return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(m, src));
+	if (dtype == NPU_F32)
+		return _mm512_maskz_loadu_ps(m, src);
+	c = dtype == NPU_I8 ? _mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(m, src)) :
+			      _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(m, src));
+	return codes_real(c, _mm512_set1_epi32(e->zero), _mm512_set1_ps(e->scale));
+}
+
+LINE_INLINE void fold_line_type(float *acc, const char *src, size_t n, const struct npu_elem *e,
+				npu_u32 dtype, bool max)
+{
+	const unsigned int size = dtype == NPU_F16 ? 2 : 1;
+	__m512 a, x;
 	size_t i;
 
-	if (kind == NPU_FOLD_MAX) {
-		HALF_LOOP(max_v)
-	} else {
-		HALF_LOOP(_mm512_add_ps)
+	for (i = 0; i < n; i += 16) {
+		__mmask16 m = n - i >= 16 ? 0xffff : (__mmask16)((1u << (n - i)) - 1u);
+
+		x = line_load(src + size * i, m, e, dtype);
+		a = _mm512_maskz_loadu_ps(m, acc + i);
+		_mm512_mask_storeu_ps(acc + i, m, max ? max_v(a, x) : _mm512_add_ps(a, x));
 	}
 }
-#define HAVE_HALF_LINE	1
-#else
-static inline void fold_half_line(float *acc, const char *src, size_t n, enum npu_fold_kind kind)
+
+/* A line of dense f16 or codes in one pass, a maximum or a sum; false: it is something else. */
+static bool fold_line(float *acc, const char *src, size_t n, const struct npu_elem *e,
+		      enum npu_fold_kind kind)
 {
+#define LINE(type)								\
+	if (kind == NPU_FOLD_MAX)						\
+		fold_line_type(acc, src, n, e, type, true);			\
+	else									\
+		fold_line_type(acc, src, n, e, type, false);			\
+	return true
+	if (kind != NPU_FOLD_MAX && kind != NPU_FOLD_SUM)
+		return false;
+	if (e->dtype == NPU_F16) {
+		LINE(NPU_F16);
+	} else if (e->dtype == NPU_I8 && e->scale != 0.0f) {
+		LINE(NPU_I8);
+	} else if (e->dtype == NPU_U8 && e->scale != 0.0f) {
+		LINE(NPU_U8);
+	}
+#undef LINE
+	return false;
 }
-#define HAVE_HALF_LINE	0
+#else
+static bool fold_line(float *acc, const char *src, size_t n, const struct npu_elem *e,
+		      enum npu_fold_kind kind)
+{
+	return false;
+}
 #endif
 
 static void vec_load_fold(float *acc, const struct npu_elem *e, const struct npu_patch *s,
@@ -281,10 +313,9 @@ static void vec_load_fold(float *acc, const struct npu_elem *e, const struct npu
 		p = (struct npu_patch){
 			.p = s->p, .col = s->col, .rows = 1, .cols = s->rows * s->cols
 		};
-	if (e->dtype == NPU_F16 && s->col == 2 && (kind == NPU_FOLD_MAX || kind == NPU_FOLD_SUM) &&
-	    HAVE_HALF_LINE) {
-		for (r = 0; r < p.rows; r++, acc += p.cols)
-			fold_half_line(acc, p.p + (npu_s64)r * p.row, p.cols, kind);
+	if (s->col == (npu_s64)e->size && fold_line(acc, p.p, p.cols, e, kind)) {
+		for (r = 1; r < p.rows; r++)
+			fold_line(acc + (size_t)r * p.cols, p.p + (npu_s64)r * p.row, p.cols, e, kind);
 		return;
 	}
 	/* some rows, or parts of one, at a time */
@@ -310,19 +341,6 @@ static void vec_load_fold(float *acc, const struct npu_elem *e, const struct npu
  * @n vectors of columns of one pixel stay in registers for all taps; @last: the lanes of the last
  * one.
  */
-WINDOW_INLINE __m512 window_load(const char *q, __mmask16 m, const struct npu_elem *e, npu_u32 dtype)
-{
-	__m512i c;
-
-	if (dtype == NPU_F16)
-		return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(m, q));
-	if (dtype == NPU_F32)
-		return _mm512_maskz_loadu_ps(m, q);
-	c = dtype == NPU_I8 ? _mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(m, q)) :
-			      _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(m, q));
-	return codes_real(c, _mm512_set1_epi32(e->zero), _mm512_set1_ps(e->scale));
-}
-
 WINDOW_INLINE void window_vectors(float *acc, const char *p, const struct npu_window *w,
 				  unsigned int n, __mmask16 last, const struct npu_elem *e,
 				  npu_u32 dtype, bool max)
@@ -342,7 +360,7 @@ WINDOW_INLINE void window_vectors(float *acc, const char *p, const struct npu_wi
 			for (i = 0; i < n; i++) {
 				__mmask16 m = i + 1 < n ? 0xffff : last;
 
-				v = window_load(q + 16 * size * i, m, e, dtype);
+				v = line_load(q + 16 * size * i, m, e, dtype);
 				a[i] = max ? max_v(a[i], v) : _mm512_add_ps(a[i], v);
 			}
 		}
@@ -678,6 +696,70 @@ static void vec_axpy_rows(float *restrict acc, const float *restrict w, const fl
 }
 #endif
 
+static void look_up_plain(npu_u8 *dst, const npu_u8 *src, size_t n, const npu_u8 table[256])
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		dst[i] = table[src[i]];
+}
+
+#if defined(__AVX2__)
+static void vec_binary_codes(const struct npu_patch p[3], const struct npu_codes_binary *f)
+{
+	switch (f->func) {
+	case NPU_BINARY_ADD:
+		codes_binary(p, f, NPU_BINARY_ADD);
+		break;
+	case NPU_BINARY_SUB:
+		codes_binary(p, f, NPU_BINARY_SUB);
+		break;
+	default:
+		codes_binary(p, f, NPU_BINARY_MUL);
+	}
+}
+#else
+#define vec_binary_codes	NULL
+#endif
+
+#if defined(__AVX512F__)
+__attribute__((target("avx512vbmi")))
+static void look_up_vbmi(npu_u8 *dst, const npu_u8 *src, size_t n, const npu_u8 table[256])
+{
+	const __m512i t0 = _mm512_loadu_si512(table), t1 = _mm512_loadu_si512(table + 64);
+	const __m512i t2 = _mm512_loadu_si512(table + 128), t3 = _mm512_loadu_si512(table + 192);
+	size_t i;
+
+	for (i = 0; i < n; i += 64) {
+		__mmask64 m = n - i >= 64 ? ~0ull : (1ull << (n - i)) - 1;
+		__m512i c = _mm512_maskz_loadu_epi8(m, src + i);
+		__m512i lo = _mm512_permutex2var_epi8(t0, c, t1), hi = _mm512_permutex2var_epi8(t2, c, t3);
+
+		_mm512_mask_storeu_epi8(dst + i, m, _mm512_mask_blend_epi8(_mm512_movepi8_mask(c), lo, hi));
+	}
+}
+
+static bool vec_look_up_fast(void)
+{
+	return __builtin_cpu_supports("avx512vbmi");
+}
+
+static void vec_look_up(npu_u8 *dst, const npu_u8 *src, size_t n, const npu_u8 table[256])
+{
+	if (vec_look_up_fast())
+		look_up_vbmi(dst, src, n, table);
+	else
+		look_up_plain(dst, src, n, table);
+}
+#else
+static bool vec_look_up_fast(void)
+{
+	return false;
+}
+
+#define vec_look_up	look_up_plain
+#endif
+
 #define MAX_LINE(name, type)									\
 static void max_line_##name(type *restrict acc, const type *restrict src, npu_s64 step, size_t n)	\
 {												\
@@ -769,6 +851,9 @@ const struct npu_vec VEC_TABLE = {
 	.lerp = vec_lerp,
 	.axpy = vec_axpy,
 	.affine = vec_affine,
+	.look_up = vec_look_up,
+	.look_up_fast = vec_look_up_fast,
+	.binary_codes = vec_binary_codes,
 	.max_codes = vec_max_codes,
 	.count8 = vec_count8,
 	.transpose = vec_transpose,
