@@ -64,6 +64,7 @@
 	X(NORM_FAST)				\
 	X(NORM_GENERIC)				\
 	X(POOL_FAST)				\
+	X(POOL_CODES)				\
 	X(POOL_GENERIC)				\
 	X(RESIZE_FAST)				\
 	X(RESIZE_GENERIC)			\

@@ -356,7 +356,9 @@ int npu_op_pool(struct npu_exec *x)
 	}
 	w.col_tiles = (w.out->dim[3] + w.cols - 1) / w.cols;
 	w.pixel_tiles = (w.out->dim[2] + w.pixels - 1) / w.pixels;
-	npu_exec_path(x, w.in->stride[3] == w.ie.size ? NPU_PATH_POOL_FAST : NPU_PATH_POOL_GENERIC);
+	npu_exec_path(x, w.codes		       ? NPU_PATH_POOL_CODES :
+			 w.in->stride[3] == w.ie.size ? NPU_PATH_POOL_FAST :
+							NPU_PATH_POOL_GENERIC);
 	return npu_exec_parallel(x,
 				 (npu_u64)w.out->dim[0] * w.out->dim[1] * w.pixel_tiles *
 					 w.col_tiles,

@@ -84,6 +84,11 @@ float oracle_load_real(struct oracle_view v, const unsigned char *at);
 npu_s64 oracle_load_int(struct oracle_view v, const unsigned char *at);
 void oracle_store_real(struct oracle_view v, unsigned char *at, float value);	/* q() */
 void oracle_store_int(struct oracle_view v, unsigned char *at, npu_s64 value);	/* modulo 2^bits */
+/* True when type, scale and zero point are the same, so that moved elements keep their bits. */
+bool oracle_same_code(struct oracle_view a, struct oracle_view b);
+/* An element moved: its bits when type, scale and zero point are the same, else converted. */
+void oracle_move(struct oracle_view out, unsigned char *to, struct oracle_view in,
+		 const unsigned char *from);
 float oracle_param_f32(const struct npu_insn *insn, unsigned int param);
 /* maximum and minimum of IEEE 754-2019: NaN when either is, +0 above -0. */
 float oracle_max(float a, float b);

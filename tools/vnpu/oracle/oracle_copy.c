@@ -4,15 +4,6 @@
 #include <string.h>
 #include "oracle.h"
 
-static void convert(struct oracle_view out, unsigned char *to, struct oracle_view in,
-		    const unsigned char *from)
-{
-	if (oracle_is_real(in) || oracle_is_real(out))
-		oracle_store_real(out, to, oracle_load_real(in, from));
-	else
-		oracle_store_int(out, to, oracle_load_int(in, from));
-}
-
 int oracle_copy(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
 	struct oracle_view out = oracle_view(insn, mem, NPU_COPY_OUT),
@@ -20,7 +11,7 @@ int oracle_copy(const struct npu_insn *insn, const struct oracle_memory *mem)
 	npu_u32 index[NPU_MAX_RANK] = { 0 };
 
 	do {
-		convert(out, oracle_at(out, index), in,
+		oracle_move(out, oracle_at(out, index), in,
 			oracle_at_broadcast(in, index, out.op->rank));
 	} while (oracle_next(index, out.op->dim, out.op->rank));
 	return 0;

@@ -103,6 +103,15 @@ static float load_slope(struct oracle_view slope, const npu_u32 *index, unsigned
 				       0;
 }
 
+/* Of plain integers: modulo 2^bits, or q() when the output has a scale. */
+static void store_result(struct oracle_view out, unsigned char *at, npu_s64 v)
+{
+	if (out.op->scale != 0)
+		oracle_store_real(out, at, (float)v);
+	else
+		oracle_store_int(out, at, v);
+}
+
 int oracle_ewise1(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
 	struct oracle_view out = oracle_view(insn, mem, NPU_EWISE1_OUT),
@@ -128,7 +137,7 @@ int oracle_ewise1(const struct npu_insn *insn, const struct oracle_memory *mem)
 				v = fmaf(v, mul, add);
 			oracle_store_real(out, at, v);
 		} else {
-			oracle_store_int(out, at, unary_int(func, oracle_load_int(in, from)));
+			store_result(out, at, unary_int(func, oracle_load_int(in, from)));
 		}
 	} while (oracle_next(index, out.op->dim, rank));
 	return 0;
@@ -278,10 +287,9 @@ int oracle_ewise2(const struct npu_insn *insn, const struct oracle_memory *mem)
 				v = fmaf(v, mul, add);
 			oracle_store_real(out, at, v);
 		} else {
-			oracle_store_int(out, at,
-					 binary_int(func, oracle_load_int(a, pa),
-						    oracle_load_int(b, pb),
-						    npu_dtype_bits(a.op->dtype)));
+			store_result(out, at,
+				     binary_int(func, oracle_load_int(a, pa), oracle_load_int(b, pb),
+						npu_dtype_bits(a.op->dtype)));
 		}
 	} while (oracle_next(index, out.op->dim, rank));
 	return 0;
@@ -300,10 +308,7 @@ int oracle_select(const struct npu_insn *insn, const struct oracle_memory *mem)
 		struct oracle_view from = *oracle_at_broadcast(cond, index, rank) ? a : b;
 		unsigned char *p = oracle_at_broadcast(from, index, rank);
 
-		if (oracle_is_real(from) || oracle_is_real(out))
-			oracle_store_real(out, oracle_at(out, index), oracle_load_real(from, p));
-		else
-			oracle_store_int(out, oracle_at(out, index), oracle_load_int(from, p));
+		oracle_move(out, oracle_at(out, index), from, p);
 	} while (oracle_next(index, out.op->dim, rank));
 	return 0;
 }

@@ -4,15 +4,6 @@
 #include <math.h>
 #include "oracle.h"
 
-static void convert(struct oracle_view out, unsigned char *to, struct oracle_view in,
-		    const unsigned char *from)
-{
-	if (oracle_is_real(in) || oracle_is_real(out))
-		oracle_store_real(out, to, oracle_load_real(in, from));
-	else
-		oracle_store_int(out, to, oracle_load_int(in, from));
-}
-
 /* Index @i of @v counted from the end when negative; -1 when outside of 0 .. rows - 1. */
 static npu_s64 wrapped(struct oracle_view v, const unsigned char *at, npu_u32 rows)
 {
@@ -38,7 +29,7 @@ int oracle_gather(const struct npu_insn *insn, const struct oracle_memory *mem)
 
 		if (row < 0)
 			return -ERANGE;
-		convert(out, oracle_at(out, index), in, oracle_at(in, from));
+		oracle_move(out, oracle_at(out, index), in, oracle_at(in, from));
 	} while (oracle_next(index, out.op->dim, 3));
 	return 0;
 }
@@ -58,7 +49,7 @@ int oracle_gather_elements(const struct npu_insn *insn, const struct oracle_memo
 			return -ERANGE;
 		for (unsigned int i = 0; i < out.op->rank; i++)
 			from[i] = i == axis ? (npu_u32)row : index[i];
-		convert(out, oracle_at(out, index), in, oracle_at(in, from));
+		oracle_move(out, oracle_at(out, index), in, oracle_at(in, from));
 	} while (oracle_next(index, out.op->dim, out.op->rank));
 	return 0;
 }

@@ -180,6 +180,13 @@ int oracle_resize(const struct npu_insn *insn, const struct oracle_memory *mem)
 	do {
 		axis_taps(&h, insn, index[1], scale_h, in.op->dim[1], out.op->dim[1]);
 		axis_taps(&w, insn, index[2], scale_w, in.op->dim[2], out.op->dim[2]);
+		if (insn->param[NPU_RESIZE_P_MODE] == NPU_RESIZE_NEAREST &&
+		    oracle_same_code(out, in)) {
+			npu_u32 at[4] = { index[0], h.at[0], w.at[0], index[3] };
+
+			oracle_move(out, oracle_at(out, index), in, oracle_at(in, at));
+			continue;
+		}
 		oracle_store_real(out, oracle_at(out, index),
 				  sample(in, index[0], index[3], &h, &w));
 	} while (oracle_next(index, out.op->dim, 4));

@@ -271,6 +271,23 @@ void oracle_store_int(struct oracle_view v, unsigned char *at, npu_s64 value)
 	}
 }
 
+bool oracle_same_code(struct oracle_view a, struct oracle_view b)
+{
+	return a.op->dtype == b.op->dtype && a.op->scale == b.op->scale &&
+	       a.op->zero_point == b.op->zero_point;
+}
+
+void oracle_move(struct oracle_view out, unsigned char *to, struct oracle_view in,
+		 const unsigned char *from)
+{
+	if (oracle_same_code(out, in))
+		memcpy(to, from, npu_dtype_bits(in.op->dtype) / 8);
+	else if (oracle_is_real(in) || oracle_is_real(out))
+		oracle_store_real(out, to, oracle_load_real(in, from));
+	else
+		oracle_store_int(out, to, oracle_load_int(in, from));
+}
+
 float oracle_param_f32(const struct npu_insn *insn, unsigned int param)
 {
 	float f;
