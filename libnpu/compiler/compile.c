@@ -494,7 +494,7 @@ static const struct npu_jobfile_record *make_records(struct compile *c, unsigned
 
 	while (c->quant && npu_quant_clipped(c->quant, clips, &parts))
 		clips++;
-	r = npu_arena_array(a, 8 + clips, sizeof(*r));
+	r = npu_arena_array(a, 10 + clips, sizeof(*r));
 	if (!r)
 		return NULL;
 	npu_sha256_init(&sha);
@@ -510,6 +510,7 @@ static const struct npu_jobfile_record *make_records(struct compile *c, unsigned
 	if (c->quant) {
 		r[n++] = (struct npu_jobfile_record){ "int8 ranges", npu_quant_method_text(c->quant) };
 		r[n++] = (struct npu_jobfile_record){ "int8 budget", npu_quant_budget_text(c->quant) };
+		r[n++] = (struct npu_jobfile_record){ "int8", npu_quant_result_text(c->quant) };
 	}
 	for (unsigned int i = 0; i < clips; i++, n++) {
 		const char *name = npu_quant_clipped(c->quant, i, &parts);

@@ -113,7 +113,11 @@ static int note_texts(struct npu_quant *q)
 				 npu_arena_strdup(a, "accuracy 0.995 (default)") :
 				 npu_arena_printf(a, "%s %.6g", o->budget == NPU_BUDGET_SPEED ? "speed" : "accuracy",
 						  o->budget_value);
-	return q->method_text && q->budget_text ? 0 : -ENOMEM;
+	q->result_text = npu_arena_printf(a, "%.1f %% of MACs, cosine of the outputs to float %.5f over %u samples",
+					  q->search.macs ? 100.0 * (double)q->search.int8_macs /
+								   (double)q->search.macs : 0,
+					  q->search.chosen.cosine, q->measure.num_samples);
+	return q->method_text && q->budget_text && q->result_text ? 0 : -ENOMEM;
 }
 
 static int choose(struct npu_quant *q)
@@ -206,4 +210,9 @@ const char *npu_quant_method_text(const struct npu_quant *q)
 const char *npu_quant_budget_text(const struct npu_quant *q)
 {
 	return q->budget_text ? q->budget_text : "";
+}
+
+const char *npu_quant_result_text(const struct npu_quant *q)
+{
+	return q->result_text ? q->result_text : "";
 }

@@ -21,7 +21,7 @@ struct npu_quant {
 	unsigned int num_schemes;
 	struct npu_quant_clip *clip;
 	unsigned int num_clips, max_clips;
-	const char *method_text, *budget_text;
+	const char *method_text, *budget_text, *result_text;
 	bool chosen;			/* search is complete */
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What a job file says of itself. */
 #include <stdio.h>
+#include <string.h>
 #include "run.h"
 
 static void print_dims(const struct npu_tensor_info *t, char buf[256])
@@ -38,7 +39,8 @@ static void print_program(struct session *s, unsigned int p, const struct npu_pr
 			say("  length   %-24s %u..%u in steps of %u\n", sym.name, sym.min,
 			    sym.max, sym.step);
 	for (i = 0; i < prog->num_tensors; i++) {
-		if (npu_job_tensor(s->job, p, i, &t) || t.role == NPU_TENSOR_INTERNAL)
+		if (npu_job_tensor(s->job, p, i, &t) || t.role == NPU_TENSOR_INTERNAL ||
+		    !strcmp(t.name, "npu.clipped"))
 			continue;
 		print_dims(&t, dims);
 		say("  %-8s %-24s %s %s", roles[t.role], t.name, dtype_name(t.dtype), dims);
@@ -66,7 +68,9 @@ int info_print(struct session *s)
 	say("made by %s\n", job.compiler);
 	say("digest %s\n", job.digest);
 	for (i = 0; !npu_job_record(s->job, i, &key, &value); i++)
-		say("  %-24s %s\n", key, value);
+		if (!clip_record(key))
+			say("  %-24s %s\n", key, value);
+	clip_info_print(s);
 	for (i = 0; !npu_job_program(s->job, i, &prog); i++)
 		print_program(s, i, &prog);
 	say("memory: weights %s (mapped)", bytes_text(job.weights, buf));

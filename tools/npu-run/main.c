@@ -28,11 +28,16 @@ static int work(struct session *s)
 		ret = trace_run(s);
 	if (!ret && opt->bench)
 		ret = bench_run(s);
+	if (!ret && s->run)
+		clip_warn(s);
 	ran = opt->digest || opt->profile || opt->trace || opt->bench;
 	if (ret || (ran && !opt->num_output && !opt->top))
 		return ret;
-	if (!ran)
+	if (!ran) {
 		ret = session_submit(s, 0, NULL);
+		if (!ret)
+			clip_warn(s);
+	}
 	return ret ? ret : outputs_write(s);
 }
 

@@ -92,6 +92,14 @@ int trace_run(struct session *s);
 int digest_run(struct session *s);
 int bench_run(struct session *s);
 
+/*
+ * Clipped values of the last run (clip.c): a warning when there are clearly more than calibration
+ * saw, a line for --info, and which records these are.
+ */
+void clip_warn(struct session *s);
+void clip_info_print(struct session *s);
+bool clip_record(const char *key);
+
 /* Submit once and wait; @flags NPU_SUBMIT_*. *@fence (may be NULL) is the caller's. */
 int session_submit(struct session *s, uint32_t flags, struct npu_fence **fence);
 
