@@ -67,6 +67,45 @@ static bool is_scores(const struct npu_gtensor *t)
 	       t->dim[t->rank - 1].base > 1;
 }
 
+/* The input of the softmax that makes output @t, when it has the same shape; else NULL. */
+static struct npu_gtensor *before_softmax(const struct npu_gtensor *t)
+{
+	struct npu_gtensor *in = t->producer && t->producer->op == NPU_GOP_Softmax ? t->producer->inputs[0] : NULL;
+
+	return in && !npu_gtensor_is_const(in) && in->producer && !in->is_output && in->rank == t->rank &&
+	       in->type == NPU_GT_F32 ? in : NULL;
+}
+
+/* Outputs of a softmax give way to its input, and come back. */
+static int swap_scores(struct npu_graph *g, struct npu_gtensor ***outputs)
+{
+	struct npu_gtensor **other = npu_arena_array(&g->arena, g->num_outputs + 1, sizeof(struct npu_gtensor *));
+
+	*outputs = g->outputs;
+	if (!other)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < g->num_outputs; i++) {
+		struct npu_gtensor *in = before_softmax(g->outputs[i]);
+
+		other[i] = in ? in : g->outputs[i];
+	}
+	for (unsigned int i = 0; i < g->num_outputs; i++)
+		g->outputs[i]->is_output = false;
+	for (unsigned int i = 0; i < g->num_outputs; i++)
+		other[i]->is_output = true;
+	g->outputs = other;
+	return 0;
+}
+
+static void swap_back(struct npu_graph *g, struct npu_gtensor **outputs)
+{
+	for (unsigned int i = 0; i < g->num_outputs; i++)
+		g->outputs[i]->is_output = false;
+	g->outputs = outputs;
+	for (unsigned int i = 0; i < g->num_outputs; i++)
+		g->outputs[i]->is_output = true;
+}
+
 static void add_output(struct sums *s, const struct npu_gtensor *t, const void *got, const void *want)
 {
 	size_t count = (size_t)npu_gtensor_const_elems(t), size = npu_gtype_size(t->type);
@@ -89,21 +128,22 @@ static size_t output_bytes(const struct npu_gtensor *t)
 	return (size_t)npu_gtensor_const_elems(t) * npu_gtype_size(t->type);
 }
 
-static int keep_outputs(struct npu_measure *m, unsigned int k, const struct npu_trial *t)
+static int each_want(struct npu_measure *m, unsigned int k, const struct npu_trial *t, void *arg)
 {
 	const struct npu_graph *g = t->g;
+	void ***want = arg;
 
-	m->want[k] = calloc((size_t)g->num_outputs + 1, sizeof(**m->want));
-	if (!m->want[k])
+	want[k] = calloc((size_t)g->num_outputs + 1, sizeof(**want));
+	if (!want[k])
 		return -ENOMEM;
 	for (unsigned int o = 0; o < g->num_outputs; o++) {
 		size_t bytes = output_bytes(g->outputs[o]);
 		const void *p = npu_trial_output(t, o);
 
-		m->want[k][o] = malloc(bytes ? bytes : 1);
-		if (!m->want[k][o] || !p)
+		want[k][o] = malloc(bytes ? bytes : 1);
+		if (!want[k][o] || !p)
 			return -ENOMEM;
-		memcpy(m->want[k][o], p, bytes);
+		memcpy(want[k][o], p, bytes);
 	}
 	return 0;
 }
@@ -141,9 +181,30 @@ static bool has_samples(const struct npu_measure *m, unsigned int index, unsigne
 	return false;
 }
 
-static int each_want(struct npu_measure *m, unsigned int k, const struct npu_trial *t, void *arg)
+/* Run the compared samples of instance @index, whose outputs may be scores. */
+static int run_outputs(struct npu_measure *m, unsigned int index, unsigned int samples,
+		       const struct npu_lower *like, bool scores, each_fn each, void *arg)
 {
-	return keep_outputs(m, k, t);
+	struct npu_graph *g = m->c->instance[index].g;
+	struct npu_gtensor **outputs;
+	int err;
+
+	if (!scores)
+		return run_instance(m, index, samples, like, false, each, arg);
+	err = swap_scores(g, &outputs);
+	if (!err)
+		err = run_instance(m, index, samples, like, false, each, arg);
+	if (g->outputs != outputs)
+		swap_back(g, outputs);
+	return err;
+}
+
+static bool has_scores(const struct npu_graph *g)
+{
+	for (unsigned int i = 0; i < g->num_outputs; i++)
+		if (before_softmax(g->outputs[i]))
+			return true;
+	return false;
 }
 
 int npu_measure_init(struct npu_measure *m, struct npu_calib *c, struct npu_trial_device *d,
@@ -156,51 +217,101 @@ int npu_measure_init(struct npu_measure *m, struct npu_calib *c, struct npu_tria
 	*m = (struct npu_measure){ .c = c, .d = d, .like = *like, .num_samples = n };
 	m->sample = calloc(n, sizeof(*m->sample));
 	m->want = calloc(n, sizeof(*m->want));
-	if (!m->sample || !m->want)
+	m->want_scores = calloc(n, sizeof(*m->want_scores));
+	if (!m->sample || !m->want || !m->want_scores)
 		return -ENOMEM;
 	for (unsigned int k = 0; k < n; k++)
 		m->sample[k] = (unsigned int)((uint64_t)k * c->num_samples / n);
 	for (unsigned int i = 0; i < c->num_instances && !err; i++)
 		if (has_samples(m, i, n))
-			err = run_instance(m, i, n, &plain, false, each_want, NULL);
+			err = run_outputs(m, i, n, &plain, false, each_want, m->want);
+	for (unsigned int i = 0; i < c->num_instances && !err; i++)
+		if (has_samples(m, i, n) && has_scores(c->instance[i].g))
+			err = run_outputs(m, i, n, &plain, true, each_want, m->want_scores);
 	return err;
+}
+
+static void free_want(struct npu_measure *m, void ***want)
+{
+	for (unsigned int k = 0; want && k < m->num_samples; k++) {
+		const struct npu_graph *g = m->c->instance[m->c->instance_of[m->sample[k]]].g;
+
+		for (unsigned int o = 0; want[k] && o < g->num_outputs; o++)
+			free(want[k][o]);
+		free(want[k]);
+	}
+	free(want);
 }
 
 void npu_measure_fini(struct npu_measure *m)
 {
-	for (unsigned int k = 0; m->want && k < m->num_samples; k++) {
-		const struct npu_graph *g = m->c->instance[m->c->instance_of[m->sample[k]]].g;
-
-		for (unsigned int o = 0; m->want[k] && o < g->num_outputs; o++)
-			free(m->want[k][o]);
-		free(m->want[k]);
-	}
-	free(m->want);
+	free_want(m, m->want);
+	free_want(m, m->want_scores);
 	free(m->sample);
 	memset(m, 0, sizeof(*m));
 }
 
 /* ---- a choice of layers ---------------------------------------------------------------------- */
 
+/* What each_compare works on. */
+struct comparison {
+	void ***want;
+	bool scores;
+	struct sums *s;			/* by output */
+};
+
+/* Scores before a softmax mean the same when all of a row are moved. */
+static int add_centred(struct sums *s, const float *a, const float *b, size_t count, size_t row)
+{
+	float *x = malloc(2 * row * sizeof(*x)), *y = x + row;
+
+	if (!x)
+		return -ENOMEM;
+	for (size_t i = 0; i + row <= count; i += row) {
+		double ma = 0, mb = 0;
+
+		for (size_t k = 0; k < row; k++) {
+			ma += (double)a[i + k] / (double)row;
+			mb += (double)b[i + k] / (double)row;
+		}
+		for (size_t k = 0; k < row; k++) {
+			x[k] = a[i + k] - (float)ma;
+			y[k] = b[i + k] - (float)mb;
+		}
+		add_floats(s, x, y, row);
+	}
+	free(x);
+	return 0;
+}
+
 static int each_compare(struct npu_measure *m, unsigned int k, const struct npu_trial *t, void *arg)
 {
-	struct sums *s = arg;
+	const struct comparison *c = arg;
+	int err = 0;
 
-	for (unsigned int o = 0; o < t->g->num_outputs; o++) {
+	for (unsigned int o = 0; o < t->g->num_outputs && !err; o++) {
+		const struct npu_gtensor *g = t->g->outputs[o];
 		const void *got = npu_trial_output(t, o);
 
 		if (!got)
 			return -EIO;
-		add_output(&s[o], t->g->outputs[o], got, m->want[k][o]);
+		if (c->scores && g->type == NPU_GT_F32 && g->rank > 0 && g->num_consumers &&
+		    g->consumer[0]->op == NPU_GOP_Softmax)
+			err = add_centred(&c->s[o], got, c->want[k][o], (size_t)npu_gtensor_const_elems(g),
+					  (size_t)g->dim[g->rank - 1].base);
+		else
+			add_output(&c->s[o], g, got, c->want[k][o]);
 	}
-	return 0;
+	return err;
 }
 
-int npu_measure_layers(struct npu_measure *m, unsigned int samples, struct npu_closeness *out)
+static int measure(struct npu_measure *m, unsigned int samples, const struct npu_lower *like, bool scores,
+		   struct npu_closeness *out)
 {
 	struct npu_calib *c = m->c;
 	unsigned int outputs = c->instance[0].g->num_outputs;
 	struct sums *s = calloc((size_t)outputs + 1, sizeof(*s));
+	struct comparison cmp = { scores ? m->want_scores : m->want, scores, s };
 	int err = s ? 0 : -ENOMEM, ret;
 
 	samples = samples < m->num_samples ? samples : m->num_samples;
@@ -209,7 +320,7 @@ int npu_measure_layers(struct npu_measure *m, unsigned int samples, struct npu_c
 			continue;
 		err = npu_scheme_apply(&c->instance[i].scheme, &c->layers, c->diag);
 		if (!err)
-			err = run_instance(m, i, samples, &m->like, false, each_compare, s);
+			err = run_outputs(m, i, samples, like, scores, each_compare, &cmp);
 		ret = npu_scheme_restore(&c->instance[i].scheme, c->diag);
 		err = err ? err : ret;
 	}
@@ -223,6 +334,18 @@ int npu_measure_layers(struct npu_measure *m, unsigned int samples, struct npu_c
 	}
 	free(s);
 	return err;
+}
+
+int npu_measure_layers(struct npu_measure *m, unsigned int samples, struct npu_closeness *out)
+{
+	return measure(m, samples, &m->like, false, out);
+}
+
+int npu_measure_scores(struct npu_measure *m, unsigned int samples, struct npu_closeness *out)
+{
+	const struct npu_lower plain = { .precision = NPU_PRECISION_F32 };
+
+	return measure(m, samples, &plain, m->want_scores[0], out);
 }
 
 /* ---- inside ---------------------------------------------------------------------------------- */

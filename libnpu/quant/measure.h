@@ -17,6 +17,7 @@ struct npu_measure {
 	unsigned int *sample;		/* the samples that are compared */
 	unsigned int num_samples;
 	void ***want;			/* [sample][output]: of the float model */
+	void ***want_scores;		/* the same with scores as they are before their softmax */
 	unsigned int trials;		/* so far */
 };
 
@@ -32,9 +33,14 @@ void npu_measure_fini(struct npu_measure *m);
 
 /*
  * npu_measure_layers - compile with the choice in the calibration's layers and compare
+ *
+ * npu_measure_scores - the same for telling layers apart: what is not int8 is f32, and outputs of a
+ * softmax are compared before it, less their mean. Behind it two classes that are nearly equal change places at the least
+ * error, and all layers look alike.
  * @samples: how many of the samples that are compared, at least 1
  */
 int npu_measure_layers(struct npu_measure *m, unsigned int samples, struct npu_closeness *out);
+int npu_measure_scores(struct npu_measure *m, unsigned int samples, struct npu_closeness *out);
 
 /*
  * npu_measure_inside - with that choice, the error (1 - cosine) of every layer's own result on the

@@ -15,6 +15,8 @@
 #define DEFAULT_PERCENTILE	99.99
 /* Samples that each layer is tried with. */
 #define SENSITIVITY_SAMPLES	2
+/* Share of the work from which on a layer is worth another try. */
+#define WORTH_SHARE		0.01
 /* Layers that are also tried as the only float one. */
 #define SPARED_LAYERS		12
 
@@ -98,7 +100,7 @@ static int measure_alone(struct npu_search *s)
 			continue;
 		set_all(s, false);
 		all->layer[i].int8 = true;
-		err = npu_measure_layers(s->m, SENSITIVITY_SAMPLES, &now);
+		err = npu_measure_scores(s->m, SENSITIVITY_SAMPLES, &now);
 		s->layer[i].alone = fmax(1 - now.cosine, 0);
 		if (!err)
 			err = advance(s, 0.2 + 0.5 * i / all->num);
@@ -153,13 +155,13 @@ static int measure_spared(struct npu_search *s)
 	int err;
 
 	set_all(s, true);
-	err = npu_measure_layers(s->m, SENSITIVITY_SAMPLES, &base);
+	err = npu_measure_scores(s->m, SENSITIVITY_SAMPLES, &base);
 	for (unsigned int i = 0; i < s->num_order && i < SPARED_LAYERS && !err; i++) {
 		unsigned int k = s->order[i];
 
 		set_all(s, true);
 		layers(s)->layer[k].int8 = false;
-		err = npu_measure_layers(s->m, SENSITIVITY_SAMPLES, &now);
+		err = npu_measure_scores(s->m, SENSITIVITY_SAMPLES, &now);
 		s->layer[k].spared = now.cosine - base.cosine;
 		if (!err)
 			err = advance(s, 0.7 + 0.01 * i);
@@ -178,7 +180,10 @@ static uint64_t int8_macs(struct npu_search *s)
 	return macs;
 }
 
-/* From the float layer with most work on: int8 after all where the target allows it. */
+/*
+ * From the float layer with most work on: int8 after all where the target allows it. Small ones stay
+ * as they are: they cost next to nothing, and what the samples show has its limits.
+ */
 static int take_back(struct npu_search *s, double target)
 {
 	struct npu_qlayers *all = layers(s);
@@ -190,6 +195,7 @@ static int take_back(struct npu_search *s, double target)
 
 		for (unsigned int i = 0; i < all->num; i++)
 			if (!all->layer[i].int8 && !all->layer[i].fixed_float && !all->layer[i].tried &&
+			    (double)all->layer[i].macs >= WORTH_SHARE * (double)s->macs &&
 			    (most == all->num || all->layer[i].macs > all->layer[most].macs))
 				most = i;
 		if (most == all->num)
