@@ -75,9 +75,25 @@ static float best_scale(const float *value, const struct npu_weight_shape *s, si
 	return best;
 }
 
+/*
+ * The least scale of a channel: far below what the other channels can tell, and such that its
+ * product with the activation's is a normal number. Channels that training has given up have
+ * weights of 1e-40.
+ */
+static float least_scale(const float *value, const struct npu_weight_shape *s, float in_scale)
+{
+	float top = 0;
+
+	for (size_t i = 0; i < s->outer * s->channels * s->inner; i++)
+		top = fmaxf(top, fabsf(value[i]));
+	return fminf(fmaxf(ldexpf(top / TOP, -30), 1e-30f / fminf(in_scale, 1)), FLT_MAX / TOP);
+}
+
 int npu_weight_quantize(const float *value, const struct npu_weight_shape *s, const float *bias,
 			float in_scale, int8_t *code, float *scale)
 {
+	const float least = least_scale(value, s, in_scale);
+
 	for (size_t c = 0; c < s->channels; c++) {
 		float top = largest(value, s, c), room;
 
@@ -86,7 +102,7 @@ int npu_weight_quantize(const float *value, const struct npu_weight_shape *s, co
 		scale[c] = best_scale(value, s, c, top);
 		/* half of i32 for the bias, the rest for the products */
 		room = bias ? fabsf(bias[c]) / in_scale / (float)(1 << 30) : 0;
-		scale[c] = fminf(fmaxf(scale[c], room), FLT_MAX);
+		scale[c] = fminf(fmaxf(fmaxf(scale[c], room), least), FLT_MAX / TOP);
 		for (size_t o = 0; o < s->outer; o++) {
 			size_t at = (o * s->channels + c) * s->inner;
 

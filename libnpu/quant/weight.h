@@ -15,8 +15,9 @@ struct npu_weight_shape {
  * npu_weight_quantize - codes and scales of @value
  * @code: as many as values, in their order, -127..127
  * @scale: one per channel, positive and normal
- * @bias: f32 per channel or NULL; @in_scale: of the activation. A channel whose weights are so
- *	small that its bias would leave i32 in units of in_scale * scale gets a larger scale
+ * @in_scale: of the activation; its product with every scale is a normal number
+ * @bias: f32 per channel or NULL. A channel whose weights are so small that its bias would leave
+ *	i32 in units of in_scale * scale gets a larger scale
  *
  * The scale of a channel is the one of least square error among its largest magnitude / 127 and
  * narrower ones. Returns 0 or -EINVAL (a weight is not finite).

@@ -311,6 +311,11 @@ static void test_weights(void)
 	memset(v, 0, sizeof(v));
 	tap_ok(!npu_weight_quantize(v, &shapes[0], NULL, 1, code, scale) && scale[0] > 0 && !code[0],
 	       "weights that are all zero");
+	for (size_t i = 0; i < 16 * 27; i++)
+		v[i] = i < 27 ? 1e-40f : 0.5f;
+	tap_ok(!npu_weight_quantize(v, &shapes[0], NULL, 1e-3f, code, scale) && isnormal(scale[0] * 1e-3f) && !code[0] &&
+		       code[27] == 127,
+	       "a channel of subnormal weights beside others is zero, and has a scale that can be multiplied");
 	v[5] = NAN;
 	tap_ok(npu_weight_quantize(v, &shapes[0], NULL, 1, code, scale) < 0, "a NaN is refused");
 }
