@@ -48,6 +48,18 @@ tap_like "$out" 'of convolutions and products (9|1[0-9])\.[0-9] %, evenly spread
 tap_like "$out" '64 of 64 layers compared' "every layer has its counterpart"
 tap_refused "give its sizes" "an open shape" "$run" --check "$rec"
 
+# In int8 the operands of a convolution count steps; a layer is compared in the model's units.
+mkdir "$tap_tmp/calib"
+for i in 1 2 3 4; do
+	cp tests/data/golden-1.0-mnist.in.npy "$tap_tmp/calib/$i.npy"
+done
+"$NPU_BUILD/npu-compile" -q "$mnist" --int8 --calib "$tap_tmp/calib" --budget speed=1 -o "$tap_tmp/i8.npu"
+out=$("$run" --check "$tap_tmp/i8.npu" --against "$mnist" -i Input3=tests/data/golden-1.0-mnist.in.npy 2>&1)
+tap_is $? 0 "an int8 job: exit status 0"
+tap_like "$out" ' same +u8 +[0-9.e+-]+ +[0-9.e+-]+ +0\.99[0-9]+ +Convolution110 \+ Plus112 \+ ReLU114 \(Conv\)' "its layers are those of the model"
+tap_like "$out" 'cosine 0\.95 \(int8\)' "with limits of their own"
+tap_refused "is the first that is off" "limits that int8 can not hold" "$run" --check "$tap_tmp/i8.npu" --against "$mnist" --min-cosine 0.9999999
+
 # The same by numbers, and by a parser that is not ours.
 "$run" --check=json "$mnist" -i Input3=tests/data/golden-1.0-mnist.in.npy >"$tap_tmp/check.json" 2>/dev/null
 tap_is $? 0 "--check=json: exit status 0"

@@ -14,7 +14,7 @@ static const struct {
 } limits[] = {
 	{ "f32", 1e-3, 0.99999 },
 	{ "f16", 0.1, 0.999 },
-	{ "int8", 1, 0.9 },
+	{ "int8", 0.5, 0.95 },
 };
 
 static unsigned int coarseness(const struct check_layer *l)
