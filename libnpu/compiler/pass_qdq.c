@@ -71,11 +71,42 @@ static bool may_read_codes(const struct npu_gnode *n)
 	return rule && rule->lower;
 }
 
-static const struct npu_gquant *whole_quant(struct npu_graph *g, const struct npu_gnode *n)
-{
-	const struct npu_gquant *q = npu_gnode_quant(g, n);
+/* What is known while tensors are chosen. */
+struct choice {
+	struct npu_graph *g;
+	const struct npu_gquant **q;	/* by tensor id: of the codes; NULL: plain */
+	const struct npu_gquant **own;	/* by node mark: what a QuantizeLinear or its inverse says */
+};
 
-	return q && q->axis < 0 ? q : NULL;
+static bool is_quant_node(const struct npu_gnode *n)
+{
+	return n->op == NPU_GOP_QuantizeLinear || n->op == NPU_GOP_DequantizeLinear;
+}
+
+/* Of a whole tensor; NULL: other nodes, scales along an axis, numbers that are no constants. */
+static const struct npu_gquant *whole_quant(const struct choice *c, const struct npu_gnode *n)
+{
+	return is_quant_node(n) ? c->own[n->mark] : NULL;
+}
+
+static int choice_init(struct choice *c, struct npu_graph *g)
+{
+	c->g = g;
+	c->q = npu_arena_array(&g->arena, g->num_tensors + 1, sizeof(*c->q));
+	c->own = npu_arena_array(&g->arena, g->num_nodes + 1, sizeof(*c->own));
+	if (!c->q || !c->own)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < g->num_nodes; i++) {
+		struct npu_gnode *n = g->nodes[i];
+		const struct npu_gquant *q;
+
+		n->mark = i;
+		if (n->dead || !is_quant_node(n))
+			continue;
+		q = npu_gnode_quant(g, n);
+		c->own[i] = q && q->axis < 0 ? q : NULL;
+	}
+	return 0;
 }
 
 /*
@@ -119,14 +150,15 @@ static bool is_codes(const struct npu_gtensor *t)
 /* ---- which tensors -------------------------------------------------------------------------- */
 
 /* What the readers of a model input say, when all are DequantizeLinear and say the same. */
-static const struct npu_gquant *said_by_readers(struct npu_graph *g, const struct npu_gtensor *t)
+static const struct npu_gquant *said_by_readers(const struct choice *c,
+						const struct npu_gtensor *t)
 {
 	const struct npu_gquant *q = NULL, *own;
 
 	for (unsigned int i = 0; i < t->num_consumers; i++) {
-		const struct npu_gnode *c = t->consumer[i];
+		const struct npu_gnode *n = t->consumer[i];
 
-		own = c->op == NPU_GOP_DequantizeLinear && c->inputs[0] == t ? whole_quant(g, c) : NULL;
+		own = n->op == NPU_GOP_DequantizeLinear && n->inputs[0] == t ? whole_quant(c, n) : NULL;
 		if (!own || (q && !npu_gquant_equal(q, own)))
 			return NULL;
 		q = own;
@@ -134,12 +166,15 @@ static const struct npu_gquant *said_by_readers(struct npu_graph *g, const struc
 	return q;
 }
 
-/* From where codes are made towards where they are read; @q by tensor id. */
-static void propose(struct npu_graph *g, const struct npu_gquant **q)
+/* From where codes are made towards where they are read. */
+static void propose(struct choice *c)
 {
+	struct npu_graph *g = c->g;
+	const struct npu_gquant **q = c->q;
+
 	for (unsigned int i = 0; i < g->num_inputs; i++)
 		if (is_codes(g->inputs[i]))
-			q[g->inputs[i]->id] = said_by_readers(g, g->inputs[i]);
+			q[g->inputs[i]->id] = said_by_readers(c, g->inputs[i]);
 	for (unsigned int i = 0; i < g->num_nodes; i++) {
 		const struct npu_gnode *n = g->nodes[i];
 		const struct npu_gtensor *y = n->num_outputs ? n->outputs[0] : NULL;
@@ -147,7 +182,7 @@ static void propose(struct npu_graph *g, const struct npu_gquant **q)
 		if (n->dead || !is_codes(y))
 			continue;
 		if (n->op == NPU_GOP_QuantizeLinear) {
-			q[y->id] = whole_quant(g, n);
+			q[y->id] = whole_quant(c, n);
 			continue;
 		}
 		if (!moves_codes(n))
@@ -159,44 +194,62 @@ static void propose(struct npu_graph *g, const struct npu_gquant **q)
 	}
 }
 
-/* @c reads @t as what @q says. */
-static bool reader_agrees(struct npu_graph *g, const struct npu_gnode *c,
-			  const struct npu_gtensor *t, const struct npu_gquant **q)
+/* @n reads @t as what was proposed. */
+static bool reader_agrees(const struct choice *c, const struct npu_gnode *n,
+			  const struct npu_gtensor *t)
 {
 	const struct npu_gquant *own;
 
-	if (c->op == NPU_GOP_DequantizeLinear && c->inputs[0] == t) {
-		own = whole_quant(g, c);
-		return own && npu_gquant_equal(own, q[t->id]);
+	if (n->op == NPU_GOP_DequantizeLinear && n->inputs[0] == t) {
+		own = whole_quant(c, n);
+		return own && npu_gquant_equal(own, c->q[t->id]);
 	}
-	if (!moves_codes(c) || !is_codes(c->outputs[0]))
+	if (!moves_codes(n) || !is_codes(n->outputs[0]))
 		return false;
-	for (unsigned int k = num_moved(c); k < c->num_inputs; k++)
-		if (c->inputs[k] == t)
+	for (unsigned int k = num_moved(n); k < n->num_inputs; k++)
+		if (n->inputs[k] == t)
 			return false;
-	return npu_gquant_equal(q[c->outputs[0]->id], q[t->id]);
+	return npu_gquant_equal(c->q[n->outputs[0]->id], c->q[t->id]);
 }
 
-/* Take back what a reader, or a tensor that it was moved from, contradicts. True: something was. */
-static bool withdraw(struct npu_graph *g, const struct npu_gquant **q)
+static bool stands(const struct choice *c, const struct npu_gtensor *t)
+{
+	const struct npu_gnode *from = t->producer;
+
+	for (unsigned int k = 0; k < t->num_consumers; k++)
+		if (!reader_agrees(c, t->consumer[k], t))
+			return false;
+	for (unsigned int k = 0; from && moves_codes(from) && k < num_moved(from); k++)
+		if (!c->q[from->inputs[k]->id])
+			return false;
+	return true;
+}
+
+/*
+ * Take back what a reader, or a tensor that it was moved from, contradicts. Against the order of the
+ * graph and then along it, which is the way such news travel. True: something was.
+ */
+static bool withdraw(struct choice *c)
 {
 	bool did = false;
 
-	for (unsigned int i = 0; i < g->num_tensors; i++) {
-		const struct npu_gtensor *t = g->tensors[i];
-		bool ok = true;
+	for (unsigned int i = 0; i < 2 * c->g->num_nodes; i++) {
+		unsigned int at = i < c->g->num_nodes ? c->g->num_nodes - 1 - i : i - c->g->num_nodes;
+		const struct npu_gnode *n = c->g->nodes[at];
+		const struct npu_gtensor *t = n->dead || !n->num_outputs ? NULL : n->outputs[0];
 
-		if (!q[t->id])
+		if (!t || !c->q[t->id] || stands(c, t))
 			continue;
-		for (unsigned int k = 0; k < t->num_consumers; k++)
-			ok &= reader_agrees(g, t->consumer[k], t, q);
-		if (t->producer && moves_codes(t->producer))
-			for (unsigned int k = 0; k < num_moved(t->producer); k++)
-				ok &= q[t->producer->inputs[k]->id] != NULL;
-		if (!ok) {
-			q[t->id] = NULL;
-			did = true;
-		}
+		c->q[t->id] = NULL;
+		did = true;
+	}
+	for (unsigned int i = 0; i < c->g->num_inputs; i++) {
+		const struct npu_gtensor *t = c->g->inputs[i];
+
+		if (!c->q[t->id] || stands(c, t))
+			continue;
+		c->q[t->id] = NULL;
+		did = true;
 	}
 	return did;
 }
@@ -301,20 +354,20 @@ static int absorb(struct npu_graph *g, struct npu_gnode *q)
 
 int npu_pass_qdq(struct npu_graph *g, struct npu_diag *diag)
 {
-	const struct npu_gquant **q = npu_arena_array(&g->arena, g->num_tensors + 1, sizeof(*q));
-	int err = 0;
+	struct choice c;
+	int err = choice_init(&c, g);
 
 	(void)diag;
-	if (!q)
-		return -ENOMEM;
-	propose(g, q);
-	while (withdraw(g, q))
+	if (err)
+		return err;
+	propose(&c);
+	while (withdraw(&c))
 		;
 	for (unsigned int i = 0; i < g->num_tensors; i++)
-		if (q[g->tensors[i]->id])
-			g->tensors[i]->quant = q[g->tensors[i]->id];
+		if (c.q[g->tensors[i]->id])
+			g->tensors[i]->quant = c.q[g->tensors[i]->id];
 	for (unsigned int i = 0; i < g->num_tensors && !err; i++)
-		if (q[g->tensors[i]->id])
+		if (c.q[g->tensors[i]->id])
 			err = bypass_all(g, g->tensors[i]);
 	for (unsigned int i = 0; i < g->num_nodes && !err; i++) {
 		struct npu_gnode *n = g->nodes[i];
