@@ -734,6 +734,11 @@ const struct npu_placement *npu_compile_placement(const struct npu_compile_resul
 	return r->report.placement && i < r->report.num_model ? &r->report.placement[i] : NULL;
 }
 
+const char *npu_compile_summary_text(const struct npu_compile_result *r)
+{
+	return r->report.line;
+}
+
 const struct npu_compile_summary *npu_compile_summary(const struct npu_compile_result *r)
 {
 	return &r->report.summary;

@@ -34,6 +34,7 @@ struct npu_report {
 	enum npu_precision precision;
 	const struct npu_quant *quant;		/* what was chosen, or NULL; until it is written */
 	char *text, *json;			/* malloc'ed */
+	char line[160];				/* the totals that matter most; "" when refused */
 };
 
 /* @s as a JSON string, whatever bytes it has. */

@@ -45,10 +45,23 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 100.0;
 }
 
-static void write_totals(FILE *f, const struct npu_compile_summary *s)
+static void write_line(struct npu_report *r)
 {
+	const struct npu_compile_summary *s = &r->summary;
 	unsigned int on = s->nodes - s->count[NPU_PLACE_REFUSED] - s->count[NPU_PLACE_UNKNOWN] -
 			  s->count[NPU_PLACE_HOST];
+
+	r->line[0] = 0;
+	if (s->nodes && !s->count[NPU_PLACE_UNKNOWN] && !s->count[NPU_PLACE_REFUSED])
+		snprintf(r->line, sizeof(r->line),
+			 "%u of %u operators on the NPU, %.1f %% of %.1f million MACs, %" PRIu64
+			 " bytes moved for host steps",
+			 on, s->nodes, percent(s->npu_macs, s->macs), (double)s->macs / 1e6, s->host_bytes);
+}
+
+static void write_totals(FILE *f, const struct npu_report *r)
+{
+	const struct npu_compile_summary *s = &r->summary;
 
 	if (!s->nodes) {
 		fputs("nothing was compiled: the model could not be read\n", f);
@@ -59,10 +72,8 @@ static void write_totals(FILE *f, const struct npu_compile_summary *s)
 			s->count[NPU_PLACE_REFUSED], s->count[NPU_PLACE_UNKNOWN]);
 		return;
 	}
-	fprintf(f,
-		"%u of %u operators on the NPU, %.1f %% of %.1f million MACs, %" PRIu64
-		" bytes moved for host steps\n",
-		on, s->nodes, percent(s->npu_macs, s->macs), (double)s->macs / 1e6, s->host_bytes);
+	if (*r->line)
+		fprintf(f, "%s\n", r->line);
 	fprintf(f,
 		"  %u with instructions of their own, %u fused, %u views, %u folded, %u on the host, %u refused\n",
 		s->count[NPU_PLACE_NPU], s->count[NPU_PLACE_FUSED], s->count[NPU_PLACE_VIEW],
@@ -93,7 +104,7 @@ static void write_text(FILE *f, const struct npu_report *r)
 		npu_quant_write_text(r->quant, f);
 		fputc('\n', f);
 	}
-	write_totals(f, &r->summary);
+	write_totals(f, r);
 }
 
 /* Names are bytes from a model: what is not plain ASCII and not part of valid UTF-8 becomes '?'. */
@@ -170,6 +181,8 @@ static void write_json(FILE *f, const struct npu_report *r)
 
 	fputs("{\n  ", f);
 	json_field(f, "model", r->model_name);
+	fputs(",\n  ", f);
+	json_field(f, "summary", r->line);
 	fprintf(f, ",\n  \"precision\": \"%s\",\n",
 		r->precision == NPU_PRECISION_F16 ? "f16" : "f32");
 	fprintf(f,
@@ -227,7 +240,10 @@ static int to_memory(char **out, void (*write)(FILE *f, const struct npu_report 
 
 int npu_report_write(struct npu_report *r)
 {
-	int err = to_memory(&r->text, write_text, r);
+	int err;
+
+	write_line(r);
+	err = to_memory(&r->text, write_text, r);
 
 	return err ? err : to_memory(&r->json, write_json, r);
 }

@@ -265,6 +265,13 @@ NPU_API const struct npu_placement *npu_compile_placement(const struct npu_compi
 NPU_API const struct npu_compile_summary *npu_compile_summary(
 	const struct npu_compile_result *result);
 
+/*
+ * Where the work ended, in one line without its end: "12 of 14 operators on the NPU, 98.1 % of 5.2
+ * million MACs, 4096 bytes moved for host steps". It is in the job's report, too. "" when nothing was
+ * compiled. Owned by @result.
+ */
+NPU_API const char *npu_compile_summary_text(const struct npu_compile_result *result);
+
 /* Name and one-line description of compiler pass @i, in the order they run; NULL past the end. */
 NPU_API const char *npu_compile_pass_name(unsigned int i);
 NPU_API const char *npu_compile_pass_help(unsigned int i);

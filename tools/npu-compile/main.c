@@ -39,6 +39,7 @@ static void usage(FILE *f)
 	      "  -p, --precision TYPE   f16 (default) or f32: type of activations and weights\n"
 	      "                         (in f16, what a sigmoid's or softmax's result is made of stays f32)\n"
 	      "      --all-f16          f16 for that, too\n"
+	      "      --fail-on-host     refuse a model with operators that would run on the host, and name them\n"
 	      "      --int8             convolutions and matrix products in int8 as far as the budget allows; needs --calib\n"
 	      "      --calib PATH       samples that show the ranges of activations; may be repeated: a folder of .npy\n"
 	      "                         files (one input) or of folders with <input>.npy each, file.npy, or input=file.npy\n"
@@ -80,6 +81,7 @@ enum {
 	OPT_SKIP,
 	OPT_NO_SRAM,
 	OPT_ALL_F16,
+	OPT_FAIL_ON_HOST,
 	OPT_INT8,
 	OPT_CALIB,
 	OPT_METHOD,
@@ -101,6 +103,7 @@ static const struct option long_options[] = {
 	{ "skip-pass", required_argument, NULL, OPT_SKIP },
 	{ "no-sram", no_argument, NULL, OPT_NO_SRAM },
 	{ "all-f16", no_argument, NULL, OPT_ALL_F16 },
+	{ "fail-on-host", no_argument, NULL, OPT_FAIL_ON_HOST },
 	{ "int8", no_argument, NULL, OPT_INT8 },
 	{ "calib", required_argument, NULL, OPT_CALIB },
 	{ "calib-method", required_argument, NULL, OPT_METHOD },
@@ -202,6 +205,9 @@ static int take_option(struct options *o, int c)
 		return 0;
 	case OPT_NO_SRAM:
 		o->compile.no_sram = true;
+		return 0;
+	case OPT_FAIL_ON_HOST:
+		o->compile.fail_on_host = true;
 		return 0;
 	case OPT_ALL_F16:
 		o->compile.all_f16 = true;
@@ -314,11 +320,8 @@ static int write_outputs(const struct options *o, const struct npu_compile_resul
 	if (err)
 		fprintf(stderr, "npu-compile: %s\n", why.text);
 	else if (!o->quiet && !o->report)
-		printf("%s: %u of %u operators, %.1f %% of %.1f million MACs on the NPU; %u instructions, %u copies; "
-		       "weights %.1f MiB, activations %.1f MiB\n",
-		       path, s->nodes - s->count[NPU_PLACE_REFUSED], s->nodes,
-		       s->macs ? 100.0 * (double)s->npu_macs / (double)s->macs : 100.0,
-		       (double)s->macs / 1e6, s->insns, s->copies,
+		printf("%s: %s; %u instructions, %u copies; weights %.1f MiB, activations %.1f MiB\n", path,
+		       npu_compile_summary_text(r), s->insns, s->copies,
 		       (double)s->weight_bytes / (1 << 20),
 		       (double)(s->scratch_bytes + s->sram_bytes) / (1 << 20));
 	free(named);

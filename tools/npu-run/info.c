@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What a job file says of itself. */
+#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <string.h>
 #include "run.h"
@@ -23,6 +24,17 @@ static void print_dims(const struct npu_tensor_info *t, char buf[256])
 		snprintf(buf, 256, "scalar");
 }
 
+/* The line that the compiler ended with: what is on the NPU, and what moves for the host. */
+static void print_placement(const char *report)
+{
+	cJSON *root = cJSON_Parse(report);
+	const cJSON *line = cJSON_GetObjectItemCaseSensitive(root, "summary");
+
+	if (cJSON_IsString(line) && *line->valuestring)
+		say("%s\n", line->valuestring);
+	cJSON_Delete(root);
+}
+
 static void print_program(struct session *s, unsigned int p, const struct npu_program_info *prog)
 {
 	static const char *const roles[] = { "input", "output", "state", "internal" };
@@ -31,9 +43,10 @@ static void print_program(struct session *s, unsigned int p, const struct npu_pr
 	char dims[256], a[32], b[32];
 	unsigned int i;
 
-	say("program %u%s%s: %u instructions, %.1f MMACs, scratch %s, SRAM %s at the largest lengths\n",
-	    p, *prog->name ? " " : "", prog->name, prog->num_insns, prog->macs / 1e6,
-	    bytes_text(prog->scratch, a), bytes_text(prog->sram, b));
+	say("program %u%s%s: %u instructions, %u host steps (%llu bytes), %.1f MMACs, scratch %s, SRAM %s at the largest lengths\n",
+	    p, *prog->name ? " " : "", prog->name, prog->num_insns, prog->num_host_steps,
+	    (unsigned long long)prog->host_bytes, prog->macs / 1e6, bytes_text(prog->scratch, a),
+	    bytes_text(prog->sram, b));
 	for (i = 0; i < prog->num_symbols; i++)
 		if (!npu_job_symbol(s->job, p, i, &sym) && !sym.derived)
 			say("  length   %-24s %u..%u in steps of %u\n", sym.name, sym.min,
@@ -44,6 +57,8 @@ static void print_program(struct session *s, unsigned int p, const struct npu_pr
 			continue;
 		print_dims(&t, dims);
 		say("  %-8s %-24s %s %s", roles[t.role], t.name, dtype_name(t.dtype), dims);
+		if (t.bounded)
+			say(" at most: the data decide");
 		if (t.scale != 0)
 			say(", quantized: %.9g * (code - %d)", t.scale, t.zero_point);
 		say("\n");
@@ -71,6 +86,7 @@ int info_print(struct session *s)
 		if (!clip_record(key))
 			say("  %-24s %s\n", key, value);
 	clip_info_print(s);
+	print_placement(job.report);
 	for (i = 0; !npu_job_program(s->job, i, &prog); i++)
 		print_program(s, i, &prog);
 	say("memory: weights %s (mapped)", bytes_text(job.weights, buf));
@@ -96,7 +112,7 @@ int disasm_print(struct session *s)
 
 	for (p = 0; !npu_job_program(s->job, p, &prog); p++) {
 		say("program %u %s\n", p, prog.name);
-		for (offset = at = sizeof(struct npu_stream_header);
+		for (offset = at = prog.stream ? sizeof(struct npu_stream_header) : 0;
 		     !npu_job_disassemble(s->job, p, &offset, line, sizeof(line)); at = offset)
 			say("%8u  %s\n", at, line);
 	}

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "npu_host.h"
 #include "run.h"
 #include "tools/common/file.h"
 
@@ -11,7 +12,8 @@ static const struct { unsigned int dtype; enum npu_npy_type npy;
 } npy_types[] = {
 	{ NPU_F32, NPU_NPY_F32 },   { NPU_F16, NPU_NPY_F16 }, { NPU_I8, NPU_NPY_I8 },
 	{ NPU_U8, NPU_NPY_U8 },	    { NPU_I32, NPU_NPY_I32 }, { NPU_I64, NPU_NPY_I64 },
-	{ NPU_BOOL, NPU_NPY_BOOL },
+	{ NPU_BOOL, NPU_NPY_BOOL }, { NPU_HOST_F64, NPU_NPY_F64 }, { NPU_HOST_I16, NPU_NPY_I16 },
+	{ NPU_HOST_U16, NPU_NPY_U16 }, { NPU_HOST_U32, NPU_NPY_U32 }, { NPU_HOST_U64, NPU_NPY_U64 },
 };
 
 static int write_npy(const char *path, const struct npu_tensor_info *t, void *data)
@@ -81,6 +83,10 @@ static void print_summary(const struct npu_tensor_info *t, const void *data, siz
 		max = v > max ? v : max;
 		sum += v;
 	}
+	if (!count) {
+		say("%s %s %s: empty\n", t->name, dtype_name(t->dtype), dims_text(t->rank, t->min_dim, dims));
+		return;
+	}
 	say("%s %s %s: min %.6g max %.6g mean %.6g", t->name, dtype_name(t->dtype),
 	    dims_text(t->rank, t->min_dim, dims), min, max, sum / (count - nans));
 	if (nans)
@@ -100,7 +106,7 @@ static int do_output(struct session *s, const struct npu_tensor_info *t, const c
 
 	for (d = 0; d < t->rank; d++)
 		count *= t->min_dim[d];
-	data = malloc(count * dtype_size(t->dtype));
+	data = malloc(count * dtype_size(t->dtype) + 1);
 	if (!data)
 		return fail("no memory for output '%s'", t->name);
 	if (npu_run_read(s->run, t->name, data, count * dtype_size(t->dtype), &s->err))

@@ -14,6 +14,7 @@ struct layer {
 	uint32_t tag;
 	unsigned int order;		/* of its first instruction */
 	unsigned int insns;
+	bool host;			/* a step on the host */
 	uint64_t ns, macs, bytes;
 	const char *node, *op;
 };
@@ -64,6 +65,7 @@ static size_t collect(struct session *s, const struct npu_insn_profile *rec, siz
 		l->macs += rec[i].macs;
 		l->bytes += rec[i].bytes;
 		/* For streams without a debug map. */
+		l->host |= rec[i].opcode == NPU_PROFILE_HOST;
 		l->op = npu_op_desc(rec[i].opcode) ? npu_op_desc(rec[i].opcode)->mnemonic : "";
 	}
 	for (i = 0; i < count; i++) {
@@ -87,7 +89,7 @@ static void print_table(const struct layer *layers, size_t n, double total)
 
 		say("%9.4f %5.1f%% %10.3f %8.1f %10.3f %8.1f  %s (%s)%s\n", l->ns / 1e6,
 		    100 * l->ns / total, l->macs / 1e6, (double)l->macs / l->ns, l->bytes / 1e6,
-		    (double)l->bytes / l->ns, l->node, l->op, l->insns > 1 ? " *" : "");
+		    (double)l->bytes / l->ns, l->node, l->op, l->host ? " on the host" : l->insns > 1 ? " *" : "");
 		macs += l->macs;
 		bytes += l->bytes;
 	}
@@ -107,6 +109,7 @@ static int print_json(const struct session *s, const struct layer *layers, size_
 		l = cJSON_CreateObject();
 		cJSON_AddStringToObject(l, "node", layers[i].node);
 		cJSON_AddStringToObject(l, "op", layers[i].op);
+		cJSON_AddStringToObject(l, "where", layers[i].host ? "host" : "npu");
 		cJSON_AddNumberToObject(l, "instructions", layers[i].insns);
 		cJSON_AddNumberToObject(l, "ns", layers[i].ns);
 		cJSON_AddNumberToObject(l, "macs", layers[i].macs);

@@ -3,17 +3,17 @@
 #include <stdio.h>
 #include <string.h>
 #include "npu_half.h"
-#include "npu_isa_desc.h"
+#include "npu_host.h"
 #include "run.h"
 
 size_t dtype_size(unsigned int dtype)
 {
-	return npu_dtype_bits(dtype) / 8;
+	return npu_host_dtype_size(dtype);
 }
 
 const char *dtype_name(unsigned int dtype)
 {
-	return npu_dtype_name(dtype);
+	return npu_host_dtype_name(dtype);
 }
 
 const char *dims_text(unsigned int rank, const int64_t *dims, char buf[128])
@@ -42,7 +42,10 @@ const char *bytes_text(uint64_t bytes, char buf[32])
 double element(unsigned int dtype, const void *data, size_t index)
 {
 	const char *p = (const char *)data + index * dtype_size(dtype);
-	union { float f; uint16_t h; int32_t i; int64_t l; int8_t b; uint8_t c; } v;
+	union {
+		float f; double d; uint16_t h; int16_t s; int32_t i; uint32_t u; int64_t l; uint64_t w; int8_t b;
+		uint8_t c;
+	} v;
 
 	memcpy(&v, p, dtype_size(dtype));
 	switch (dtype) {
@@ -53,6 +56,11 @@ double element(unsigned int dtype, const void *data, size_t index)
 	case NPU_I8: return v.b;
 	case NPU_I32: return v.i;
 	case NPU_I64: return v.l;
+	case NPU_HOST_F64: return v.d;
+	case NPU_HOST_I16: return v.s;
+	case NPU_HOST_U16: return v.h;
+	case NPU_HOST_U32: return v.u;
+	case NPU_HOST_U64: return v.w;
 	default: return v.c;
 	}
 }
