@@ -156,6 +156,88 @@ static int note_types(struct npu_graph *g, const struct npu_gnode *n, struct npu
 	return 0;
 }
 
+/* ---- a trial, so that nonsense is refused when compiling ------------------------------------- */
+
+static bool is_ours(const struct npu_host_op *op)
+{
+	return op == npu_host_op_find(op->domain, op->name);
+}
+
+#define TRIAL_BYTES	(1 << 18)	/* of all arguments: it takes no time, and finds what attributes say */
+
+/* Integers behind the first input may be parameters; zeros in their place would say nothing. */
+static bool can_try(const struct npu_gnode *n)
+{
+	for (unsigned int i = 0; i < n->num_inputs; i++) {
+		const struct npu_gtensor *t = n->inputs[i];
+
+		if (t && (t->bounded || (i && !t->data && t->type != NPU_GT_F32 && t->type != NPU_GT_F16 &&
+					 t->type != NPU_GT_BF16 && t->type != NPU_GT_F64)))
+			return false;
+	}
+	return true;
+}
+
+/* @t at the smallest lengths in memory from *@at on; false when there is no room. */
+static bool trial_tensor(const struct npu_graph *g, const struct npu_gtensor *t, unsigned char *memory,
+			 size_t *at, struct npu_host_tensor *h)
+{
+	double bytes = (double)npu_gtype_size(t ? t->type : NPU_GT_NONE);
+
+	*h = (struct npu_host_tensor){ .name = "" };
+	if (!t)
+		return true;
+	*h = (struct npu_host_tensor){ .name = t->name, .dtype = npu_host_dtype_of(t->type),
+				       .rank = (uint32_t)t->rank, .present = !t->data || t->size };
+	for (int d = 0; d < t->rank; d++) {
+		h->dim[d] = npu_dim_low(g, t->dim[d]);
+		bytes *= (double)h->dim[d];
+	}
+	if (bytes > (double)(TRIAL_BYTES - *at) || !h->dtype)
+		return false;
+	h->data = memory + *at;
+	if (t->data && t->size)
+		memcpy(h->data, t->data, t->size);
+	*at += ((size_t)bytes + 63) / 64 * 64;
+	return *at <= TRIAL_BYTES;
+}
+
+/* Call libnpu's operator on zeros and the constants there are; what it refuses then it always will. */
+static int try_call(struct npu_shape *s, const struct npu_host_op *op)
+{
+	const struct npu_gnode *n = s->n;
+	unsigned int args = n->num_inputs + n->num_outputs, i;
+	struct npu_host_attr *attr = calloc(n->num_attrs + 1, sizeof(*attr));
+	struct npu_host_tensor *t = calloc(args + 1, sizeof(*t));
+	struct npu_host_call call = { .op = op, .opset = (uint32_t)n->opset, .num_in = n->num_inputs,
+				      .num_out = n->num_outputs, .node = n->name, .in = t, .attr = attr };
+	struct npu_error err = { 0 };
+	void *memory = NULL;
+	bool fits = true;
+	size_t at = 0;
+	int ret = 0;
+
+	if (!attr || !t || posix_memalign(&memory, 64, TRIAL_BYTES)) {
+		ret = -ENOMEM;
+		goto out;
+	}
+	memset(memory, 0, TRIAL_BYTES);
+	for (i = 0; i < args && fits; i++)
+		fits = trial_tensor(s->g, i < n->num_inputs ? n->inputs[i] : n->outputs[i - n->num_inputs], memory,
+				    &at, &t[i]);
+	for (i = 0; i < n->num_attrs; i++)
+		call.num_attr += npu_host_attr_of(&attr[call.num_attr], &n->attrs[i]);
+	call.out = t + n->num_inputs;
+	ret = fits ? op->run(&call, &err) : 0;
+	if (ret && ret != -ENOMEM)
+		ret = npu_diag_node(s->diag, -EOPNOTSUPP, n, NULL, "%s", err.text);
+out:
+	free(memory);
+	free(attr);
+	free(t);
+	return ret;
+}
+
 int npu_host_place(struct npu_shape *s, const struct npu_host_form *form, const char *reason)
 {
 	struct npu_gnode *n = s->n;
@@ -186,7 +268,7 @@ int npu_host_place(struct npu_shape *s, const struct npu_host_form *form, const 
 	n->num_attrs = n->max_attrs = form->num_attrs;
 	n->op = NPU_GOP_Host;
 	n->host = h;
-	return 0;
+	return is_ours(h->op) && can_try(n) ? try_call(s, h->op) : 0;
 }
 
 int npu_host_place_own(struct npu_graph *g, struct npu_gnode *n, const struct npu_host_op *op)
