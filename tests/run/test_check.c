@@ -8,7 +8,7 @@
  * the opcodes of mnist, and can be told to be wrong.
  */
 #include <errno.h>
-#include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -27,7 +27,8 @@ static char dir[] = "/tmp/npu-check-XXXXXX";
 /* ---- the oracle, with a switch --------------------------------------------------------------- */
 
 /* Be wrong at the @wrong_at-th CONV with an f16 result, counted from 1; 0: never. */
-static unsigned int wrong_at, convs;
+static unsigned int wrong_at;
+static atomic_uint convs;		/* the oracle runs in several threads */
 
 int oracle_execute(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
@@ -41,7 +42,8 @@ int oracle_execute(const struct npu_insn *insn, const struct oracle_memory *mem)
 	case NPU_OP_POOL: ret = oracle_pool(insn, mem); break;
 	case NPU_OP_COPY: ret = oracle_copy(insn, mem); break;
 	}
-	if (insn->desc->code == NPU_OP_CONV && out->dtype == NPU_F16 && ++convs == wrong_at)
+	if (insn->desc->code == NPU_OP_CONV && out->dtype == NPU_F16 &&
+	    atomic_fetch_add(&convs, 1) + 1 == wrong_at)
 		mem->region[out->region][out->offset + 2 * out->stride[3]] ^= 1;
 	return ret;
 }

@@ -60,6 +60,16 @@ tap_like "$out" ' same +u8 +[0-9.e+-]+ +[0-9.e+-]+ +0\.99[0-9]+ +Convolution110 
 tap_like "$out" 'cosine 0\.95 \(int8\)' "with limits of their own"
 tap_refused "is the first that is off" "limits that int8 can not hold" "$run" --check "$tap_tmp/i8.npu" --against "$mnist" --min-cosine 0.9999999
 
+# A step on the host is executed, and said to be nobody's business but its own.
+det=/usr/share/libonnx-testdata/data/node/test_det_2d/model.onnx
+if [ -e "$det" ]; then
+	out=$("$run" --check "$det" 2>&1)
+	tap_is $? 0 "a step on the host: exit status 0"
+	tap_like "$out" ' host +f32 .* \(Det\).*1 steps on the host, which nobody else computes' "and it is told from what the oracle saw"
+else
+	tap_skip "a step on the host" "there is no $det (package libonnx-testdata)"
+fi
+
 # The same by numbers, and by a parser that is not ours.
 "$run" --check=json "$mnist" -i Input3=tests/data/golden-1.0-mnist.in.npy >"$tap_tmp/check.json" 2>/dev/null
 tap_is $? 0 "--check=json: exit status 0"

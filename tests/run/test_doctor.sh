@@ -37,7 +37,7 @@ gone()
 
 set_header()
 {
-	perl tests/run/set_header.pl "$job" "$@"
+	perl tests/run/edit_job.pl "$job" "$@"
 }
 
 # What 'compile the model again' comes to.
@@ -94,6 +94,18 @@ set_header 72 V 256
 found 'needs instructions that device .sim. does not have: opcode \(0xc8\)' 'compile the model again' "an opcode that is missing" "$job"
 compile_again
 gone "an opcode that is missing" "$job"
+
+det=/usr/share/libonnx-testdata/data/node/test_det_2d/model.onnx
+if [ -e "$det" ]; then
+	"$NPU_BUILD/npu-compile" -q "$det" -o "$job"
+	gone "a job with a step on the host" "$job"
+	set_header replace Det Dex
+	found "host operator" 'compile the model again' "a host operator that is missing" "$job"
+	"$NPU_BUILD/npu-compile" -q "$det" -o "$job"
+	gone "a host operator that is missing" "$job"
+else
+	tap_skip "a host operator that is missing" "there is no $det (package libonnx-testdata)"
+fi
 
 cp "$golden" "$job"
 found 'needs [0-9.]+ KiB of on-chip memory, device .sim:sram=4096. has 4\.0 KiB' 'sim:sram=BYTES' "not enough on-chip memory" -d sim:sram=4096 "$job"

@@ -126,9 +126,12 @@ static void add_insn(struct trace *t, const struct npu_insn_profile *rec, uint64
 {
 	const struct npu_op_desc *desc = is_host(rec) ? NULL : npu_op_desc(rec->opcode);
 	uint64_t start = zero + rec->start;
-	cJSON *args = slice(t, desc ? desc->mnemonic : "host", desc ? "instruction" : "host",
-			    is_host(rec) ? TRACK_HOST : TRACK_QUEUE, start, rec->ns);
+	struct npu_debug_info debug = { .size = sizeof(debug), .op = "host" };
+	cJSON *args;
 
+	npu_job_debug(t->s->job, t->program, rec->tag, &debug);
+	args = slice(t, desc ? desc->mnemonic : debug.op, desc ? "instruction" : "host",
+		     is_host(rec) ? TRACK_HOST : TRACK_QUEUE, start, rec->ns);
 	add_debug(t, args, rec->tag);
 	if (desc)
 		cJSON_AddStringToObject(args, "opcode", desc->mnemonic);
