@@ -363,7 +363,7 @@ static int check_model(struct session *s, const uint8_t *model, size_t size, uin
 {
 	struct npu_device_options dev = { .size = sizeof(dev), .threads = s->opt->threads };
 	struct check_report r = { .opt = s->opt };
-	struct side job = { .data = model, .size = size }, ref = { NULL };
+	struct side job = { .data = model, .size = size }, ref = { .data = NULL };
 	int ret;
 
 	if (npu_device_open(s->opt->device, &dev, &s->dev, &s->err))
