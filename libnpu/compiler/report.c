@@ -281,6 +281,16 @@ static void fill_host(struct npu_compile_summary *s, const struct npu_lower *l)
 	}
 }
 
+/* Its type is the host's wish. */
+static bool of_host(const struct npu_gtensor *t)
+{
+	bool host = t->producer && t->producer->host;
+
+	for (unsigned int i = 0; i < t->num_consumers; i++)
+		host |= t->consumer[i]->host != NULL;
+	return host;
+}
+
 int npu_report_fill(struct npu_report *r, const struct npu_lower *l, const struct npu_plan *plan,
 		    const struct npu_diag *diag)
 {
@@ -311,7 +321,7 @@ int npu_report_fill(struct npu_report *r, const struct npu_lower *l, const struc
 	s->f32_weights = l->weights ? l->weights->f32_kept : 0;
 	for (unsigned int i = 0; i < l->num_tensors && l->keep_f32; i++)
 		s->f32_steep += l->keep_f32[i] && !l->g->tensors[i]->data &&
-				l->g->tensors[i]->type == NPU_GT_F32;
+				l->g->tensors[i]->type == NPU_GT_F32 && !of_host(l->g->tensors[i]);
 	fill_copies(s, l);
 	fill_host(s, l);
 	if (plan) {
