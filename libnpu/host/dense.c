@@ -49,23 +49,64 @@ int npu_host_broadcast(const struct npu_host_call *call, const struct npu_host_t
 	return 0;
 }
 
-void npu_host_fit(const struct npu_host_call *call, struct npu_host_tensor *out)
+int npu_host_fit(const struct npu_host_call *call, struct npu_host_tensor *out, struct npu_error *err)
 {
 	int64_t size[NPU_HOST_RANK];
-	uint32_t i, d, skip;
+	uint32_t i, d;
+	int ret = 0;
 
 	for (d = 0; d < out->rank; d++)
 		size[d] = 1;
 	for (i = 0; i < call->num_in; i++) {
 		const struct npu_host_tensor *t = &call->in[i];
 
-		skip = out->rank - t->rank;
-		for (d = 0; t->present && t->rank <= out->rank && d < t->rank; d++)
+		if (t->present && t->rank > out->rank)
+			return npu_host_fail(call, err, -EINVAL, "'%s' has rank %u, the result %u", t->name,
+					     t->rank, out->rank);
+		for (d = 0; t->present && d < t->rank; d++)
 			if (t->dim[d] != 1)
-				size[d + skip] = t->dim[d];
+				size[d + out->rank - t->rank] = t->dim[d];
 	}
-	for (d = 0; d < out->rank; d++)
-		out->dim[d] = size[d] < out->dim[d] ? size[d] : out->dim[d];
+	for (d = 0; d < out->rank && !ret; d++)
+		ret = npu_host_set_dim(call, out, d, size[d], err);
+	return ret;
+}
+
+int npu_host_want_type(const struct npu_host_call *call, const struct npu_host_tensor *t, uint32_t dtype,
+		       struct npu_error *err)
+{
+	if (t->dtype == dtype)
+		return 0;
+	return npu_host_fail(call, err, -EINVAL, "'%s' has the type %s, expected %s", t->name,
+			     npu_host_dtype_name(t->dtype), npu_host_dtype_name(dtype));
+}
+
+int npu_host_want(const struct npu_host_call *call, struct npu_host_tensor *out, uint32_t dtype,
+		  uint32_t rank, const int64_t *dim, struct npu_error *err)
+{
+	int ret = dtype ? npu_host_want_type(call, out, dtype, err) : 0;
+	uint32_t d;
+
+	if (!ret && out->rank != rank)
+		ret = npu_host_fail(call, err, -EINVAL, "'%s' has rank %u, expected %u", out->name, out->rank,
+				    rank);
+	for (d = 0; d < rank && !ret; d++)
+		ret = npu_host_set_dim(call, out, d, dim[d], err);
+	return ret;
+}
+
+int npu_host_want_like(const struct npu_host_call *call, struct npu_host_tensor *out,
+		       const struct npu_host_tensor *in, struct npu_error *err)
+{
+	return npu_host_want(call, out, in->dtype, in->rank, in->dim, err);
+}
+
+int npu_host_want_number(const struct npu_host_call *call, uint32_t i, struct npu_error *err)
+{
+	const struct npu_host_tensor *t = npu_host_in(call, i);
+
+	return !t || npu_host_elems(t) > 0 ? 0 :
+		npu_host_fail(call, err, -EINVAL, "'%s' is empty, expected a number", t->name);
 }
 
 int npu_host_set_dim(const struct npu_host_call *call, struct npu_host_tensor *out, uint32_t d,

@@ -97,6 +97,8 @@ int npu_host_non_max_suppression(const struct npu_host_call *call, struct npu_er
 	    boxes->dim[1] != scores->dim[2] || boxes->dim[0] != scores->dim[0])
 		return npu_host_fail(call, err, -EINVAL,
 				     "boxes [batch, boxes, 4] and scores [batch, classes, boxes] do not fit");
+	if (out->rank != 2 || out->dim[1] != 3 || out->dtype != NPU_I64)
+		return npu_host_fail(call, err, -EINVAL, "the result is not i64 [rows, 3]");
 	num = boxes->dim[1];
 	classes = scores->dim[1];
 	n.most = (int64_t)fmin(fmax(optional(call, 2, 0), 0), (double)num);
@@ -236,6 +238,8 @@ int npu_host_roi_align(const struct npu_host_call *call, struct npu_error *err)
 
 	if (x->rank != 4 || rois->rank != 2 || rois->dim[1] != 4 || npu_host_elems(batch) != rois->dim[0])
 		return npu_host_fail(call, err, -EINVAL, "expected X [N, C, H, W], rois [R, 4] and R indices");
+	if (out->rank != 4 || out->dim[0] != rois->dim[0] || out->dim[1] != x->dim[1])
+		return npu_host_fail(call, err, -EINVAL, "the result is not [R, C, height, width]");
 	r.h = x->dim[2];
 	r.w = x->dim[3];
 	b.rows = out->dim[2];

@@ -172,6 +172,9 @@ int npu_host_einsum(const struct npu_host_call *call, struct npu_error *err)
 	if (ret)
 		return ret;
 	loops = loops_of(&e, &s, loop, dim, &outer);
+	ret = npu_host_want(call, &call->out[0], 0, outer, dim, err);
+	if (ret)
+		return ret;
 	for (t = 0; t < call->num_in; t++)
 		term_strides(&e, (int)t, &call->in[t], loop, loops, stride[t]);
 	for (i = outer; i < loops; i++)

@@ -125,8 +125,9 @@ static int apply(const struct npu_host_call *call, enum binary op, const struct 
 #define BINARY(name, op)									\
 int npu_host_##name(const struct npu_host_call *call, struct npu_error *err)			\
 {												\
-	npu_host_fit(call, &call->out[0]);							\
-	return apply(call, op, &call->in[0], &call->in[1], err);				\
+	int ret = npu_host_fit(call, &call->out[0], err);					\
+												\
+	return ret ? ret : apply(call, op, &call->in[0], &call->in[1], err);			\
 }
 
 BINARY(add, B_ADD)
@@ -145,16 +146,19 @@ BINARY(greater_or_equal, B_GE)
 
 int npu_host_mod(const struct npu_host_call *call, struct npu_error *err)
 {
-	npu_host_fit(call, &call->out[0]);
-	return apply(call, npu_host_int(call, "fmod", 0) ? B_FMOD : B_MOD, &call->in[0], &call->in[1], err);
+	enum binary op = npu_host_int(call, "fmod", 0) ? B_FMOD : B_MOD;
+	int ret = npu_host_fit(call, &call->out[0], err);
+
+	return ret ? ret : apply(call, op, &call->in[0], &call->in[1], err);
 }
 
 int npu_host_bit_shift(const struct npu_host_call *call, struct npu_error *err)
 {
 	bool left = !strcmp(npu_host_string(call, "direction", ""), "LEFT");
 
-	npu_host_fit(call, &call->out[0]);
-	return apply(call, left ? B_LEFT : B_RIGHT, &call->in[0], &call->in[1], err);
+	int ret = npu_host_fit(call, &call->out[0], err);
+
+	return ret ? ret : apply(call, left ? B_LEFT : B_RIGHT, &call->in[0], &call->in[1], err);
 }
 
 /* Any number of inputs: the first is copied, the others join it. */
@@ -164,10 +168,12 @@ static int variadic(const struct npu_host_call *call, enum binary op, struct npu
 	/* what a value joined with itself gives is the value */
 	enum binary copy = npu_host_is_float(out->dtype) ? B_MAX : B_OR;
 	uint32_t i;
-	int ret;
+	int ret = npu_host_fit(call, out, err);
 
-	npu_host_fit(call, out);
-	ret = apply(call, copy, &call->in[0], &call->in[0], err);
+	if (!ret)
+		ret = npu_host_is_float(call->in[0].dtype) == npu_host_is_float(out->dtype) ?
+			      apply(call, copy, &call->in[0], &call->in[0], err) :
+			      npu_host_want_type(call, out, call->in[0].dtype, err);
 	for (i = 1; i < call->num_in && !ret; i++)
 		ret = apply(call, op, out, &call->in[i], err);
 	return ret;
@@ -203,9 +209,10 @@ int npu_host_where(const struct npu_host_call *call, struct npu_error *err)
 	int64_t stride[3][NPU_HOST_RANK], index[NPU_HOST_RANK] = { 0 }, at = 0;
 	struct npu_host_tensor *out = &call->out[0];
 	size_t size = npu_host_dtype_size(out->dtype);
-	int k, ret = 0;
+	int k, ret = npu_host_fit(call, out, err);
 
-	npu_host_fit(call, out);
+	for (k = 1; k < 3 && !ret; k++)
+		ret = npu_host_want_type(call, &call->in[k], out->dtype, err);
 	for (k = 0; k < 3 && !ret; k++)
 		ret = npu_host_broadcast(call, &call->in[k], out, stride[k], err);
 	if (ret || !npu_host_elems(out))
@@ -227,9 +234,9 @@ int npu_host_##name(const struct npu_host_call *call, struct npu_error *err)			\
 {												\
 	const struct npu_host_tensor *in = &call->in[0];					\
 	int64_t n = npu_host_elems(in), i;							\
+	int ret = npu_host_fit(call, &call->out[0], err);					\
 												\
-	npu_host_fit(call, &call->out[0]);							\
-	for (i = 0; i < n; i++) {								\
+	for (i = 0; i < n && !ret; i++) {							\
 		if (npu_host_is_float(in->dtype)) {						\
 			double v = npu_host_get(in, i);						\
 												\
@@ -240,7 +247,7 @@ int npu_host_##name(const struct npu_host_call *call, struct npu_error *err)			\
 			npu_host_set_int(&call->out[0], i, int_expr);				\
 		}										\
 	}											\
-	return 0;										\
+	return ret;										\
 }
 
 #define NEGATED(v)	((int64_t)(0 - (uint64_t)(v)))
@@ -273,12 +280,10 @@ int npu_host_cast(const struct npu_host_call *call, struct npu_error *err)
 	const struct npu_host_tensor *in = &call->in[0];
 	struct npu_host_tensor *out = &call->out[0];
 	int64_t n = npu_host_elems(in), i;
-	uint32_t d;
-
 	/* CastLike's second input has a shape of its own */
-	for (d = 0; d < out->rank && d < in->rank; d++)
-		out->dim[d] = in->dim[d];
-	for (i = 0; i < n; i++) {
+	int ret = npu_host_want(call, out, 0, in->rank, in->dim, err);
+
+	for (i = 0; i < n && !ret; i++) {
 		if (npu_host_is_float(in->dtype))
 			npu_host_set(out, i, npu_host_get(in, i));
 		else if (out->dtype == NPU_BOOL)
@@ -288,20 +293,20 @@ int npu_host_cast(const struct npu_host_call *call, struct npu_error *err)
 		else
 			npu_host_set_int(out, i, npu_host_get_int(in, i));
 	}
-	return 0;
+	return ret;
 }
 
 int npu_host_shrink(const struct npu_host_call *call, struct npu_error *err)
 {
 	double lambd = npu_host_float(call, "lambd", 0.5), bias = npu_host_float(call, "bias", 0), v;
 	int64_t i;
+	int ret = npu_host_fit(call, &call->out[0], err);
 
-	npu_host_fit(call, &call->out[0]);
-	for (i = 0; i < npu_host_elems(&call->in[0]); i++) {
+	for (i = 0; !ret && i < npu_host_elems(&call->in[0]); i++) {
 		v = npu_host_get(&call->in[0], i);
 		npu_host_set(&call->out[0], i, v < -lambd ? v + bias : v > lambd ? v - bias : 0);
 	}
-	return 0;
+	return ret;
 }
 
 /* Bounds are attributes before operator set 11, then inputs. */
@@ -309,12 +314,19 @@ int npu_host_clip(const struct npu_host_call *call, struct npu_error *err)
 {
 	const struct npu_host_tensor *x = &call->in[0], *lo = npu_host_in(call, 1), *hi = npu_host_in(call, 2);
 	bool whole = !npu_host_is_float(x->dtype), is_unsigned = npu_host_is_unsigned(x->dtype);
-	double low = lo ? npu_host_get(lo, 0) : npu_host_float(call, "min", -INFINITY);
-	double high = hi ? npu_host_get(hi, 0) : npu_host_float(call, "max", INFINITY), v;
+	double low, high, v;
 	uint64_t w;
 	int64_t i;
+	int ret = npu_host_want_number(call, 1, err);
 
-	npu_host_fit(call, &call->out[0]);
+	if (!ret)
+		ret = npu_host_want_number(call, 2, err);
+	if (!ret)
+		ret = npu_host_want(call, &call->out[0], 0, x->rank, x->dim, err);
+	if (ret)
+		return ret;
+	low = lo ? npu_host_get(lo, 0) : npu_host_float(call, "min", -INFINITY);
+	high = hi ? npu_host_get(hi, 0) : npu_host_float(call, "max", INFINITY);
 	for (i = 0; i < npu_host_elems(x); i++) {
 		if (whole) {
 			w = (uint64_t)npu_host_get_int(x, i);

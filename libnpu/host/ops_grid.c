@@ -123,6 +123,10 @@ int npu_host_grid_sample(const struct npu_host_call *call, struct npu_error *err
 		return ret;
 	if (x->rank != 4 || at->rank != 4 || at->dim[3] != 2 || at->dim[0] != x->dim[0])
 		return npu_host_fail(call, err, -EINVAL, "expected X [N, C, H, W] and a grid [N, H, W, 2]");
+	ret = npu_host_want(call, &call->out[0], 0, 4,
+			    (const int64_t[]){ x->dim[0], x->dim[1], at->dim[1], at->dim[2] }, err);
+	if (ret)
+		return ret;
 	g.h = x->dim[2];
 	g.w = x->dim[3];
 	points = at->dim[1] * at->dim[2];

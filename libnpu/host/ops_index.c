@@ -71,6 +71,7 @@ int npu_host_gather_nd(const struct npu_host_call *call, struct npu_error *err)
 {
 	const struct npu_host_tensor *x = &call->in[0], *idx = &call->in[1];
 	int64_t batch = npu_host_int(call, "batch_dims", 0), depth, tuples, inner, batches, per, at, b, i;
+	int64_t dim[NPU_HOST_RANK];
 	size_t bytes;
 	uint32_t d;
 	int ret;
@@ -85,8 +86,11 @@ int npu_host_gather_nd(const struct npu_host_call *call, struct npu_error *err)
 		return npu_host_fail(call, err, -EINVAL, "the first %lld dimensions differ", (long long)batch);
 	tuples = npu_host_span(idx, (uint32_t)batch, idx->rank - 1);
 	inner = npu_host_span(x, (uint32_t)(batch + depth), x->rank);
-	for (d = 0, ret = 0; d + 1 < idx->rank && !ret; d++)
-		ret = npu_host_set_dim(call, &call->out[0], d, idx->dim[d], err);
+	for (d = 0; d + 1 < idx->rank; d++)
+		dim[d] = idx->dim[d];
+	for (i = batch + depth; i < (int64_t)x->rank && d < NPU_HOST_RANK; i++)
+		dim[d++] = x->dim[i];
+	ret = npu_host_want(call, &call->out[0], x->dtype, d, dim, err);
 	if (ret)
 		return ret;
 	per = npu_host_span(x, (uint32_t)batch, (uint32_t)(batch + depth));
@@ -115,6 +119,11 @@ int npu_host_scatter_nd(const struct npu_host_call *call, struct npu_error *err)
 	if (idx->rank < 1 || idx->dim[idx->rank - 1] > (int64_t)x->rank)
 		return npu_host_fail(call, err, -EINVAL, "indices of rank %u do not fit rank %u", idx->rank,
 				     x->rank);
+	ret = npu_host_want_like(call, out, x, err);
+	if (!ret)
+		ret = npu_host_want_type(call, up, x->dtype, err);
+	if (ret)
+		return ret;
 	depth = idx->dim[idx->rank - 1];
 	tuples = npu_host_span(idx, 0, idx->rank - 1);
 	inner = npu_host_span(x, (uint32_t)depth, x->rank);
@@ -172,7 +181,9 @@ static int along_axis(const struct npu_host_call *call, const struct npu_host_te
 
 int npu_host_gather_elements(const struct npu_host_call *call, struct npu_error *err)
 {
-	return along_axis(call, &call->in[0], true, REPLACE, err);
+	int ret = npu_host_want(call, &call->out[0], call->in[0].dtype, call->in[1].rank, call->in[1].dim, err);
+
+	return ret ? ret : along_axis(call, &call->in[0], true, REPLACE, err);
 }
 
 int npu_host_scatter_elements(const struct npu_host_call *call, struct npu_error *err)
@@ -181,6 +192,10 @@ int npu_host_scatter_elements(const struct npu_host_call *call, struct npu_error
 	enum reduction r;
 	int ret = reduction_of(call, &r, err);
 
+	if (!ret)
+		ret = npu_host_want_like(call, &call->out[0], x, err);
+	if (!ret)
+		ret = npu_host_want_type(call, &call->in[2], x->dtype, err);
 	if (ret)
 		return ret;
 	memcpy(call->out[0].data, x->data, (size_t)npu_host_elems(x) * npu_host_dtype_size(x->dtype));
@@ -197,8 +212,9 @@ int npu_host_gather(const struct npu_host_call *call, struct npu_error *err)
 
 	if (ret)
 		return ret;
-	if (call->out[0].rank + 1 != x->rank + idx->rank)
-		return npu_host_fail(call, err, -EINVAL, "the result has rank %u", call->out[0].rank);
+	if (call->out[0].rank + 1 != x->rank + idx->rank || call->out[0].dtype != x->dtype)
+		return npu_host_fail(call, err, -EINVAL, "the result has rank %u or another type",
+				     call->out[0].rank);
 	for (d = 0; d < call->out[0].rank && !ret; d++)
 		ret = npu_host_set_dim(call, &call->out[0], d,
 				       d < axis ? x->dim[d] : d < axis + idx->rank ? idx->dim[d - axis] :
@@ -229,6 +245,8 @@ int npu_host_reverse_sequence(const struct npu_host_call *call, struct npu_error
 
 	if (!ret)
 		ret = npu_host_axis(call, "time_axis", 0, x->rank, &time, err);
+	if (!ret)
+		ret = npu_host_want_like(call, &call->out[0], x, err);
 	if (ret)
 		return ret;
 	if (batch == time || npu_host_elems(lens) != x->dim[batch])
@@ -275,6 +293,8 @@ int npu_host_trilu(const struct npu_host_call *call, struct npu_error *err)
 
 	if (x->rank < 2)
 		return npu_host_fail(call, err, -EINVAL, "expected matrices, got rank %u", x->rank);
+	if (npu_host_want_like(call, out, x, err))
+		return -EINVAL;
 	rows = x->dim[x->rank - 2];
 	cols = x->dim[x->rank - 1];
 	n = npu_host_span(x, 0, x->rank - 1);

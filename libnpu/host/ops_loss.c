@@ -56,6 +56,7 @@ static int loss_setup(const struct npu_host_call *call, struct loss *l, struct n
 {
 	const struct npu_host_tensor *x = &call->in[0];
 	const struct npu_host_attr *ignored = npu_host_attr(call, "ignore_index", NPU_HOST_INT);
+	bool none;
 
 	if (x->rank < 2)
 		return npu_host_fail(call, err, -EINVAL, "expected scores of rank 2 or more, got %u", x->rank);
@@ -69,6 +70,10 @@ static int loss_setup(const struct npu_host_call *call, struct loss *l, struct n
 	    (l->weight && npu_host_elems(l->weight) != l->classes))
 		return npu_host_fail(call, err, -EINVAL, "expected %lld targets and %lld weights",
 				     (long long)(l->n * l->inner), (long long)l->classes);
+	none = !strcmp(npu_host_string(call, "reduction", "mean"), "none");
+	if (npu_host_elems(&call->out[0]) != (none ? l->n * l->inner : 1) ||
+	    (npu_host_out(call, 1) && !npu_host_same_shape(npu_host_out(call, 1), x)))
+		return npu_host_fail(call, err, -EINVAL, "the results have other sizes");
 	return 0;
 }
 

@@ -34,7 +34,7 @@ int npu_host_slice(const struct npu_host_call *call, struct npu_error *err)
 	const struct npu_host_tensor *x = &call->in[0], *axes = npu_host_in(call, 3), *steps = npu_host_in(call, 4);
 	int64_t from[NPU_HOST_RANK], step[NPU_HOST_RANK], stride[NPU_HOST_RANK], index[NPU_HOST_RANK] = { 0 };
 	struct npu_host_tensor *out = &call->out[0];
-	int64_t n, i, axis, at = 0, to;
+	int64_t n, i, axis, at = 0, to, dim[NPU_HOST_RANK];
 	uint32_t d;
 
 	if (call->num_in < 3)
@@ -46,7 +46,7 @@ int npu_host_slice(const struct npu_host_call *call, struct npu_error *err)
 	for (d = 0; d < x->rank; d++) {
 		from[d] = 0;
 		step[d] = 1;
-		out->dim[d] = x->dim[d];
+		dim[d] = x->dim[d];
 	}
 	for (i = 0; i < n; i++) {
 		axis = axes ? npu_host_get_int(axes, i) : i;
@@ -57,8 +57,10 @@ int npu_host_slice(const struct npu_host_call *call, struct npu_error *err)
 		if (!step[axis])
 			return npu_host_fail(call, err, -EINVAL, "step %lld is 0", (long long)i);
 		slice_range(x->dim[axis], npu_host_get_int(&call->in[1], i), npu_host_get_int(&call->in[2], i),
-			    step[axis], &from[axis], &out->dim[axis]);
+			    step[axis], &from[axis], &dim[axis]);
 	}
+	if (npu_host_want(call, out, x->dtype, x->rank, dim, err))
+		return -EINVAL;
 	npu_host_strides(x, stride);
 	if (!npu_host_elems(out))
 		return 0;
@@ -75,18 +77,21 @@ int npu_host_transpose(const struct npu_host_call *call, struct npu_error *err)
 	const struct npu_host_tensor *x = &call->in[0];
 	struct npu_host_tensor *out = &call->out[0];
 	int64_t own[NPU_HOST_RANK], stride[NPU_HOST_RANK], index[NPU_HOST_RANK] = { 0 }, at = 0, from;
+	int64_t dim[NPU_HOST_RANK];
 	uint32_t count, d, seen = 0;
 	const int64_t *perm = npu_host_ints(call, "perm", &count);
 
 	npu_host_strides(x, own);
 	for (d = 0; d < x->rank; d++) {
-		from = count ? perm[d] : x->rank - 1 - d;
+		from = count == x->rank ? perm[d] : x->rank - 1 - d;
 		if ((count && count != x->rank) || !npu_host_index(&from, x->rank) || seen & 1u << from)
 			return npu_host_fail(call, err, -EINVAL, "perm is no permutation of %u axes", x->rank);
 		seen |= 1u << from;
 		stride[d] = own[from];
-		out->dim[d] = x->dim[from];
+		dim[d] = x->dim[from];
 	}
+	if (npu_host_want(call, out, x->dtype, x->rank, dim, err))
+		return -EINVAL;
 	if (!npu_host_elems(out))
 		return 0;
 	do
@@ -100,13 +105,19 @@ int npu_host_concat(const struct npu_host_call *call, struct npu_error *err)
 	struct npu_host_tensor *out = &call->out[0];
 	size_t size = npu_host_dtype_size(out->dtype);
 	int64_t outer, whole, at = 0, part, o;
-	uint32_t axis, i;
+	uint32_t axis = 0, i, d;
 	int ret = npu_host_axis(call, "axis", 1, out->rank, &axis, err);
 
 	if (ret)
 		return ret;
 	for (i = 0; i < call->num_in; i++) {
-		if (call->in[i].rank != out->rank)
+		if (call->in[i].present && call->in[i].dtype != out->dtype)
+			return npu_host_want_type(call, &call->in[i], out->dtype, err);
+		for (d = 0; d < out->rank && call->in[i].rank == out->rank; d++)
+			if (d != axis && call->in[i].dim[d] != call->in[0].dim[d])
+				return npu_host_fail(call, err, -EINVAL, "'%s' differs along dimension %u",
+						     call->in[i].name, d);
+		if (!call->in[i].present || call->in[i].rank != out->rank)
 			return npu_host_fail(call, err, -EINVAL, "'%s' has rank %u, the result %u",
 					     call->in[i].name, call->in[i].rank, out->rank);
 		at += call->in[i].dim[axis];
@@ -137,6 +148,8 @@ int npu_host_expand(const struct npu_host_call *call, struct npu_error *err)
 	struct npu_host_tensor *out = &call->out[0];
 	int ret = npu_host_broadcast(call, &call->in[0], out, stride, err);
 
+	if (!ret)
+		ret = npu_host_want_type(call, out, call->in[0].dtype, err);
 	if (ret || !npu_host_elems(out))
 		return ret;
 	do
@@ -154,6 +167,8 @@ int npu_host_tile(const struct npu_host_call *call, struct npu_error *err)
 
 	if (x->rank != out->rank)
 		return npu_host_fail(call, err, -EINVAL, "rank %u, the result %u", x->rank, out->rank);
+	if (npu_host_want_type(call, out, x->dtype, err))
+		return -EINVAL;
 	npu_host_strides(x, stride);
 	if (!npu_host_elems(out) || !npu_host_elems(x))
 		return 0;
@@ -171,6 +186,8 @@ static int same_elements(const struct npu_host_call *call, struct npu_error *err
 {
 	const struct npu_host_tensor *x = &call->in[0];
 
+	if (npu_host_want_type(call, &call->out[0], x->dtype, err))
+		return -EINVAL;
 	if (npu_host_elems(x) != npu_host_elems(&call->out[0]))
 		return npu_host_fail(call, err, -EINVAL, "%lld elements become %lld", (long long)npu_host_elems(x),
 				     (long long)npu_host_elems(&call->out[0]));

@@ -86,6 +86,12 @@ static int pool(const struct npu_host_call *call, enum pool_kind kind, struct np
 
 	if (ret)
 		return ret;
+	if (call->out[0].dim[0] != call->in[0].dim[0] || call->out[0].dim[1] != call->in[0].dim[1])
+		return npu_host_fail(call, err, -EINVAL, "the result has other planes than the input");
+	if (npu_host_out(call, 1))
+		ret = npu_host_want(call, npu_host_out(call, 1), NPU_I64, call->out[0].rank, call->out[0].dim, err);
+	if (ret)
+		return ret;
 	if (kind == POOL_LP && p.p < 1)
 		return npu_host_fail(call, err, -EINVAL, "p is %g, expected 1 or more", p.p);
 	p.count_padding = npu_host_int(call, "count_include_pad", 0) != 0;
@@ -122,6 +128,9 @@ static int global(const struct npu_host_call *call, enum pool_kind kind, struct 
 		return npu_host_fail(call, err, -EINVAL, "expected rank 3 or more, got %u", x->rank);
 	planes = npu_host_span(x, 0, 2);
 	per = npu_host_span(x, 2, x->rank);
+	if (npu_host_elems(&call->out[0]) != planes)
+		return npu_host_fail(call, err, -EINVAL, "the result has %lld elements, expected %lld",
+				     (long long)npu_host_elems(&call->out[0]), (long long)planes);
 	for (i = 0; i < planes; i++) {
 		sum = kind == POOL_MAX ? -INFINITY : 0;
 		for (k = 0; k < per; k++) {

@@ -148,9 +148,15 @@ int npu_host_cumsum(const struct npu_host_call *call, struct npu_error *err)
 {
 	const struct npu_host_tensor *x = &call->in[0];
 	bool exclusive = npu_host_int(call, "exclusive", 0) != 0, reverse = npu_host_int(call, "reverse", 0) != 0;
-	int64_t axis = npu_host_get_int(&call->in[1], 0), outer, len, inner, o, k, i, at;
+	int64_t axis, outer, len, inner, o, k, i, at;
 	bool whole = !npu_host_is_float(x->dtype);
+	int ret = npu_host_want_number(call, 1, err);
 
+	if (!ret)
+		ret = npu_host_want(call, &call->out[0], 0, x->rank, x->dim, err);
+	if (ret)
+		return ret;
+	axis = npu_host_get_int(&call->in[1], 0);
 	if (!npu_host_index(&axis, x->rank))
 		return npu_host_fail(call, err, -EINVAL, "axis %lld of rank %u",
 				     (long long)npu_host_get_int(&call->in[1], 0), x->rank);
@@ -222,7 +228,7 @@ int npu_host_topk(const struct npu_host_call *call, struct npu_error *err)
 	struct npu_host_tensor *values = npu_host_out(call, 0), *where = npu_host_out(call, 1);
 	struct topk t = { .x = x, .largest = npu_host_int(call, "largest", 1) != 0 };
 	int64_t k = kin && npu_host_elems(kin) ? npu_host_get_int(kin, 0) : npu_host_int(call, "k", -1);
-	int64_t outer, inner, len, o, i, c, to, *order;
+	int64_t outer, inner, len, o, i, c, to, *order, dim[NPU_HOST_RANK];
 	size_t size = npu_host_dtype_size(x->dtype);
 	uint32_t axis = 0;
 	int ret = npu_host_axis(call, "axis", -1, x->rank, &axis, err);
@@ -235,6 +241,14 @@ int npu_host_topk(const struct npu_host_call *call, struct npu_error *err)
 	if (k < 0 || k > len)
 		return npu_host_fail(call, err, -EINVAL, "k is %lld, expected 0 to %lld", (long long)k,
 				     (long long)len);
+	memcpy(dim, x->dim, sizeof(dim));
+	dim[axis] = k;
+	if (values)
+		ret = npu_host_want(call, values, x->dtype, x->rank, dim, err);
+	if (where && !ret)
+		ret = npu_host_want(call, where, NPU_I64, x->rank, dim, err);
+	if (ret)
+		return ret;
 	order = npu_host_alloc(call, len, sizeof(*order), err);
 	if (!order)
 		return -ENOMEM;
@@ -256,10 +270,6 @@ int npu_host_topk(const struct npu_host_call *call, struct npu_error *err)
 			}
 		}
 	free(order);
-	if (values)
-		values->dim[axis] = k;
-	if (where)
-		where->dim[axis] = k;
 	return 0;
 }
 
@@ -277,6 +287,9 @@ static int arg_reduce(const struct npu_host_call *call, bool max, struct npu_err
 	outer = npu_host_span(x, 0, axis);
 	inner = npu_host_span(x, axis + 1, x->rank);
 	len = x->dim[axis];
+	if (call->out[0].dtype != NPU_I64 || npu_host_elems(&call->out[0]) != outer * inner || !len)
+		return npu_host_fail(call, err, -EINVAL, "the result is not i64 of %lld elements",
+				     (long long)(outer * inner));
 	t.step = inner;
 	for (o = 0; o < outer; o++)
 		for (c = 0; c < inner; c++) {
@@ -313,6 +326,8 @@ int npu_host_mvn(const struct npu_host_call *call, struct npu_error *err)
 	const int64_t *axes = npu_host_ints(call, "axes", &count);
 	double *sum, *square, n = 1, mean;
 
+	if (npu_host_want(call, &call->out[0], 0, x->rank, x->dim, err))
+		return -EINVAL;
 	for (i = 0; i < (count ? count : 3); i++) {
 		v = count ? axes[i] : usual[i];
 		if (!npu_host_index(&v, x->rank))

@@ -242,6 +242,8 @@ static int rnn_sizes(struct rnn *n, struct npu_error *err)
 	n->in = x->dim[2];
 	n->dirs = w->dim[0];
 	n->hidden = r->dim[2];
+	if (n->hidden > INT32_MAX)
+		return npu_host_fail(call, err, -EINVAL, "a hidden size of %lld", (long long)n->hidden);
 	rows = n->gates * n->hidden;
 	if (n->dirs < 1 || n->dirs > 2 || r->dim[0] != n->dirs || w->dim[1] != rows ||
 	    w->dim[2] != n->in || r->dim[1] != rows)
@@ -256,6 +258,13 @@ static int rnn_sizes(struct rnn *n, struct npu_error *err)
 			return npu_host_fail(call, err, -EINVAL, "'%s' has %lld elements, expected %lld",
 					     t->name, (long long)npu_host_elems(t), (long long)want[i]);
 	}
+	want[0] = n->time * want[5];
+	want[1] = want[2] = want[5];
+	for (i = 0; i < call->num_out && i < 3; i++)
+		if (npu_host_out(call, i) && npu_host_elems(npu_host_out(call, i)) != want[i])
+			return npu_host_fail(call, err, -EINVAL, "'%s' has %lld elements, expected %lld",
+					     call->out[i].name, (long long)npu_host_elems(&call->out[i]),
+					     (long long)want[i]);
 	return 0;
 }
 

@@ -32,6 +32,18 @@ static void copy_slice(const struct slices *s, const char *in, int64_t from, cha
 		       (size_t)s->inner);
 }
 
+/* @out has room for @count of the slices of the first input, and its type. */
+static int want_slices(const struct npu_host_call *call, struct npu_host_tensor *out, bool flat,
+		       uint32_t axis, int64_t count, struct npu_error *err)
+{
+	const struct npu_host_tensor *in = &call->in[0];
+	int64_t dim[NPU_HOST_RANK];
+
+	memcpy(dim, in->dim, sizeof(dim));
+	dim[flat ? 0 : axis] = count;
+	return npu_host_want(call, out, in->dtype, flat ? 1 : in->rank, dim, err);
+}
+
 int npu_host_compress(const struct npu_host_call *call, struct npu_error *err)
 {
 	const struct npu_host_tensor *in = &call->in[0], *cond = &call->in[1];
@@ -51,10 +63,12 @@ int npu_host_compress(const struct npu_host_call *call, struct npu_error *err)
 				     (long long)n, (long long)s.count);
 	for (i = 0; i < n; i++)
 		found += npu_host_get_int(cond, i) != 0;
+	ret = want_slices(call, out, flat, axis, found, err);
+	if (ret)
+		return ret;
 	for (i = 0; i < n; i++)
 		if (npu_host_get_int(cond, i))
 			copy_slice(&s, in->data, i, out->data, to++, found);
-	out->dim[flat ? 0 : axis] = found;
 	return 0;
 }
 
@@ -145,7 +159,7 @@ static void unique_group(const struct unique *u, struct groups *g, bool sorted)
 }
 
 static void unique_write(const struct npu_host_call *call, const struct unique *u,
-			 const struct groups *g, uint32_t dim)
+			 const struct groups *g)
 {
 	struct npu_host_tensor *y = &call->out[0], *first = npu_host_out(call, 1),
 			       *inverse = npu_host_out(call, 2), *count = npu_host_out(call, 3);
@@ -161,13 +175,20 @@ static void unique_write(const struct npu_host_call *call, const struct unique *
 	}
 	for (i = 0; i < u->s.count && inverse; i++)
 		((int64_t *)inverse->data)[i] = g->place[g->group[i]];
-	y->dim[dim] = g->num;
-	if (first)
-		first->dim[0] = g->num;
-	if (inverse)
-		inverse->dim[0] = u->s.count;
-	if (count)
-		count->dim[0] = g->num;
+}
+
+/* Type and room of every output that is wanted. */
+static int unique_check(const struct npu_host_call *call, bool flat, uint32_t axis, const struct unique *u,
+			const struct groups *g, struct npu_error *err)
+{
+	int ret = call->out[0].present ? want_slices(call, &call->out[0], flat, axis, g->num, err) : 0;
+	uint32_t i;
+
+	for (i = 1; i < 4 && !ret; i++)
+		if (npu_host_out(call, i))
+			ret = npu_host_want(call, npu_host_out(call, i), NPU_I64, 1,
+					    i == 2 ? &u->s.count : &g->num, err);
+	return ret;
 }
 
 int npu_host_unique(const struct npu_host_call *call, struct npu_error *err)
@@ -193,7 +214,9 @@ int npu_host_unique(const struct npu_host_call *call, struct npu_error *err)
 	g.rank = memory + 4 * u.s.count;
 	g.place = memory + 5 * u.s.count;
 	unique_group(&u, &g, npu_host_int(call, "sorted", 1) != 0);
-	unique_write(call, &u, &g, flat ? 0 : axis);
+	ret = unique_check(call, flat, axis, &u, &g, err);
+	if (!ret)
+		unique_write(call, &u, &g);
 	free(memory);
-	return 0;
+	return ret;
 }

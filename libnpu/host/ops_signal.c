@@ -81,9 +81,11 @@ static int dft_axis(const struct npu_host_call *call, uint32_t *axis, struct npu
 {
 	const struct npu_host_tensor *x = &call->in[0], *given = npu_host_in(call, 2);
 	/* an attribute before operator set 20, then an input; the last dim holds re and im */
-	int64_t v = given ? npu_host_get_int(given, 0) : npu_host_int(call, "axis", call->opset < 20 ? 1 : -2);
-	int64_t value = v;
+	int64_t v = npu_host_int(call, "axis", call->opset < 20 ? 1 : -2), value;
 
+	if (npu_host_want_number(call, 2, err))
+		return -EINVAL;
+	v = value = given ? npu_host_get_int(given, 0) : v;
 	if (x->rank < 2 || x->dim[x->rank - 1] < 1 || x->dim[x->rank - 1] > 2)
 		return npu_host_fail(call, err, -EINVAL, "expected a last dimension of 1 (real) or 2 (complex)");
 	if (!npu_host_index(&v, x->rank) || v == (int64_t)x->rank - 1)
@@ -99,9 +101,17 @@ int npu_host_dft(const struct npu_host_call *call, struct npu_error *err)
 	struct transform t = { .inverse = npu_host_int(call, "inverse", 0) != 0 };
 	int64_t outer, inner, parts, o, k, i, at;
 	double *line, *result;
-	uint32_t axis = 0;
+	uint32_t axis = 0, d;
 	int ret = dft_axis(call, &axis, err);
 
+	if (ret)
+		return ret;
+	ret = npu_host_want_number(call, 1, err);
+	if (!ret && (y->rank != x->rank || y->dim[y->rank - 1] != 2))
+		ret = npu_host_fail(call, err, -EINVAL, "the result is not complex or has another rank");
+	for (d = 0; d + 1 < x->rank && !ret; d++)
+		if (d != axis && y->dim[d] != x->dim[d])
+			ret = npu_host_fail(call, err, -EINVAL, "dimension %u of the result differs", d);
 	if (ret)
 		return ret;
 	parts = x->dim[x->rank - 1];
@@ -142,11 +152,16 @@ int npu_host_stft(const struct npu_host_call *call, struct npu_error *err)
 				     *length = npu_host_in(call, 3);
 	struct npu_host_tensor *y = &call->out[0];
 	struct transform t = { 0 };
-	int64_t step = npu_host_get_int(&call->in[1], 0), parts, b, f, i, at, frame;
+	int64_t step, parts, b, f, i, at, frame;
 	double *line, *result, w;
-	int ret;
+	int ret = npu_host_want_number(call, 1, err);
 
-	if (x->rank < 2 || y->rank != 4 || (!length && !window))
+	if (!ret)
+		ret = npu_host_want_number(call, 3, err);
+	if (ret)
+		return ret;
+	step = npu_host_get_int(&call->in[1], 0);
+	if (x->rank < 2 || y->rank != 4 || y->dim[0] != x->dim[0] || y->dim[3] != 2 || (!length && !window))
 		return npu_host_fail(call, err, -EINVAL, "expected a signal, and a window or a frame_length");
 	parts = x->rank == 3 ? x->dim[2] : 1;
 	frame = length ? npu_host_get_int(length, 0) : npu_host_elems(window);
