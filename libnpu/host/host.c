@@ -8,14 +8,51 @@
 #include "host/host.h"
 #include "npu_isa_desc.h"
 
+/* How many arguments each row's function relies on, and the function. */
+static const struct {
+	uint32_t in_min, in_max, out_min, out_max;
+	int (*run)(const struct npu_host_call *call, struct npu_error *err);
+} needs[] = {
+#define NPU_HOST_OP(domain, name, since, in_min, in_max, out_min, out_max, flags, types, limits, fn) \
+	{ in_min, (uint32_t)(in_max), out_min, (uint32_t)(out_max), fn },
+#include "host/host_ops.def"
+#undef NPU_HOST_OP
+};
+
+static int guarded_run(const struct npu_host_call *call, struct npu_error *err);
+
+/* Every row is called through the guard, which knows it by its place. */
 static const struct npu_host_op table[] = {
-#define NPU_HOST_OP(domain, name, since, flags, types, limits, fn) \
-	{ domain, #name, since, flags, types, limits, fn, NULL },
+#define NPU_HOST_OP(domain, name, since, in_min, in_max, out_min, out_max, flags, types, limits, fn) \
+	{ domain, #name, since, flags, types, limits, guarded_run, NULL },
 #include "host/host_ops.def"
 #undef NPU_HOST_OP
 };
 
 #define NUM_OPS	(sizeof(table) / sizeof(table[0]))
+
+/* A job file may leave out what an operator can not do without. */
+static int guarded_run(const struct npu_host_call *call, struct npu_error *err)
+{
+	uint32_t i;
+	size_t row;
+
+	if (call->op < table || call->op >= table + NUM_OPS)
+		return npu_host_fail(call, err, -EINVAL, "the operator is none of libnpu's");
+	row = (size_t)(call->op - table);
+	if (call->num_in < needs[row].in_min || call->num_in > needs[row].in_max ||
+	    call->num_out < needs[row].out_min || call->num_out > needs[row].out_max)
+		return npu_host_fail(call, err, -EINVAL, "%u inputs and %u outputs", call->num_in,
+				     call->num_out);
+	/* of any number all are used */
+	for (i = 0; i < (needs[row].in_max == UINT32_MAX ? call->num_in : needs[row].in_min); i++)
+		if (!call->in[i].present)
+			return npu_host_fail(call, err, -EINVAL, "input %u is missing", i);
+	for (i = 0; i < needs[row].out_min; i++)
+		if (!call->out[i].present)
+			return npu_host_fail(call, err, -EINVAL, "output %u is missing", i);
+	return needs[row].run(call, err);
+}
 
 const struct npu_host_op *npu_host_op(unsigned int i)
 {

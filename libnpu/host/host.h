@@ -12,7 +12,7 @@
 #include "npu_host.h"
 
 /* The operators of host_ops.def. */
-#define NPU_HOST_OP(domain, name, since, flags, types, limits, fn) \
+#define NPU_HOST_OP(domain, name, since, in_min, in_max, out_min, out_max, flags, types, limits, fn) \
 	int fn(const struct npu_host_call *call, struct npu_error *err);
 #include "host/host_ops.def"
 #undef NPU_HOST_OP

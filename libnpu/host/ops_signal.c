@@ -48,8 +48,10 @@ static int transform_setup(const struct npu_host_call *call, struct transform *t
 {
 	int64_t k;
 
-	if (t->len < 1)
-		return npu_host_fail(call, err, -EINVAL, "a transform of length %lld", (long long)t->len);
+	/* a real one of n samples has n / 2 + 1 values; so the length is one that memory was made for */
+	if (t->len < 1 || (t->len > t->in && t->len / 2 > t->out))
+		return npu_host_fail(call, err, -EINVAL, "a transform of length %lld of %lld samples",
+				     (long long)t->len, (long long)t->in);
 	t->root = npu_host_alloc(call, 2 * t->len, sizeof(*t->root), err);
 	for (k = 0; t->root && k < t->len; k++) {
 		t->root[2 * k] = cos(2 * M_PI * (double)k / (double)t->len);
@@ -167,7 +169,7 @@ int npu_host_stft(const struct npu_host_call *call, struct npu_error *err)
 	frame = length ? npu_host_get_int(length, 0) : npu_host_elems(window);
 	t.in = t.len = frame;
 	t.out = y->dim[2];
-	if (step < 1 || frame < 1 || parts < 1 || parts > 2 || t.out > frame ||
+	if (step < 1 || frame < 1 || frame > x->dim[1] || parts < 1 || parts > 2 || t.out > frame ||
 	    (window && npu_host_elems(window) != frame) ||
 	    (y->dim[1] > 0 && (y->dim[1] - 1 > x->dim[1] / step || (y->dim[1] - 1) * step + frame > x->dim[1])))
 		return npu_host_fail(call, err, -EINVAL,
