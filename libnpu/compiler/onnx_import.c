@@ -129,7 +129,8 @@ static int import_input(struct npu_onnx_ctx *ctx, const Onnx__ValueInfoProto *in
 	/* the kinds of type share their memory, so the case must be looked at */
 	if (!info->type || info->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
 	    !info->type->tensor_type)
-		return npu_diag_add(ctx->diag, -EOPNOTSUPP, name, "input: expected a tensor type");
+		return npu_diag_add(ctx->diag, -EOPNOTSUPP, name,
+				    "input: a sequence, an optional value or something else that is no tensor");
 	t = npu_graph_tensor(ctx->g, name, "input", NPU_GT_NONE);
 	if (!t)
 		return -ENOMEM;

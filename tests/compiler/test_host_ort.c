@@ -44,8 +44,8 @@ static const char *const lines[] = {
 	"y_gridn = GridSample(x, grid) mode='nearest' padding_mode='border'",
 	"y_gridl = GridSample(x, grid) mode='bilinear' padding_mode='zeros'",
 	"y_roi = RoiAlign(x, rois, which) output_height=3 output_width=2 spatial_scale=0.5",
-	"y_roi2 = RoiAlign(x, rois, which) output_height=2 output_width=2 sampling_ratio=3 "
-	"coordinate_transformation_mode='output_half_pixel'",
+	("y_roi2 = RoiAlign(x, rois, which) output_height=2 output_width=2 sampling_ratio=3 "
+	 "coordinate_transformation_mode='output_half_pixel'"),
 	"y_lstm, h_lstm, c_lstm = LSTM(s, lw, lr, lb, , , , lp) hidden_size=4 direction='bidirectional' clip=0.9",
 	"y_gru, h_gru = GRU(s, gw, gr, gb, lens) hidden_size=4 direction='bidirectional' linear_before_reset=1",
 	"y_rnn = RNN(s, rw, rr) hidden_size=4 direction='reverse'",
