@@ -82,6 +82,16 @@ static inline void codes_put_i8(char *p, __m512i r)
 {
 	_mm_storeu_si128((__m128i *)p, _mm512_cvtsepi32_epi8(r));
 }
+
+/* Four vectors at once: packing works within 128 bits, so dwords are put into order behind it. */
+static inline void codes_put4(char *p, const __m512i *r, bool is_signed)
+{
+	const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+	__m512i a = _mm512_packs_epi32(r[0], r[1]), b = _mm512_packs_epi32(r[2], r[3]);
+
+	a = is_signed ? _mm512_packs_epi16(a, b) : _mm512_packus_epi16(a, b);
+	_mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, a));
+}
 #elif defined(__AVX2__)
 #define CODES_LANES	8
 typedef __m256 codes_f;
@@ -140,6 +150,15 @@ static inline void codes_put_i8(char *p, __m256i r)
 	__m128i w = codes_words(r);
 
 	_mm_storel_epi64((__m128i *)p, _mm_packs_epi16(w, w));
+}
+
+static inline void codes_put4(char *p, const __m256i *r, bool is_signed)
+{
+	__m256i a = _mm256_packs_epi32(r[0], r[1]), b = _mm256_packs_epi32(r[2], r[3]);
+
+	a = is_signed ? _mm256_packs_epi16(a, b) : _mm256_packus_epi16(a, b);
+	a = _mm256_permutevar8x32_epi32(a, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+	_mm256_storeu_si256((__m256i *)p, a);
 }
 #endif
 
@@ -218,9 +237,7 @@ CODES_INLINE void store_codes_way(const float *src, char *dst, size_t n, const s
 		for (j = 0; j < 4; j++)
 			v[j] = codes_load(src + i + j * CODES_LANES);
 		codes_of(r, v, 4, way, &q);
-#pragma GCC unroll 4
-		for (j = 0; j < 4; j++)
-			codes_put(dst + i + j * CODES_LANES, r[j], is_signed);
+		codes_put4(dst + i, r, is_signed);
 	}
 	for (; i + CODES_LANES <= n; i += CODES_LANES) {
 		v[0] = codes_load(src + i);
@@ -336,9 +353,10 @@ CODES_INLINE void codes_pair_vectors(char *dst, const char *a, const char *b, un
 		v[j] = codes_min(p->hi, codes_max(p->lo, v[j]));
 	}
 	codes_of(r, v, n, way, &p->q);
-#pragma GCC unroll 4
-	for (j = 0; j < n; j++)
-		codes_put(dst + j * CODES_LANES, r[j], p->is_signed);
+	if (n == 4)
+		codes_put4(dst, r, p->is_signed);
+	else
+		codes_put(dst, r[0], p->is_signed);
 }
 
 CODES_INLINE void codes_pair_line(char *dst, const char *a, const char *b, size_t n,

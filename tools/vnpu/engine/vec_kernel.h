@@ -696,7 +696,7 @@ static void vec_axpy_rows(float *restrict acc, const float *restrict w, const fl
 }
 #endif
 
-static void look_up_plain(npu_u8 *dst, const npu_u8 *src, size_t n, const npu_u8 table[256])
+static inline void look_up_plain(npu_u8 *dst, const npu_u8 *src, size_t n, const npu_u8 table[256])
 {
 	size_t i;
 
@@ -722,6 +722,35 @@ static void vec_binary_codes(const struct npu_patch p[3], const struct npu_codes
 #define vec_binary_codes	NULL
 #endif
 
+#if defined(__AVX2__)
+/*
+ * Sixteen shuffles of 16 entries: a byte whose upper half is that of the entries becomes 0x7., any
+ * other gets its highest bit, for which a shuffle gives 0.
+ */
+static void look_up_shuffle(npu_u8 *dst, const npu_u8 *src, size_t n, const npu_u8 table[256])
+{
+	const __m256i up = _mm256_set1_epi8(0x70);
+	__m256i t[16];
+	size_t i;
+	int k;
+
+	for (k = 0; k < 16; k++)
+		t[k] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(table + 16 * k)));
+	for (i = 0; i + 32 <= n; i += 32) {
+		__m256i c = _mm256_loadu_si256((const __m256i *)(src + i)), r = _mm256_setzero_si256();
+
+#pragma GCC unroll 16
+		for (k = 0; k < 16; k++) {
+			__m256i x = _mm256_xor_si256(c, _mm256_set1_epi8((char)(16 * k)));
+
+			r = _mm256_or_si256(r, _mm256_shuffle_epi8(t[k], _mm256_adds_epu8(x, up)));
+		}
+		_mm256_storeu_si256((__m256i *)(dst + i), r);
+	}
+	look_up_plain(dst + i, src + i, n - i, table);
+}
+#endif
+
 #if defined(__AVX512F__)
 __attribute__((target("avx512vbmi")))
 static void look_up_vbmi(npu_u8 *dst, const npu_u8 *src, size_t n, const npu_u8 table[256])
@@ -739,26 +768,27 @@ static void look_up_vbmi(npu_u8 *dst, const npu_u8 *src, size_t n, const npu_u8 
 	}
 }
 
-static bool vec_look_up_fast(void)
-{
-	return __builtin_cpu_supports("avx512vbmi");
-}
-
 static void vec_look_up(npu_u8 *dst, const npu_u8 *src, size_t n, const npu_u8 table[256])
 {
-	if (vec_look_up_fast())
+	if (__builtin_cpu_supports("avx512vbmi"))
 		look_up_vbmi(dst, src, n, table);
 	else
-		look_up_plain(dst, src, n, table);
+		look_up_shuffle(dst, src, n, table);
 }
+#elif defined(__AVX2__)
+#define vec_look_up	look_up_shuffle
 #else
-static bool vec_look_up_fast(void)
-{
-	return false;
-}
-
 #define vec_look_up	look_up_plain
 #endif
+
+static bool vec_look_up_fast(void)
+{
+#if defined(__AVX2__)
+	return true;
+#else
+	return false;
+#endif
+}
 
 #define MAX_LINE(name, type)									\
 static void max_line_##name(type *restrict acc, const type *restrict src, npu_s64 step, size_t n)	\
