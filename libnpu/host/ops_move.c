@@ -37,7 +37,7 @@ int npu_host_slice(const struct npu_host_call *call, struct npu_error *err)
 	int64_t n, i, axis, at = 0, to, dim[NPU_HOST_RANK];
 	uint32_t d;
 
-	if (call->num_in < 3)
+	if (!npu_host_in(call, 1) || !npu_host_in(call, 2))
 		return npu_host_fail(call, err, -ENOTSUP, "expected starts and ends as inputs");
 	n = npu_host_elems(&call->in[1]);
 	if (npu_host_elems(&call->in[2]) != n || (axes && npu_host_elems(axes) != n) ||

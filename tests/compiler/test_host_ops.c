@@ -2,9 +2,11 @@
 /*
  * The host operators by themselves, without compiler and job file: every conformance test of ONNX
  * that is a single node of one of them is called as a job would, and compared with the values that
- * ship with it. With names as arguments only tests whose name contains one of them.
+ * ship with it; then again with wrong types, shapes, counts, attributes and values, as a job file may
+ * have them. With names as arguments only tests whose name contains one of them.
  */
 #include <dirent.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +18,7 @@
 
 static struct {
 	unsigned int right, wrong, other;
+	unsigned int damaged, refused, unsafe;
 	bool seen[512];		/* rows of the table that were called */
 } count;
 
@@ -178,6 +181,165 @@ static void run(const char *name, const struct onnx_case *c, const Onnx__NodePro
 	count.wrong += !ok;
 }
 
+/* ---- the same calls, damaged ------------------------------------------------------------------ */
+
+#define DAMAGED		24	/* variants of each call */
+#define GUARD		64
+#define ELEMS_MAX	(1 << 14)
+
+static unsigned long long state = 0x9e3779b97f4a7c15ull;
+
+static unsigned int rnd(unsigned int n)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (unsigned int)(state >> 33) % n;
+}
+
+static int64_t odd_number(void)
+{
+	static const int64_t odd[] = { -1, 0, 1, 2, 3, 7, -2, -9, 100, INT64_MAX, INT64_MIN };
+
+	return odd[rnd(sizeof(odd) / sizeof(odd[0]))];
+}
+
+static void damage_tensor(struct npu_host_tensor *t)
+{
+	static const uint32_t types[] = { NPU_F32, NPU_F16, NPU_I8, NPU_U8, NPU_I32, NPU_I64, NPU_BOOL,
+					  NPU_HOST_F64, NPU_HOST_I16, NPU_HOST_U64 };
+
+	switch (rnd(7)) {
+	case 0:
+		t->dtype = types[rnd(sizeof(types) / sizeof(types[0]))];
+		break;
+	case 1:
+		t->present = false;
+		break;
+	case 2:
+		if (t->rank < NPU_TENSOR_MAX_RANK)
+			t->dim[t->rank++] = rnd(3);
+		break;
+	case 3:
+		t->rank -= t->rank > 0;
+		break;
+	default:
+		if (t->rank)
+			t->dim[rnd(t->rank)] = rnd(9);
+	}
+}
+
+/* Lists are the test's; a damaged one is shorter. */
+static void damage_attr(struct npu_host_attr *a)
+{
+	a->i = odd_number();
+	if (a->kind == NPU_HOST_FLOAT)
+		a->f = rnd(2) ? (double)odd_number() : NAN;
+	if (a->count)
+		a->count = rnd(a->count + 1);
+	if (!rnd(3))
+		a->name = "other";
+}
+
+static void damage(struct npu_host_call *call, struct npu_host_tensor *in, struct npu_host_tensor *out,
+		   struct npu_host_attr *attr)
+{
+	switch (rnd(8)) {
+	case 0: case 1: case 2:
+		if (call->num_in)
+			damage_tensor(&in[rnd(call->num_in)]);
+		break;
+	case 3: case 4:
+		if (call->num_out)
+			damage_tensor(&out[rnd(call->num_out)]);
+		break;
+	case 5:
+		if (call->num_attr)
+			damage_attr(&attr[rnd(call->num_attr)]);
+		break;
+	case 6:
+		if (rnd(2))
+			call->num_in -= call->num_in > 0;
+		else
+			call->num_out -= call->num_out > 0;
+		break;
+	default:
+		break;	/* data only */
+	}
+}
+
+/* Memory of exactly the tensor's size, and a guard; what there was is copied. Negative: too large. */
+static int64_t own_memory(struct npu_host_tensor *t, const struct npu_host_tensor *old)
+{
+	int64_t n = npu_host_elems(t);
+	size_t bytes, have;
+
+	if (n > ELEMS_MAX)
+		return -1;
+	bytes = (size_t)n * npu_host_dtype_size(t->dtype);
+	have = old->present ? (size_t)npu_host_elems(old) * npu_host_dtype_size(old->dtype) : 0;
+	t->data = malloc(bytes + GUARD);
+	if (!t->data)
+		return -1;
+	memset(t->data, 0xa5, bytes + GUARD);
+	if (have && bytes)
+		memcpy(t->data, old->data, have < bytes ? have : bytes);
+	if (n && !rnd(3))
+		npu_host_set_int(t, rnd((unsigned int)n), odd_number());
+	return (int64_t)bytes;
+}
+
+static bool intact(const struct npu_host_tensor *t, int64_t bytes)
+{
+	for (int i = 0; t->data && bytes >= 0 && i < GUARD; i++)
+		if (((unsigned char *)t->data)[bytes + i] != 0xa5)
+			return false;
+	return true;
+}
+
+/* Whatever is wrong, the operator comes back, with a reason if it refuses, and stays inside. */
+static void run_damaged(const char *name, const struct prepared *p)
+{
+	struct npu_host_tensor in[CASE_IO_MAX], out[CASE_IO_MAX];
+	struct npu_host_attr attr[MAX_ATTRS];
+	struct npu_host_call call = p->call;
+	struct npu_error err = { 0 };
+	int64_t in_bytes[CASE_IO_MAX], out_bytes[CASE_IO_MAX];
+	bool fits = true, inside = true;
+	int ret;
+
+	memcpy(in, p->in, sizeof(in));
+	memcpy(out, p->out, sizeof(out));
+	memcpy(attr, p->attr, sizeof(attr));
+	damage(&call, in, out, attr);
+	if (!rnd(3))
+		damage(&call, in, out, attr);
+	for (int i = 0; i < CASE_IO_MAX; i++) {
+		in[i].data = out[i].data = NULL;
+		in_bytes[i] = in[i].present ? own_memory(&in[i], &p->in[i]) : 0;
+		out_bytes[i] = out[i].present ? own_memory(&out[i], &p->out[i]) : 0;
+		fits = fits && in_bytes[i] >= 0 && out_bytes[i] >= 0;
+	}
+	call.in = in;
+	call.out = out;
+	call.attr = attr;
+	if (fits) {
+		ret = call.op->run(&call, &err);
+		count.damaged++;
+		count.refused += ret != 0;
+		for (int i = 0; i < CASE_IO_MAX; i++)
+			inside = inside && intact(&in[i], in_bytes[i]) && intact(&out[i], out_bytes[i]);
+		if (!inside || (ret && !*err.text)) {
+			tap_diag("%s, damaged: %s", name, inside ? "refused without a reason" : "wrote beyond its tensors");
+			count.unsafe++;
+		}
+	}
+	for (int i = 0; i < CASE_IO_MAX; i++) {
+		free(in[i].data);
+		free(out[i].data);
+	}
+}
+
 static void check_case(const char *name, const struct onnx_case *c)
 {
 	const Onnx__GraphProto *g = c->model->graph;
@@ -197,6 +359,8 @@ static void check_case(const char *name, const struct onnx_case *c)
 	if (op && opset >= op->since && node->n_input <= CASE_IO_MAX && node->n_output <= CASE_IO_MAX &&
 	    prepare(&p, c, node)) {
 		run(name, c, node, &p);
+		for (int i = 0; i < DAMAGED; i++)
+			run_damaged(name, &p);
 		for (unsigned int i = 0; npu_host_op(i); i++)
 			count.seen[i] |= npu_host_op(i) == op;
 	} else {
@@ -261,6 +425,8 @@ int main(int argc, char **argv)
 	tap_diag("%u tests of %u of %u host operators are right, %u wrong; %u are not single nodes of one",
 		 count.right, seen, rows, count.wrong, count.other);
 	tap_ok(!count.wrong, "no host operator computes a conformance test wrongly");
+	tap_ok(!count.unsafe, "of %u damaged calls %u are refused with a reason, and all stay inside their tensors",
+	       count.damaged, count.refused);
 	if (argc < 2)
 		tap_ok(count.right >= 560, "at least 560 tests reach host operators (%u)", count.right);
 	return tap_done();
