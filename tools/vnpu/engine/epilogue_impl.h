@@ -488,6 +488,17 @@ static void column_store(const struct npu_epi *e, char *out, ptrdiff_t step,
 			memcpy(out, &f[i], sizeof(*f));
 }
 
+/* Sums become real values where they are. */
+static void column_sums_to_real(float *v, unsigned int n, npu_s32 bias, float scale)
+{
+	npu_u32 sum[COLUMN_MAX];
+	unsigned int i;
+
+	memcpy(sum, v, n * sizeof(*sum));
+	for (i = 0; i < n; i++)
+		v[i] = (float)(npu_s32)(sum[i] + (npu_u32)bias) * scale;
+}
+
 /* One channel of @n pixels. */
 static void column(const struct npu_epi *e, const float *acc, size_t ld, unsigned int n, npu_u32 o,
 		   char *out, ptrdiff_t out_step, const char *res, ptrdiff_t res_step)
@@ -497,6 +508,8 @@ static void column(const struct npu_epi *e, const float *acc, size_t ld, unsigne
 
 	for (i = 0; i < n; i++)
 		v[i] = acc[i * ld];
+	if (e->scale)
+		column_sums_to_real(v, n, e->ibias ? e->ibias[o] : 0, e->scale[o]);
 	if (e->bias)
 		for (i = 0; i < n; i++)
 			v[i] += e->bias[o];
@@ -592,8 +605,6 @@ void EPI_FN(const struct npu_epi *e, float *acc, size_t ld, unsigned int rows, n
 	if (is_real_out(e)) {
 		bool columns = (n <= 4 && rows > 4) || (!is_fast(e) && rows > 1);
 
-		if (columns && e->scale)
-			sums_to_real(e, acc, ld, rows, o, n);
 		if (columns)
 			return column_epilogue(e, acc, ld, rows, o, n, place);
 		if (is_fast(e))

@@ -4,12 +4,17 @@
 /* The widest tile that keeps as many accumulators busy as there are rows for. */
 unsigned int npu_igemm_panels(const struct npu_igemm *g, npu_s64 left, npu_s64 rows)
 {
-	if (left >= 4 && g->rows[4] && rows <= g->rows[4])
+	npu_s64 panels = (left + NPU_PANEL - 1) / NPU_PANEL;
+	bool half = g->rows[0] && (left - 1) % NPU_PANEL < NPU_PANEL / 2;
+
+	if (half && panels <= 2)
+		return panels == 1 ? 0 : 1;
+	if (panels >= 4 && g->rows[4] && rows <= g->rows[4])
 		return 4;
 	/* an odd number as three and twos */
-	if (left >= 3 && left % 2 && g->rows[3])
+	if (panels >= 3 && panels % 2 && g->rows[3])
 		return 3;
-	if (left >= 2 && g->rows[2] && (rows <= g->rows[2] || g->rows[2] > g->rows[1] / 2))
+	if (panels >= 2 && g->rows[2] && (rows <= g->rows[2] || g->rows[2] > g->rows[1] / 2))
 		return 2;
 	return 1;
 }

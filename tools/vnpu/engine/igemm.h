@@ -48,7 +48,7 @@ struct npu_igemm_tile {
 typedef void (*npu_igemm_fn)(const struct npu_igemm_tile *t);
 
 struct npu_igemm {
-	/* by panels of a tile: most rows; 0: there is no such tile */
+	/* by panels of a tile, 0 being the first half of one: most rows; 0: there is no such tile */
 	npu_u8 rows[IGEMM_MAX_PANELS + 1];
 	/* Not for every number of rows (NULL), but for 1: npu_igemm_tile_rows() picks. */
 	npu_igemm_fn fn[IGEMM_MAX_PANELS + 1][IGEMM_MAX_ROWS + 1];
@@ -73,8 +73,14 @@ const struct npu_igemm *npu_igemm_select(enum npu_simd simd, bool vnni);
 extern const struct npu_igemm npu_igemm_portable, npu_igemm_avx2, npu_igemm_avxvnni,
 	npu_igemm_avx512, npu_igemm_avx512vnni;
 
-/* Panels of the next tile when @left are left and there are @rows rows. */
+/* Panels of the next tile when @left columns are left and there are @rows rows; 0: half a panel. */
 unsigned int npu_igemm_panels(const struct npu_igemm *g, npu_s64 left, npu_s64 rows);
+
+/* Columns of a tile. */
+static inline npu_s64 npu_igemm_width(unsigned int panels)
+{
+	return panels ? panels * NPU_PANEL : NPU_PANEL / 2;
+}
 
 /* Rows of the next tile of @panels: even parts rather than full tiles and a rest. */
 unsigned int npu_igemm_tile_rows(const struct npu_igemm *g, unsigned int panels, npu_s64 left);

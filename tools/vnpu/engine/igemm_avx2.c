@@ -35,6 +35,9 @@ static inline vi vi_dot(vi acc, vq q, vw w)
 	return _mm256_add_epi32(acc, _mm256_madd_epi16(q, w));
 }
 
+#define half_store(c, acc) _mm256_storeu_si256((void *)(c),						\
+	_mm256_permute4x64_epi64(_mm256_hadd_epi32((acc)[0], (acc)[1]), 0xd8))
+
 static inline void panel_store(npu_s32 *c, const vi *acc)
 {
 	__m256i lo = _mm256_hadd_epi32(acc[0], acc[1]), hi = _mm256_hadd_epi32(acc[2], acc[3]);
@@ -45,13 +48,18 @@ static inline void panel_store(npu_s32 *c, const vi *acc)
 
 #include "igemm_impl.h"
 
+ITILE_FN(1, 0)
+ITILE_FN(2, 0)
+ITILE_FN(4, 0)
+ITILE_FN(5, 0)
 ITILE_FN(1, 1)
 ITILE_FN(2, 1)
 ITILE_FN(3, 1)
 
 const struct npu_igemm npu_igemm_avx2 = {
-	.rows = { [1] = 3 },
-	.fn = { ITILE_ROW(1, 1), ITILE_ROW(2, 1), ITILE_ROW(3, 1) },
+	.rows = { [0] = 5, [1] = 3 },
+	.fn = { ITILE_ROW(1, 0), ITILE_ROW(2, 0), ITILE_ROW(4, 0), ITILE_ROW(5, 0), ITILE_ROW(1, 1),
+		ITILE_ROW(2, 1), ITILE_ROW(3, 1) },
 	IGEMM_COMMON,
 	.ns = 0.02,
 	.path = NPU_PATH_IGEMM_AVX2,

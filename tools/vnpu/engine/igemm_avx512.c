@@ -31,6 +31,16 @@ static inline vi vi_dot(vi acc, vq q, vw w)
 	return _mm512_add_epi32(acc, _mm512_madd_epi16(q, w));
 }
 
+static inline void half_store(npu_s32 *c, const vi *acc)
+{
+	const __m512i even = _mm512_set_epi32(14, 12, 10, 8, 6, 4, 2, 0, 14, 12, 10, 8, 6, 4, 2, 0);
+	__m512i odd = _mm512_srli_epi64(*acc, 32);
+
+	_mm256_storeu_si256((void *)c, _mm512_castsi512_si256(_mm512_permutexvar_epi32(
+					       even, _mm512_add_epi32(*acc, odd))));
+}
+#define half_store half_store
+
 static inline void panel_store(npu_s32 *c, const vi *acc)
 {
 	const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4,
@@ -43,9 +53,13 @@ static inline void panel_store(npu_s32 *c, const vi *acc)
 
 #include "igemm_impl.h"
 
+#define ROWS_16(X)	X(1) X(2) X(4) X(8) X(12) X(16)
 #define ROWS_12(X)	X(1) X(2) X(3) X(4) X(6) X(8) X(10) X(12)
 #define ROWS_6(X)	X(1) X(2) X(3) X(4) X(6)
 
+#define X(r) ITILE_FN(r, 0)
+ROWS_16(X)
+#undef X
 #define X(r) ITILE_FN(r, 1)
 ROWS_12(X)
 #undef X
@@ -54,8 +68,11 @@ ROWS_6(X)
 #undef X
 
 const struct npu_igemm npu_igemm_avx512 = {
-	.rows = { [1] = 12, [2] = 6 },
+	.rows = { [0] = 16, [1] = 12, [2] = 6 },
 	.fn = {
+#define X(r) ITILE_ROW(r, 0),
+		ROWS_16(X)
+#undef X
 #define X(r) ITILE_ROW(r, 1),
 		ROWS_12(X)
 #undef X

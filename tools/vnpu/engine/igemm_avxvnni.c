@@ -22,6 +22,8 @@ static inline vq vq_bcast(const char *p)
 	return _mm256_set1_epi32(quad);
 }
 
+#define half_store(c, acc) _mm256_storeu_si256((void *)(c), (acc)[0])
+
 static inline void panel_store(npu_s32 *c, const vi *acc)
 {
 	_mm256_storeu_si256((void *)c, acc[0]);
@@ -30,8 +32,12 @@ static inline void panel_store(npu_s32 *c, const vi *acc)
 
 #include "igemm_impl.h"
 
+#define ROWS_12(X)	X(1) X(2) X(4) X(6) X(8) X(10) X(12)
 #define ROWS_6(X)	X(1) X(2) X(3) X(4) X(5) X(6)
 
+#define X(r) ITILE_FN(r, 0)
+ROWS_12(X)
+#undef X
 #define X(r) ITILE_FN(r, 1)
 ROWS_6(X)
 #undef X
@@ -39,8 +45,11 @@ ITILE_FN(1, 2)
 ITILE_FN(2, 2)
 
 const struct npu_igemm npu_igemm_avxvnni = {
-	.rows = { [1] = 6, [2] = 2 },
+	.rows = { [0] = 12, [1] = 6, [2] = 2 },
 	.fn = {
+#define X(r) ITILE_ROW(r, 0),
+		ROWS_12(X)
+#undef X
 #define X(r) ITILE_ROW(r, 1),
 		ROWS_6(X)
 #undef X

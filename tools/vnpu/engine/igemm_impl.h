@@ -7,6 +7,7 @@
  *	PRELOAD_ROWS	1: the rows' quads wait in registers, 0: the panels' do
  *	vi_zero(), vq_bcast(p), vw_flip(byte), vw_load(p, flip), vi_dot(acc, q, w)
  *	panel_store(c, acc)	the 16 sums of a panel
+ *	half_store(c, acc)	the first 8 of them, where a tile may be half a panel
  */
 #include "igemm.h"
 
@@ -70,7 +71,7 @@ INLINE void tile_quad(const char *const *pa, ptrdiff_t lda, unsigned int quad, c
 
 INLINE void tile(const struct npu_igemm_tile *t, unsigned int rows, unsigned int panels)
 {
-	const unsigned int nv = panels * PANEL_VECS;
+	const unsigned int nv = panels ? panels * PANEL_VECS : PANEL_VECS / 2;
 	const ptrdiff_t lda = t->lda, b_panel = t->b_panel;
 	const struct npu_igemm_seg *seg = t->seg, *end = seg + t->num_segs;
 	const vw flip = vw_flip(t->b_flip);
@@ -104,11 +105,16 @@ INLINE void tile(const struct npu_igemm_tile *t, unsigned int rows, unsigned int
 			tile_quad(pa, lda, 0, b, b_panel, flip, rows, nv, acc);
 	}
 #pragma GCC unroll 16
-	for (r = 0; r < rows; r++)
+	for (r = 0; r < rows; r++) {
+#ifdef half_store
+		if (!panels)
+			half_store(t->c + (ptrdiff_t)r * t->ldc, acc[r]);
+#endif
 #pragma GCC unroll 4
 		for (i = 0; i < panels; i++)
 			panel_store(t->c + (ptrdiff_t)r * t->ldc + i * NPU_PANEL,
 				    &acc[r][i * PANEL_VECS]);
+	}
 }
 
 #define ITILE_FN(rows, panels)								\

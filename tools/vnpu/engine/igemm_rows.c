@@ -192,7 +192,7 @@ static void plan(const struct npu_exec *x, struct npu_igemm_rows *g)
 	npu_s64 most = g->gemm->rows[1] > g->gemm->rows[2] ? g->gemm->rows[1] : g->gemm->rows[2];
 	npu_s64 want = ITEMS_PER_WORKER * x->num_workers, groups = ceil_div(g->n, 2 * NPU_PANEL);
 	double ns = (double)g->m * (double)g->k * (double)g->n * g->gemm->ns * (double)g->batch;
-	unsigned int few = npu_igemm_panels(g->gemm, ceil_div(g->n, NPU_PANEL), 2);
+	unsigned int few = npu_igemm_panels(g->gemm, g->n, 2);
 
 	g->zero_row = g->x_zero && g->m < g->gemm->rows[few];
 	g->use_cols = g->x_zero && !g->zero_row;

@@ -49,7 +49,7 @@ static size_t quads(const struct npu_igemm_strip *s)
 static void columns(const struct npu_igemm_strip *s, npu_s64 rows, npu_s64 col, npu_s64 cols,
 		    unsigned int panels, npu_s32 *c)
 {
-	npu_s64 width = panels * NPU_PANEL, all = rows + s->zero_row, done, r = 0, n;
+	npu_s64 width = npu_igemm_width(panels), all = rows + s->zero_row, done, r = 0, n;
 	npu_s64 batch = s->zero_row ? all : quads(s) <= FEW_QUADS ? IGEMM_TILE_WORDS / width : 1;
 	struct npu_igemm_tile t = {
 		.seg = s->seg,
@@ -91,9 +91,8 @@ void npu_igemm_strip(const struct npu_igemm_strip *s, npu_s64 rows, npu_s64 col,
 	unsigned int panels;
 
 	for (; col < end; col += width) {
-		panels = npu_igemm_panels(s->gemm, (end - col + NPU_PANEL - 1) / NPU_PANEL,
-					  rows + s->zero_row);
-		width = panels * NPU_PANEL;
+		panels = npu_igemm_panels(s->gemm, end - col, rows + s->zero_row);
+		width = npu_igemm_width(panels);
 		columns(s, rows, col, min64(width, end - col), panels, c);
 	}
 }
