@@ -39,6 +39,11 @@
  *    `cubic_coeff_a`, `exclude_outside`, `extrapolation_value`; one input;
  *  - Expand: one input, target = output's shape. TopK: int `k`, one input. `axis` is >= 0
  *   everywhere;
+ *  - QLinear operators are gone. A tensor between QuantizeLinear and DequantizeLinear has its quant
+ *    and nodes read and write it; the two are left where scales run along an axis or readers
+ *    disagree, and Cast between a quantized tensor and others quantizes. ConvInteger and
+ *    MatMulInteger have the scale of a real result as inputs[4], and inputs[5], a constant along
+ *    the outputs, as their residual;
  *  - an output of the graph may be an input, a constant, or listed twice: output_names[] has the
  *   model's names.
  */
@@ -407,7 +412,8 @@ enum npu_residual_op {
  *
  * Conv, ConvTranspose and MatMul may use all of it; NPU_GOP_Activation, element-wise, pooling and
  * normalisation nodes use act only. The residual is computed by another node (or an input), never a
- * constant, and has exactly the output's shape and type.
+ * constant but behind ConvInteger and MatMulInteger, and has exactly the output's shape; both are
+ * real numbers.
  */
 struct npu_gepilogue {
 	struct npu_gact act;

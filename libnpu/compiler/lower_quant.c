@@ -99,7 +99,8 @@ static int fill_bias(struct npu_lower *l, struct npu_lint *li, const struct npu_
 				fabs((double)npu_gquant_scale(b->quant, npu_gquant_index(b, at)) -
 				     s) <= s * SAME_SCALE;
 
-		v = as_it_is ? (double)npu_gtensor_elem_int(b, at) : rint(npu_gtensor_elem(b, at) / s);
+		v = as_it_is ? (double)npu_gtensor_elem_int(b, at)
+			     : rint(npu_gtensor_elem(b, at) / s);
 		if (!(fabs(v) <= (double)room))
 			return 1;
 		li->bias[o] = (int32_t)v;
@@ -126,7 +127,8 @@ int npu_lower_integer(struct npu_lower *l, const struct npu_lint_args *a, struct
 	most = reach(a->x->dtype == NPU_I8, a->x->zero_point) *
 	       (li->zeros ? 255 : reach(w_signed, li->w_zero));
 	if (__builtin_mul_overflow(most, a->depth, &sum) || sum > INT32_MAX) {
-		npu_lower_note(l, "%lld products could leave the 32-bit accumulator: floats instead",
+		npu_lower_note(l,
+			       "%lld products could leave the 32-bit accumulator: floats instead",
 			       (long long)a->depth);
 		return 0;
 	}
@@ -268,13 +270,15 @@ static int x_zero(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *
 						(long long)count);
 		err = npu_lower_in(l, t, &li->x_run);
 		if (!err && li->x_run.dtype != x->dtype)
-			err = npu_lower_refuse(l, "x_zero_point", "its type is not that of the data");
+			err = npu_lower_refuse(l, "x_zero_point",
+					       "its type is not that of the data");
 		li->x_run.rank = 0;
 		return err;
 	}
 	for (int64_t i = 1; i < count; i++)
 		if (npu_gtensor_elem_int(t, (size_t)i) != npu_gtensor_elem_int(t, 0))
-			return npu_lower_refuse(l, "x_zero_point", "one per row; one for all is supported");
+			return npu_lower_refuse(l, "x_zero_point",
+						"one per row; one for all is supported");
 	x->zero_point = count ? (int32_t)npu_gtensor_elem_int(t, 0) : 0;
 	return 0;
 }
@@ -290,7 +294,8 @@ static int w_zero(struct npu_lower *l, struct npu_gtensor *t, struct npu_dim out
 	if (!t)
 		return 0;
 	if (count < 1 || (count != 1 && !(npu_dim_is_const(outs) && count == outs.base)))
-		return npu_lower_refuse(l, "w_zero_point", "%lld entries, supported are one and one per output",
+		return npu_lower_refuse(l, "w_zero_point",
+					"%lld entries, supported are one and one per output",
 					(long long)count);
 	if (npu_gtensor_is_const(t) && count == 1) {
 		li->w_zero = (int32_t)npu_gtensor_elem_int(t, 0);
@@ -317,7 +322,8 @@ static int run_scale(struct npu_lower *l, struct npu_gtensor *t, struct npu_lint
 	if (err)
 		return err;
 	if (v.dtype != NPU_F32)
-		return npu_lower_refuse(l, "scale", "type %s, f32 is supported", npu_dtype_name(v.dtype));
+		return npu_lower_refuse(l, "scale", "type %s, f32 is supported",
+					npu_dtype_name(v.dtype));
 	return npu_lview_reshape(l, &v, &count, count.base != 1, &li->run_scale);
 }
 

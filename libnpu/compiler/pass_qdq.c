@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * DequantizeLinear and QuantizeLinear around nodes. The tensor between a QuantizeLinear (or a model
- * input) and its DequantizeLinear becomes a quantized one, which nodes read as the real numbers that
- * its codes stand for; a node whose result is quantized at once writes the codes itself. No rounding
- * is added and none is lost: a node that stood between the two has one, at its end, as before.
+ * input) and its DequantizeLinear becomes a quantized one, which nodes read as the real numbers
+ * that its codes stand for; a node whose result is quantized at once writes the codes itself. No
+ * rounding is added and none is lost: a node that stood between the two has one, at its end, as
+ * before.
  */
 #include <errno.h>
 #include <string.h>
@@ -75,7 +76,7 @@ static bool may_read_codes(const struct npu_gnode *n)
 struct choice {
 	struct npu_graph *g;
 	const struct npu_gquant **q;	/* by tensor id: of the codes; NULL: plain */
-	const struct npu_gquant **own;	/* by node mark: what a QuantizeLinear or its inverse says */
+	const struct npu_gquant **own; /* by node mark: what a QuantizeLinear or its inverse says */
 };
 
 static bool is_quant_node(const struct npu_gnode *n)
@@ -129,7 +130,8 @@ static bool moves_codes(const struct npu_gnode *n)
 	case NPU_GOP_GlobalMaxPool:
 		return npu_gnode_plain(n);
 	case NPU_GOP_Resize:
-		return npu_gnode_plain(n) && !strcmp(npu_gnode_string(n, "mode", "nearest"), "nearest");
+		return npu_gnode_plain(n) &&
+		       !strcmp(npu_gnode_string(n, "mode", "nearest"), "nearest");
 	default:
 		return false;
 	}
@@ -158,7 +160,8 @@ static const struct npu_gquant *said_by_readers(const struct choice *c,
 	for (unsigned int i = 0; i < t->num_consumers; i++) {
 		const struct npu_gnode *n = t->consumer[i];
 
-		own = n->op == NPU_GOP_DequantizeLinear && n->inputs[0] == t ? whole_quant(c, n) : NULL;
+		own = n->op == NPU_GOP_DequantizeLinear && n->inputs[0] == t ? whole_quant(c, n)
+									     : NULL;
 		if (!own || (q && !npu_gquant_equal(q, own)))
 			return NULL;
 		q = own;
@@ -226,15 +229,16 @@ static bool stands(const struct choice *c, const struct npu_gtensor *t)
 }
 
 /*
- * Take back what a reader, or a tensor that it was moved from, contradicts. Against the order of the
- * graph and then along it, which is the way such news travel. True: something was.
+ * Take back what a reader, or a tensor that it was moved from, contradicts. Against the order of
+ * the graph and then along it, which is the way such news travel. True: something was.
  */
 static bool withdraw(struct choice *c)
 {
 	bool did = false;
 
 	for (unsigned int i = 0; i < 2 * c->g->num_nodes; i++) {
-		unsigned int at = i < c->g->num_nodes ? c->g->num_nodes - 1 - i : i - c->g->num_nodes;
+		unsigned int at =
+			i < c->g->num_nodes ? c->g->num_nodes - 1 - i : i - c->g->num_nodes;
 		const struct npu_gnode *n = c->g->nodes[at];
 		const struct npu_gtensor *t = n->dead || !n->num_outputs ? NULL : n->outputs[0];
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * What exporters put behind ConvInteger and MatMulInteger: a cast to float, a product with the
- * scales of both operands, the addition of a bias. The scale becomes input 4 of the integer node and
- * the bias its residual, which broadcasts; what follows is the business of pass fuse.
+ * scales of both operands, the addition of a bias. The scale becomes input 4 of the integer node
+ * and the bias its residual, which broadcasts; what follows is the business of pass fuse.
  */
 #include <errno.h>
 

@@ -48,8 +48,9 @@ static struct npu_gtensor *tensor(struct expand *x)
 }
 
 /* One result, of no name in the model. */
-static struct npu_gtensor *make(struct expand *x, enum npu_gop op, struct npu_gtensor *const *inputs,
-				unsigned int count, struct npu_gnode **made)
+static struct npu_gtensor *make(struct expand *x, enum npu_gop op,
+				struct npu_gtensor *const *inputs, unsigned int count,
+				struct npu_gnode **made)
 {
 	struct npu_gtensor *t = tensor(x);
 	struct npu_gnode *n = t ? node(x, op, inputs, count, &t, 1) : NULL;
@@ -274,7 +275,8 @@ static int check_node(struct expand *x, struct npu_diag *diag)
 		return refuse(x, diag, "channels_last", "1 is not supported, expected 0");
 	if (n->op == NPU_GOP_QLinearConcat && n->num_inputs % 3 != 2)
 		return npu_diag_node(diag, -EINVAL, n, NULL,
-				     "%u inputs, expected two and three for every part", n->num_inputs);
+				     "%u inputs, expected two and three for every part",
+				     n->num_inputs);
 	for (unsigned int i = 0; i < n->num_inputs && (int)i < info->in_min; i++) {
 		bool zero = n->op == NPU_GOP_QLinearConcat ? i % 3 == 1 : i % 3 == 2;
 

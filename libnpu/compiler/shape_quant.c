@@ -31,9 +31,10 @@ static int check_scales(struct npu_shape *s, const struct npu_gtensor *scale, co
 		double v = npu_gtensor_elem(scale, (size_t)i);
 
 		if (!(v > 0) || !isfinite(v))
-			return npu_diag_node(s->diag, -EINVAL, s->n, what,
-					     "scale %lld of '%s' is %g, expected a finite number above 0",
-					     (long long)i, scale->name, v);
+			return npu_diag_node(
+				s->diag, -EINVAL, s->n, what,
+				"scale %lld of '%s' is %g, expected a finite number above 0",
+				(long long)i, scale->name, v);
 	}
 	return 0;
 }
@@ -68,10 +69,11 @@ static int quant_axis(struct npu_shape *s)
 	int axis = 0, err = 0;
 
 	if (npu_gnode_int(s->n, "block_size", 0))
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "block_size",
-				     "blocks of %lld share a scale; one scale per tensor or per index "
-				     "of an axis is supported",
-				     (long long)npu_gnode_int(s->n, "block_size", 0));
+		return npu_diag_node(
+			s->diag, -EOPNOTSUPP, s->n, "block_size",
+			"blocks of %lld share a scale; one scale per tensor or per index "
+			"of an axis is supported",
+			(long long)npu_gnode_int(s->n, "block_size", 0));
 	if (!npu_gtensor_is_static(scale))
 		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL,
 				     "scale '%s': its length must be known", scale->name);
@@ -115,7 +117,8 @@ int npu_shape_quant(struct npu_shape *s)
 	if (wanted)
 		type = npu_onnx_type(wanted);
 	if (type == NPU_GT_NONE || !((de ? REALS : CODES) >> type & 1))
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, de ? "output_dtype" : "y_zero_point",
+		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n,
+				     de ? "output_dtype" : "y_zero_point",
 				     "element type %s is not supported, %s are",
 				     wanted ? npu_onnx_type_name(wanted) : npu_gtype_name(type),
 				     de ? "floats" : "i8 and u8");

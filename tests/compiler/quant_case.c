@@ -20,7 +20,8 @@ uint32_t quant_random(uint32_t *seed, uint32_t below)
 
 float quant_scale(uint32_t *seed)
 {
-	return ldexpf(1 + (float)quant_random(seed, 1 << 20) / (1 << 20), -(int)quant_random(seed, 9));
+	return ldexpf(1 + (float)quant_random(seed, 1 << 20) / (1 << 20),
+		      -(int)quant_random(seed, 9));
 }
 
 struct quant_type quant_any_type(uint32_t *seed, bool is_unsigned, float scale)
@@ -34,7 +35,10 @@ struct quant_type quant_any_type(uint32_t *seed, bool is_unsigned, float scale)
 
 enum npu_npy_type quant_npy(int onnx_type)
 {
-	return onnx_type == 2 ? NPU_NPY_U8 : onnx_type == 3 ? NPU_NPY_I8 : onnx_type == 6 ? NPU_NPY_I32 : NPU_NPY_F32;
+	return onnx_type == 2	? NPU_NPY_U8
+	       : onnx_type == 3 ? NPU_NPY_I8
+	       : onnx_type == 6 ? NPU_NPY_I32
+				: NPU_NPY_F32;
 }
 
 void quant_put(struct npu_npy *a, size_t i, int code)
@@ -56,7 +60,8 @@ void quant_codes(struct npu_npy *a, uint32_t *seed, struct quant_type q, int bit
 	if (array_alloc(a, quant_npy(q.type), rank, dims))
 		abort();
 	for (size_t i = 0; i < a->count; i++) {
-		int v = extreme ? (int)quant_random(seed, 2) * span : (int)quant_random(seed, (uint32_t)span + 1);
+		int v = extreme ? (int)quant_random(seed, 2) * span
+				: (int)quant_random(seed, (uint32_t)span + 1);
 
 		quant_put(a, i, low + v);
 		quant_reach.at_limits += v == 0 || v == span;

@@ -29,7 +29,7 @@ struct quant_case {
 
 /* What the generators reached, over all cases. */
 struct quant_reach {
-	uint64_t elements, saturated, at_limits;	/* results; codes of inputs that are extreme */
+	uint64_t elements, saturated, at_limits; /* results; codes of inputs that are extreme */
 	int64_t depth;
 	unsigned char zero[256];	/* zero points that occurred */
 };

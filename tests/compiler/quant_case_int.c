@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Convolutions and products: the sum of exact integer products in 64 bits, one result at a time, and
- * ONNX's requantization. Nothing is shared with the engine or its oracle.
+ * Convolutions and products: the sum of exact integer products in 64 bits, one result at a time,
+ * and ONNX's requantization. Nothing is shared with the engine or its oracle.
  */
 #include <math.h>
 #include <stdio.h>
@@ -131,7 +131,9 @@ static int64_t conv_sum(const struct geometry *g, const struct npu_npy *x, int x
 
 		if (y < 0 || y >= g->h || z < 0 || z >= g->w)
 			continue;
-		sum += (int64_t)(quant_code(x, (size_t)(((at[0] * g->c + first + ch) * g->h + y) * g->w + z)) -
+		sum += (int64_t)(quant_code(x, (size_t)(((at[0] * g->c + first + ch) * g->h + y) *
+								g->w +
+							z)) -
 				 x_zero) *
 		       (quant_code(w, (size_t)(at[1] * cg * g->kh * g->kw + k)) - w_zero);
 	}
@@ -154,13 +156,15 @@ static void conv_lines(struct ob *b, enum form form, const struct geometry *g, b
 		ob_node(b, line);
 		if (relu)
 			ob_node(b, "r = Relu(c)");
-		ob_node(b, relu ? "y = QuantizeLinear(r, y_s, y_z)" : "y = QuantizeLinear(c, y_s, y_z)");
+		ob_node(b, relu ? "y = QuantizeLinear(r, y_s, y_z)"
+				: "y = QuantizeLinear(c, y_s, y_z)");
 		return;
 	}
 	if (form == INTEGER)
 		snprintf(line, sizeof(line), "y = ConvInteger(x, w, x_z, w_z) %s", attrs);
 	else
-		snprintf(line, sizeof(line), "y = QLinearConv(x, x_s, x_z, w, w_s, w_z, y_s, y_z%s) %s",
+		snprintf(line, sizeof(line),
+			 "y = QLinearConv(x, x_s, x_z, w, w_s, w_z, y_s, y_z%s) %s",
 			 bias ? ", b" : "", attrs);
 	ob_node(b, line);
 }
@@ -169,7 +173,8 @@ static void make_conv(struct quant_case *c, uint32_t seed, bool plain, bool narr
 {
 	uint32_t *s = &seed;
 	bool xu = plain ? form != QDQ : quant_random(s, 2);
-	bool wu = plain ? form == INTEGER : quant_random(s, 2), relu = form == QDQ && quant_random(s, 2);
+	bool wu = plain ? form == INTEGER : quant_random(s, 2),
+	     relu = form == QDQ && quant_random(s, 2);
 	struct quant_type xq = quant_any_type(s, xu, quant_scale(s)), yq;
 	struct geometry g;
 	struct weight w;
@@ -194,8 +199,9 @@ static void make_conv(struct quant_case *c, uint32_t seed, bool plain, bool narr
 			OB_DIMS(g.n, g.m, g.oh, g.ow)))
 		abort();
 	for (size_t i = 0; i < c->want.count; i++) {
-		int64_t at[4] = { (int64_t)i / (g.m * g.oh * g.ow), (int64_t)i / (g.oh * g.ow) % g.m,
-				  (int64_t)i / g.ow % g.oh, (int64_t)i % g.ow };
+		int64_t at[4] = { (int64_t)i / (g.m * g.oh * g.ow),
+				  (int64_t)i / (g.oh * g.ow) % g.m, (int64_t)i / g.ow % g.oh,
+				  (int64_t)i % g.ow };
 		int64_t sum = conv_sum(&g, &x, xq.zero, &w.codes, w.zero[at[1]], at);
 		float v;
 
@@ -247,7 +253,8 @@ void quant_make_conv_integer(struct quant_case *c, uint32_t seed, bool plain, bo
 
 /* ---- products ------------------------------------------------------------------------------- */
 
-static void make_matmul(struct quant_case *c, uint32_t seed, bool plain, bool narrow, enum form form)
+static void make_matmul(struct quant_case *c, uint32_t seed, bool plain, bool narrow,
+			enum form form)
 {
 	static const char *const line[] = {
 		[QOPERATOR] = "y = QLinearMatMul(x, x_s, x_z, w, w_s, w_z, y_s, y_z)",
@@ -256,7 +263,8 @@ static void make_matmul(struct quant_case *c, uint32_t seed, bool plain, bool na
 	uint32_t *s = &seed;
 	bool xu = quant_random(s, 2), wu = quant_random(s, 2);
 	struct quant_type xq, yq;
-	int64_t batch = 1 + quant_random(s, 3), m = 1 + quant_random(s, 12), n = 1 + quant_random(s, 40);
+	int64_t batch = 1 + quant_random(s, 3), m = 1 + quant_random(s, 12),
+		n = 1 + quant_random(s, 40);
 	int64_t k = quant_random(s, 20) ? 1 + quant_random(s, 200) : 1 + quant_random(s, 8192);
 	bool computed = !quant_random(s, 4);	/* both sides are inputs */
 	struct weight w;
@@ -280,7 +288,8 @@ static void make_matmul(struct quant_case *c, uint32_t seed, bool plain, bool na
 	yq = quant_any_type(s, xu, result_scale(s, xq.scale, w.scale[0], k));
 	quant_codes(&x, s, xq, 8, 3, OB_DIMS(batch, m, k));
 	quant_codes(&w.codes, s, w.q, narrow ? 7 : 8, 2, OB_DIMS(k, n));
-	if (array_alloc(&c->want, form == INTEGER ? NPU_NPY_I32 : quant_npy(yq.type), 3, OB_DIMS(batch, m, n)))
+	if (array_alloc(&c->want, form == INTEGER ? NPU_NPY_I32 : quant_npy(yq.type), 3,
+			OB_DIMS(batch, m, n)))
 		abort();
 	for (size_t i = 0; i < c->want.count; i++) {
 		size_t col = i % (size_t)n, row = i / (size_t)n;

@@ -97,8 +97,8 @@ static void make_binary_qdq(struct quant_case *c, uint32_t seed, bool plain, boo
 	a = operand(&m, "a", m.dims);
 	b = operand(&m, "b", m.dims);
 	result(&m, k == 2 ? a.scale * b.scale * 64 : (a.scale + b.scale) * 0.7f);
-	done(&m, LINES("af = DequantizeLinear(a, a_s, a_z)", "bf = DequantizeLinear(b, b_s, b_z)", op[k],
-		       "y = QuantizeLinear(f, y_s, y_z)"));
+	done(&m, LINES("af = DequantizeLinear(a, a_s, a_z)", "bf = DequantizeLinear(b, b_s, b_z)",
+		       op[k], "y = QuantizeLinear(f, y_s, y_z)"));
 }
 
 static void make_concat(struct quant_case *c, uint32_t seed, bool plain, bool narrow)
@@ -111,7 +111,8 @@ static void make_concat(struct quant_case *c, uint32_t seed, bool plain, bool na
 	a = operand(&m, "a", m.dims);
 	operand(&m, "b", m.dims);
 	result(&m, a.scale);
-	done(&m, LINES("y = com.microsoft.QLinearConcat(y_s, y_z, a, a_s, a_z, b, b_s, b_z) axis=1"));
+	done(&m,
+	     LINES("y = com.microsoft.QLinearConcat(y_s, y_z, a, a_s, a_z, b, b_s, b_z) axis=1"));
 }
 
 /* One operand; the result's scale is @scale, or that of the operand times @times. */
@@ -130,13 +131,15 @@ static void unary(struct quant_case *c, uint32_t seed, const char *line, float t
 static void make_sigmoid(struct quant_case *c, uint32_t seed, bool plain, bool narrow)
 {
 	(void)plain, (void)narrow;
-	unary(c, seed, "y = com.microsoft.QLinearSigmoid(a, a_s, a_z, y_s, y_z)", 0, 1 / 256.0f, seed & 1);
+	unary(c, seed, "y = com.microsoft.QLinearSigmoid(a, a_s, a_z, y_s, y_z)", 0, 1 / 256.0f,
+	      seed & 1);
 }
 
 static void make_leaky(struct quant_case *c, uint32_t seed, bool plain, bool narrow)
 {
 	(void)plain, (void)narrow;
-	unary(c, seed, "y = com.microsoft.QLinearLeakyRelu(a, a_s, a_z, y_s, y_z) alpha=0.1", 0.9f, 0, seed & 1);
+	unary(c, seed, "y = com.microsoft.QLinearLeakyRelu(a, a_s, a_z, y_s, y_z) alpha=0.1", 0.9f,
+	      0, seed & 1);
 }
 
 static void make_softmax(struct quant_case *c, uint32_t seed, bool plain, bool narrow)
@@ -162,14 +165,16 @@ static void make_average(struct quant_case *c, uint32_t seed, bool plain, bool n
 	m.dims[3] += 3;
 	a = operand(&m, "a", m.dims);
 	result(&m, a.scale * 0.9f);
-	done(&m, LINES("y = com.microsoft.QLinearAveragePool(a, a_s, a_z, y_s, y_z) kernel_shape=[3,2] "
-		       "strides=[2,1] pads=[1,0,1,1]"));
+	done(&m,
+	     LINES("y = com.microsoft.QLinearAveragePool(a, a_s, a_z, y_s, y_z) kernel_shape=[3,2] "
+		   "strides=[2,1] pads=[1,0,1,1]"));
 }
 
 static void make_global(struct quant_case *c, uint32_t seed, bool plain, bool narrow)
 {
 	(void)plain, (void)narrow;
-	unary(c, seed, "y = com.microsoft.QLinearGlobalAveragePool(a, a_s, a_z, y_s, y_z)", 0.5f, 0, true);
+	unary(c, seed, "y = com.microsoft.QLinearGlobalAveragePool(a, a_s, a_z, y_s, y_z)", 0.5f, 0,
+	      true);
 }
 
 /* A chain of several operators that a quantizer puts between its pairs. */
@@ -187,8 +192,13 @@ static void make_chain(struct quant_case *c, uint32_t seed, bool plain, bool nar
 	(void)plain, (void)narrow;
 	maker_init(&m, c, &seed, quant_random(&seed, 2));
 	a = operand(&m, "a", m.dims);
-	quant_params(&m.b, "y", k == 3 || k == 0 ? a : quant_any_type(&seed, m.is_unsigned, k == 6 || k == 4 ? 1 / 128.0f : a.scale * 0.8f));
-	done(&m, LINES("af = DequantizeLinear(a, a_s, a_z)", op[k], "y = QuantizeLinear(f, y_s, y_z)"));
+	quant_params(&m.b, "y",
+		     k == 3 || k == 0
+			     ? a
+			     : quant_any_type(&seed, m.is_unsigned,
+					      k == 6 || k == 4 ? 1 / 128.0f : a.scale * 0.8f));
+	done(&m,
+	     LINES("af = DequantizeLinear(a, a_s, a_z)", op[k], "y = QuantizeLinear(f, y_s, y_z)"));
 }
 
 static void floats(struct maker *m, const char *name, int rank, const int64_t *dims)
@@ -233,7 +243,8 @@ static void make_dynamic_product(struct quant_case *c, uint32_t seed, bool plain
 		quant_codes(&codes, &seed, w, narrow ? 7 : 8, 2, OB_DIMS(k, n));
 	quant_const(&m.b, "w", &codes);
 	quant_params(&m.b, "w", w);
-	free(conv ? ob_random(&m.b, "b", 4, OB_DIMS(1, n, 1, 1)) : ob_random(&m.b, "b", 1, OB_DIMS(n)));
+	free(conv ? ob_random(&m.b, "b", 4, OB_DIMS(1, n, 1, 1))
+		  : ob_random(&m.b, "b", 1, OB_DIMS(n)));
 	done(&m, LINES("q, s, z = DynamicQuantizeLinear(x)",
 		       conv ? "i = ConvInteger(q, w, z, w_z)" : "i = MatMulInteger(q, w, z, w_z)",
 		       "f = Cast(i) to=1", "k = Mul(s, w_s)", "g = Mul(f, k)", "h = Add(g, b)",
@@ -281,7 +292,8 @@ static void make_gemm(struct quant_case *c, uint32_t seed, bool plain, bool narr
 		bias[i] = (int32_t)quant_random(&seed, 20000) - 10000;
 	ob_const(&m.b, "b", 6, 1, OB_DIMS(n), bias, 4 * (size_t)n);
 	result(&m, a.scale * w.scale * 60 * sqrtf((float)k));
-	done(&m, LINES("y = com.microsoft.QGemm(a, a_s, a_z, w, w_s, w_z, b, y_s, y_z) transB=1 alpha=1.0"));
+	done(&m,
+	     LINES("y = com.microsoft.QGemm(a, a_s, a_z, w, w_s, w_z, b, y_s, y_z) transB=1 alpha=1.0"));
 }
 
 const struct quant_op quant_ops[] = {

@@ -27,7 +27,7 @@ static void built_free(struct built *b)
 static bool build(struct ob *b, const char *shape, const struct npu_npy *x, struct built *out)
 {
 	struct npu_compile_options options;
-	struct runner r = { NULL };
+	struct runner r = { .dev = NULL };
 	struct named_array in = { .name = "x", .arr = *x };
 	size_t size, job_size;
 	uint8_t *model = ob_finish(b, &size);
@@ -75,7 +75,9 @@ static void weight(struct ob *b, const char *name, int rank, const int64_t *dims
 	for (int i = 0; i < rank; i++)
 		count *= (size_t)dims[i];
 	for (size_t i = 0; i < count; i++)
-		codes[i] = (uint8_t)(int)(ob_noise((uint32_t)name[0] + (uint32_t)name[1], (uint32_t)i) * 100);
+		codes[i] = (uint8_t)(int)(ob_noise((uint32_t)name[0] + (uint32_t)name[1],
+						   (uint32_t)i) *
+					  100);
 	snprintf(text, sizeof(text), "%s", name);
 	ob_const(b, text, 3, rank, dims, codes, count);
 	params(b, name, 3, 0.01f, 0);
@@ -145,9 +147,11 @@ static void test_residual(void)
 	       "one instruction for what stands between two roundings: %u, %u of them copies",
 	       fixed.sum->insns, fixed.sum->copies);
 	residual(&b, -1, -1);
-	if (tap_ok(build(&b, "x=1x3x{H=4..32:4}x{W=4..32:4}", &x, &open), "and with run-time lengths")) {
+	if (tap_ok(build(&b, "x=1x3x{H=4..32:4}x{W=4..32:4}", &x, &open),
+		   "and with run-time lengths")) {
 		array_compare(&open.out.arr, &fixed.out.arr, &d);
-		tap_ok(d.max == 0 && d.top > 0, "all codes are the same (%zu)", fixed.out.arr.count);
+		tap_ok(d.max == 0 && d.top > 0, "all codes are the same (%zu)",
+		       fixed.out.arr.count);
 	}
 	built_free(&open);
 	built_free(&fixed);
@@ -234,14 +238,17 @@ static void test_mixed(void)
 		}
 		ob_node(&b, lines[i][0]);
 		ob_output(&b, "y");
-		ok &= tap_ok(build(&b, NULL, &x, &got[i]), "a convolution with quantized %s", lines[i][1]);
+		ok &= tap_ok(build(&b, NULL, &x, &got[i]), "a convolution with quantized %s",
+			     lines[i][1]);
 	}
 	if (ok) {
 		array_compare(&got[1].out.arr, &got[2].out.arr, &d);
-		tap_ok(d.max <= 2e-3 * d.top, "floats and codes agree: off by %.2g of %.2g", d.max, d.top);
+		tap_ok(d.max <= 2e-3 * d.top, "floats and codes agree: off by %.2g of %.2g", d.max,
+		       d.top);
 		array_compare(&got[0].out.arr, &got[2].out.arr, &d);
 		tap_ok(d.max <= 5e-2 * d.top && d.max > 0,
-		       "data that are not quantized are not rounded to codes: %.2g of %.2g apart", d.max, d.top);
+		       "data that are not quantized are not rounded to codes: %.2g of %.2g apart",
+		       d.max, d.top);
 	}
 	for (int i = 0; i < 3; i++)
 		built_free(&got[i]);

@@ -19,7 +19,7 @@ static int run_case(const struct quant_case *c, struct npu_npy *out)
 	struct npu_compile_options options;
 	struct npu_compile_result *result = NULL;
 	struct named_array outs[3];
-	struct runner r = { NULL };
+	struct runner r = { .dev = NULL };
 	size_t size;
 	const void *job;
 	int err, n = 0;
@@ -121,8 +121,8 @@ static void test_op(const struct quant_op *op, unsigned int count)
 				e++;
 			equal += out.count == c.want.count && e == out.count;
 			if (e != out.count && equal + 5 > i)
-				tap_diag("%s %u: element %zu of %zu is %g, expected %g", op->name, i, e,
-					 out.count, array_at(&out, e), array_at(&c.want, e));
+				tap_diag("%s %u: element %zu of %zu is %g, expected %g", op->name,
+					 i, e, out.count, array_at(&out, e), array_at(&c.want, e));
 		}
 		npu_npy_free(&out);
 		quant_case_free(&c);
@@ -140,9 +140,9 @@ static void test_reach(const struct quant_op *op)
 	for (int i = 0; i < 256; i++)
 		zeros += quant_reach.zero[i];
 	tap_ok(zeros == 256 && quant_reach.at_limits,
-	       "%s: %u zero points, products up to %lld deep, %llu of %llu results saturated", op->name,
-	       zeros, (long long)quant_reach.depth, (unsigned long long)quant_reach.saturated,
-	       (unsigned long long)quant_reach.elements);
+	       "%s: %u zero points, products up to %lld deep, %llu of %llu results saturated",
+	       op->name, zeros, (long long)quant_reach.depth,
+	       (unsigned long long)quant_reach.saturated, (unsigned long long)quant_reach.elements);
 }
 
 int main(int argc, char **argv)
