@@ -198,7 +198,7 @@ int npu_quant_apply(struct npu_quant *q, struct npu_graph *g)
 	q->scheme[q->num_schemes++] = s;
 	err = npu_scheme_init(s, g, &q->calib.layers);
 	if (!err)
-		err = npu_scheme_ranges(s, &q->calib.stats, q->search.method, q->search.percentile);
+		err = npu_scheme_take_ranges(s, &q->calib.stats);
 	return err ? err : npu_scheme_apply(s, &q->calib.layers, q->setup.diag);
 }
 

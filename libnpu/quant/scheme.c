@@ -280,8 +280,36 @@ void npu_scheme_fini(struct npu_scheme *s)
 }
 
 
-int npu_scheme_ranges(struct npu_scheme *s, const struct npu_qstats *stats,
-		      enum npu_calib_method method, double percentile)
+/* Codes of group @q for the range that it has. */
+static int set_codes(struct npu_scheme *s, struct npu_qgroup *q)
+{
+	int32_t zero;
+	float scale;
+
+	npu_range_code(q->range, 0, &scale, &zero);
+	q->quant = npu_graph_quant(s->g, scale, zero);
+	return q->quant ? 0 : -ENOMEM;
+}
+
+int npu_scheme_take_ranges(struct npu_scheme *s, const struct npu_qstats *stats)
+{
+	for (unsigned int i = 0; i < s->num_tensors; i++)
+		s->group[i].quant = NULL;
+	for (unsigned int i = 0; i < s->num_watch; i++) {
+		const struct npu_qstat *st = npu_qstats_find(stats, s->watch[i]->name);
+		struct npu_qgroup *q = &s->group[s->group_of[s->watch[i]->id]];
+
+		if (!st || !st->h.count || q->quant)
+			continue;
+		q->range = st->range;
+		if (set_codes(s, q))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int npu_scheme_ranges(struct npu_scheme *s, struct npu_qstats *stats, enum npu_calib_method method,
+		      double percentile)
 {
 	struct npu_histogram *sum = calloc(s->num_tensors + 1, sizeof(*sum));
 
@@ -293,21 +321,15 @@ int npu_scheme_ranges(struct npu_scheme *s, const struct npu_qstats *stats,
 		if (st)
 			npu_histogram_merge(&sum[s->group_of[s->watch[i]->id]], &st->h);
 	}
-	for (unsigned int i = 0; i < s->num_tensors; i++) {
-		struct npu_qgroup *q = &s->group[i];
-		int32_t zero;
-		float scale;
+	for (unsigned int i = 0; i < s->num_tensors; i++)
+		if (s->group[i].wanted && s->group_of[i] == i)
+			s->group[i].range = npu_range_choose(&sum[i], method, percentile);
+	for (unsigned int i = 0; i < s->num_watch; i++) {
+		struct npu_qstat *st = npu_qstats_find(stats, s->watch[i]->name);
 
-		if (!q->wanted || s->group_of[i] != i || !sum[i].count)
-			continue;
-		q->range = npu_range_choose(&sum[i], method, percentile);
-		npu_range_code(q->range, 0, &scale, &zero);
-		q->quant = npu_graph_quant(s->g, scale, zero);
-		if (!q->quant) {
-			free(sum);
-			return -ENOMEM;
-		}
+		if (st)
+			st->range = s->group[s->group_of[s->watch[i]->id]].range;
 	}
 	free(sum);
-	return 0;
+	return npu_scheme_take_ranges(s, stats);
 }

@@ -21,6 +21,7 @@
 struct npu_qstat {
 	const char *name;
 	struct npu_histogram h;
+	struct npu_qrange range;	/* of its group, once chosen */
 };
 
 struct npu_qstats {
@@ -83,9 +84,13 @@ int npu_scheme_layers(const struct npu_graph *g, struct npu_arena *arena, struct
 int npu_scheme_init(struct npu_scheme *s, struct npu_graph *g, const struct npu_qlayers *layers);
 void npu_scheme_fini(struct npu_scheme *s);
 
-/* Choose the ranges of all groups. Returns 0 or -ENOMEM. */
-int npu_scheme_ranges(struct npu_scheme *s, const struct npu_qstats *stats,
-		      enum npu_calib_method method, double percentile);
+/*
+ * Choose the ranges of all groups and note them in @stats; npu_scheme_take_ranges() gives those to
+ * the same model at another shape. Return 0 or -ENOMEM.
+ */
+int npu_scheme_ranges(struct npu_scheme *s, struct npu_qstats *stats, enum npu_calib_method method,
+		      double percentile);
+int npu_scheme_take_ranges(struct npu_scheme *s, const struct npu_qstats *stats);
 
 /*
  * npu_scheme_apply - make the layers with layer->int8 so

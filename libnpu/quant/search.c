@@ -57,10 +57,10 @@ static void set_prefix(struct npu_search *s, unsigned int count)
 static int set_ranges(struct npu_search *s, enum npu_calib_method method, double percentile)
 {
 	struct npu_calib *c = s->m->c;
-	int err = 0;
+	int err = npu_scheme_ranges(&c->instance[0].scheme, &c->stats, method, percentile);
 
-	for (unsigned int i = 0; i < c->num_instances && !err; i++)
-		err = npu_scheme_ranges(&c->instance[i].scheme, &c->stats, method, percentile);
+	for (unsigned int i = 1; i < c->num_instances && !err; i++)
+		err = npu_scheme_take_ranges(&c->instance[i].scheme, &c->stats);
 	return err;
 }
 
