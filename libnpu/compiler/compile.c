@@ -302,10 +302,16 @@ static int calibrate(struct compile *c)
 		.progress = quant_progress, .progress_arg = c,
 	};
 
+	int err;
+
 	if (!c->opt.quant)
 		return 0;
 	setup.options = c->quant_options;
-	return npu_quant_create(&setup, &c->quant);
+	err = npu_quant_create(&setup, &c->quant);
+	if (err == -EOPNOTSUPP)
+		npu_diag_named(&c->result->diag, NPU_DIAG_NOTE, 0, "", "",
+			       "calibration for int8 runs on the NPU alone; without int8 such nodes may run on the host");
+	return err;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */

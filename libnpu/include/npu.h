@@ -252,8 +252,8 @@ int npu_buffer_read(struct npu_buffer *buf, uint64_t offset, void *data, size_t 
  * mapped: it must not be cut short while the job is loaded (replace files by rename).
  *
  * Errors: what opening the file said, -EBADMSG (not a job file, truncated, a sum is wrong), -EINVAL
- * (contradicts itself), -ENOTSUP (needs a newer libnpu, an opcode or more on-chip memory than the
- * device has), -ENOMEM, -ENODEV.
+ * (contradicts itself), -ENOTSUP (needs a newer libnpu, a host operator that neither it nor the
+ * application has, an opcode or more on-chip memory than the device has), -ENOMEM, -ENODEV.
  */
 int npu_job_load(struct npu_device *dev, const char *path, uint32_t flags, struct npu_job **job,
 		 struct npu_error *err);
@@ -400,7 +400,8 @@ int npu_job_debug(const struct npu_job *job, unsigned int program, uint32_t tag,
 /*
  * The instruction at *@offset as a line of text into @buf (cut to @size, always terminated);
  * *@offset moves to the next one. Start with 0, which stands for the first. Returns 0, -ENOENT past
- * END, -EINVAL (not an offset of an instruction).
+ * END, -EINVAL (not an offset of an instruction). Offsets count through all streams of the program; a
+ * host step between them is a line of its own, "host NonZero(x) -> y".
  */
 int npu_job_disassemble(const struct npu_job *job, unsigned int program, uint32_t *offset,
 			char *buf, size_t size);
@@ -619,7 +620,8 @@ uint64_t npu_deadline_after(uint64_t ns);
  * Wait for the end of the job. @deadline: CLOCK_MONOTONIC in nanoseconds; 0 polls, NPU_FOREVER
  * waits without bound. Returns 0 when the job did its work; -ETIMEDOUT when the deadline came
  * first; else the job's own error: -EIO (a fault: see npu_fence_fault()), -ECANCELED (cancelled, or
- * a fence it waited for failed), -ENODEV (device gone, or after fork()), -ENOMEM.
+ * a fence it waited for failed), -ENODEV (device gone, or after fork()), -ENOMEM, or what a host
+ * operator of the job returned.
  */
 int npu_fence_wait(struct npu_fence *fence, uint64_t deadline, struct npu_error *err);
 
