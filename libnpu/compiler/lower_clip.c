@@ -61,7 +61,8 @@ int npu_lower_clip_begin(struct npu_lower *l)
 	if (!count)
 		return 0;
 	l->clip = npu_arena_array(l->arena, count, sizeof(*l->clip));
-	l->clip_buf = npu_lower_buf(l, NPU_LBUF_STATE, 24 * (uint64_t)count, "counters of clipped values");
+	l->clip_buf = npu_lower_buf(l, NPU_LBUF_STATE, 24 * (uint64_t)count,
+				    "counters of clipped values");
 	if (!l->clip || !l->clip_buf)
 		return -ENOMEM;
 	l->max_clips = count;
@@ -81,14 +82,16 @@ static int sample(struct npu_lower *l, const struct npu_lview *v, bool image, st
 		dim[i] = v->dim[i];
 		step[i] = 1;
 		if (i >= from && i < to &&
-		    (longest < 0 || npu_dim_high(l->g, v->dim[i]) > npu_dim_high(l->g, v->dim[longest])))
+		    (longest < 0 ||
+		     npu_dim_high(l->g, v->dim[i]) > npu_dim_high(l->g, v->dim[longest])))
 			longest = i;
 	}
 	for (int i = from; i < to; i++) {
 		int64_t s = image && v->rank == 4 ? STEP_TWO : i == longest ? STEP_ONE : 1;
 
 		/* where the number of steps is no linear form of the length, all of them count */
-		if (npu_dim_high(l->g, v->dim[i]) < 2 * s || npu_dim_div_ceil(l->g, v->dim[i], s, &dim[i]))
+		if (npu_dim_high(l->g, v->dim[i]) < 2 * s ||
+		    npu_dim_div_ceil(l->g, v->dim[i], s, &dim[i]))
 			continue;
 		step[i] = s;
 	}

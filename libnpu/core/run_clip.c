@@ -25,8 +25,8 @@ static const struct npu_jobfile_tensor *counters(const struct npu_jobfile_progra
 	return NULL;
 }
 
-static const struct npu_jobfile_tensor *counter(const struct npu_jobfile_program *prog, npu_u32 region,
-						unsigned int index)
+static const struct npu_jobfile_tensor *counter(const struct npu_jobfile_program *prog,
+						npu_u32 region, unsigned int index)
 {
 	for (npu_u32 t = 0; t < prog->num_tensors; t++) {
 		const struct npu_jobfile_tensor *c = &prog->tensors[t];
@@ -70,9 +70,11 @@ int npu_run_clipped(struct npu_run *run, unsigned int index, struct npu_clip_inf
 	all = counters(prog);
 	one = all ? counter(prog, all->region, index) : NULL;
 	if (!one)
-		return npu_error_set(err, -ENOENT, "%s: no counter %u of clipped values", run->job->path, index);
+		return npu_error_set(err, -ENOENT, "%s: no counter %u of clipped values",
+				     run->job->path, index);
 	if (!run->fence)
-		return npu_error_set(err, -ENODATA, "%s: nothing was submitted at these lengths", run->job->path);
+		return npu_error_set(err, -ENODATA, "%s: nothing was submitted at these lengths",
+				     run->job->path);
 	rows = (npu_u64)all->dim[0].base;
 	at = (npu_u64)one->offset.base / sizeof(*data);
 	data = at + 3 <= 3 * rows ? malloc(3 * rows * sizeof(*data)) : NULL;

@@ -22,7 +22,8 @@ static int undo_reserve(struct npu_scheme *s)
 }
 
 /* Replace an input of a layer so that it can be put back. */
-static int change_input(struct npu_scheme *s, struct npu_gnode *n, unsigned int i, struct npu_gtensor *t)
+static int change_input(struct npu_scheme *s, struct npu_gnode *n, unsigned int i,
+			struct npu_gtensor *t)
 {
 	struct npu_qundo *u = s->undo;
 
@@ -106,7 +107,8 @@ static void mark_groups(struct npu_scheme *s, const struct npu_qlayers *layers)
 	for (unsigned int i = 0; i < s->num_tensors; i++)
 		s->group[i].coded = s->group[i].float_reader = false;
 	for (unsigned int k = 0; k < s->num_layers; k++) {
-		struct npu_qgroup *q = s->node[k] ? &s->group[s->group_of[s->node[k]->inputs[0]->id]] : NULL;
+		struct npu_qgroup *q =
+			s->node[k] ? &s->group[s->group_of[s->node[k]->inputs[0]->id]] : NULL;
 
 		if (q && layers->layer[k].int8)
 			q->coded = true;
@@ -130,7 +132,8 @@ static void retype_groups(struct npu_scheme *s)
 }
 
 /* The 8-bit copy of float tensor @t. */
-static struct npu_gtensor *code_copy(struct npu_scheme *s, struct npu_gtensor *t, const struct npu_gnode *like)
+static struct npu_gtensor *code_copy(struct npu_scheme *s, struct npu_gtensor *t,
+				     const struct npu_gnode *like)
 {
 	struct npu_qundo *u = s->undo;
 	struct npu_gnode *n;
@@ -194,7 +197,8 @@ int npu_scheme_restore(struct npu_scheme *s, struct npu_diag *diag)
 	return err ? err : npu_graph_sort(s->g, diag);
 }
 
-bool npu_scheme_range(const struct npu_scheme *s, const struct npu_gtensor *t, struct npu_qrange *range)
+bool npu_scheme_range(const struct npu_scheme *s, const struct npu_gtensor *t,
+		      struct npu_qrange *range)
 {
 	if (t->id >= s->num_tensors)	/* a copy */
 		t = t->producer ? t->producer->inputs[0] : NULL;

@@ -27,8 +27,8 @@ static const struct npu_calib_tensor *tensor_for(const struct npu_calib_sample *
 	return NULL;
 }
 
-static int check_finite(const struct npu_calib_tensor *v, const struct npu_gtensor *t, unsigned int k,
-			struct npu_diag *diag)
+static int check_finite(const struct npu_calib_tensor *v, const struct npu_gtensor *t,
+			unsigned int k, struct npu_diag *diag)
 {
 	const float *f = v->data;
 	size_t count = 1;
@@ -39,14 +39,16 @@ static int check_finite(const struct npu_calib_tensor *v, const struct npu_gtens
 		return 0;
 	for (size_t i = 0; i < count; i++)
 		if (!(fabsf(f[i]) <= FLT_MAX))
-			return npu_diag_add(diag, -EINVAL, "calib", "sample %u, input '%s': element %zu is %s",
-					    k, t->name, i, isnan(f[i]) ? "NaN" : "infinite");
+			return npu_diag_add(diag, -EINVAL, "calib",
+					    "sample %u, input '%s': element %zu is %s", k, t->name,
+					    i, isnan(f[i]) ? "NaN" : "infinite");
 	return 0;
 }
 
 static const int device_type[NPU_GT_COUNT] = {
-	[NPU_GT_F32] = NPU_F32, [NPU_GT_F16] = NPU_F16, [NPU_GT_BF16] = NPU_BF16, [NPU_GT_I8] = NPU_I8,
-	[NPU_GT_U8] = NPU_U8,	[NPU_GT_I32] = NPU_I32, [NPU_GT_I64] = NPU_I64,	 [NPU_GT_BOOL] = NPU_BOOL,
+	[NPU_GT_F32] = NPU_F32, [NPU_GT_F16] = NPU_F16,	  [NPU_GT_BF16] = NPU_BF16,
+	[NPU_GT_I8] = NPU_I8,	[NPU_GT_U8] = NPU_U8,	  [NPU_GT_I32] = NPU_I32,
+	[NPU_GT_I64] = NPU_I64, [NPU_GT_BOOL] = NPU_BOOL,
 };
 
 static const char *shape_text(const struct npu_calib_tensor *v, char *buf, size_t size)
@@ -55,7 +57,8 @@ static const char *shape_text(const struct npu_calib_tensor *v, char *buf, size_
 
 	buf[0] = 0;
 	for (int i = 0; i < v->rank && n + 24 < size; i++)
-		n += (size_t)snprintf(buf + n, size - n, "%s%lld", i ? "," : "", (long long)v->dims[i]);
+		n += (size_t)snprintf(buf + n, size - n, "%s%lld", i ? "," : "",
+				      (long long)v->dims[i]);
 	return buf;
 }
 
@@ -67,16 +70,19 @@ static int check_tensor(const struct npu_graph *g, const struct npu_calib_tensor
 	bool fits = t->rank < 0 || t->rank == v->rank;
 
 	if (v->rank < 0 || v->rank > NPU_GRAPH_MAX_RANK || (v->rank && !v->dims) || !v->data)
-		return npu_diag_add(diag, -EINVAL, "calib", "sample %u, input '%s': rank %d, or no data",
-				    k, t->name, v->rank);
+		return npu_diag_add(diag, -EINVAL, "calib",
+				    "sample %u, input '%s': rank %d, or no data", k, t->name,
+				    v->rank);
 	if (v->dtype != device_type[t->type])
-		return npu_diag_add(diag, -EINVAL, "calib", "sample %u, input '%s': type %s, expected %s", k,
-				    t->name, npu_dtype_name((enum npu_dtype)v->dtype), npu_gtype_name(t->type));
+		return npu_diag_add(
+			diag, -EINVAL, "calib", "sample %u, input '%s': type %s, expected %s", k,
+			t->name, npu_dtype_name((enum npu_dtype)v->dtype), npu_gtype_name(t->type));
 	for (int i = 0; i < v->rank; i++) {
 		if (v->dims[i] < 1 || __builtin_mul_overflow(count, v->dims[i], &count) ||
 		    count > (int64_t)(SIZE_MAX / 16))
-			return npu_diag_add(diag, -EINVAL, "calib", "sample %u, input '%s': dimension %d is %lld",
-					    k, t->name, i, (long long)v->dims[i]);
+			return npu_diag_add(diag, -EINVAL, "calib",
+					    "sample %u, input '%s': dimension %d is %lld", k,
+					    t->name, i, (long long)v->dims[i]);
 		if (fits && t->rank >= 0 && npu_dim_is_const(t->dim[i]))
 			fits = t->dim[i].base == v->dims[i];
 	}
@@ -99,7 +105,8 @@ static int check_samples(const struct npu_calib *c, const struct npu_graph *g)
 					    "sample %u has %u tensors, the model has %u inputs", k,
 					    s->num_tensors, g->num_inputs);
 		for (unsigned int i = 0; i < g->num_inputs; i++) {
-			const struct npu_calib_tensor *v = tensor_for(s, g->inputs[i], g->num_inputs);
+			const struct npu_calib_tensor *v =
+				tensor_for(s, g->inputs[i], g->num_inputs);
 			int err;
 
 			if (!v)
@@ -121,7 +128,8 @@ static bool same_shapes(const struct npu_calib_sample *a, const struct npu_calib
 		const struct npu_calib_tensor *x = tensor_for(a, g->inputs[i], g->num_inputs),
 					      *y = tensor_for(b, g->inputs[i], g->num_inputs);
 
-		if (x->rank != y->rank || (x->rank && memcmp(x->dims, y->dims, (size_t)x->rank * sizeof(*x->dims))))
+		if (x->rank != y->rank ||
+		    (x->rank && memcmp(x->dims, y->dims, (size_t)x->rank * sizeof(*x->dims))))
 			return false;
 	}
 	return true;
@@ -191,7 +199,8 @@ static int add_instances(struct npu_calib *c, const struct npu_calib_model *m)
 }
 
 int npu_calib_init(struct npu_calib *c, const struct npu_calib_model *model,
-		   const struct npu_calib_sample *sample, unsigned int num_samples, struct npu_diag *diag)
+		   const struct npu_calib_sample *sample, unsigned int num_samples,
+		   struct npu_diag *diag)
 {
 	struct npu_graph *g;
 	int err;
@@ -245,7 +254,9 @@ static int list_stats(struct npu_calib *c)
 int npu_shown_show(struct npu_shown *v, struct npu_graph *g, struct npu_gtensor *const *tensor,
 		   unsigned int count)
 {
-	*v = (struct npu_shown){ .outputs = g->outputs, .names = g->output_names, .num = g->num_outputs };
+	*v = (struct npu_shown){ .outputs = g->outputs,
+				 .names = g->output_names,
+				 .num = g->num_outputs };
 	v->all = calloc((size_t)g->num_outputs + count + 1, sizeof(*v->all));
 	v->all_names = calloc((size_t)g->num_outputs + count + 1, sizeof(*v->all_names));
 	v->was_output = calloc((size_t)count + 1, sizeof(*v->was_output));
@@ -309,9 +320,10 @@ static int count_values(struct npu_calib *c, const struct npu_trial *t, const st
 			return -EIO;
 		npu_histogram_add(&st->h, data, (size_t)npu_gtensor_const_elems(g));
 		if (st->h.not_finite)
-			return npu_diag_add(c->diag, -EINVAL, "calib",
-					    "tensor '%s' is not finite when the float model runs the samples",
-					    g->name);
+			return npu_diag_add(
+				c->diag, -EINVAL, "calib",
+				"tensor '%s' is not finite when the float model runs the samples",
+				g->name);
 	}
 	return 0;
 }
@@ -351,7 +363,8 @@ int npu_calib_collect(struct npu_calib *c, struct npu_trial_device *d, const str
 			struct npu_shown v;
 
 			count = how_many(s, from);
-			if (progress && progress(arg, (i + (double)from / s->num_watch) / c->num_instances))
+			if (progress &&
+			    progress(arg, (i + (double)from / s->num_watch) / c->num_instances))
 				return -ECANCELED;
 			err = npu_shown_show(&v, c->instance[i].g, s->watch + from, count);
 			if (!err)

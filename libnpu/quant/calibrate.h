@@ -9,7 +9,7 @@
 #include "quant/scheme.h"
 #include "quant/trial.h"
 
-/* Tensors that one run shows: as many regions as a stream has, less what inputs and outputs need. */
+/* Tensors that one run shows: the regions of a stream, less what inputs and outputs need. */
 #define NPU_CALIB_SHOWN	200
 
 /* Where a model is read from. */
@@ -52,7 +52,7 @@ void npu_calib_fini(struct npu_calib *c);
 /* Called between runs with 0..1; nonzero ends with -ECANCELED. */
 typedef int (*npu_calib_progress)(void *arg, double fraction);
 
-/* Run all samples through the float model and fill in the statistics. @like: see npu_trial_build(). */
+/* Run all samples through the float model and fill in the statistics; @like as npu_trial_build(). */
 int npu_calib_collect(struct npu_calib *c, struct npu_trial_device *d, const struct npu_lower *like,
 		      npu_calib_progress progress, void *arg);
 

@@ -58,7 +58,8 @@ static int run_instance(struct npu_quant *q, unsigned int index, const struct np
 
 int npu_quant_count_clips(struct npu_quant *q)
 {
-	const struct npu_lower like = { .precision = q->setup.precision, .all_f16 = q->setup.all_f16,
+	const struct npu_lower like = { .precision = q->setup.precision,
+					.all_f16 = q->setup.all_f16,
 					.count_clips = true };
 	int err = 0, ret;
 
@@ -84,6 +85,7 @@ const char *npu_quant_clipped(const struct npu_quant *q, unsigned int i, uint64_
 
 	if (!c)
 		return NULL;
-	*parts = c->looked_at ? (uint64_t)(1e9 * (double)c->clipped / (double)c->looked_at + 0.5) : 0;
+	*parts = c->looked_at ? (uint64_t)(1e9 * (double)c->clipped / (double)c->looked_at + 0.5) :
+				0;
 	return c->name;
 }

@@ -17,7 +17,9 @@ static double cosine_of(const struct sums *s)
 {
 	if (!s->aa && !s->bb)
 		return 1;
-	return s->aa > 0 && s->bb > 0 && isfinite(s->ab) && isfinite(s->aa) ? s->ab / sqrt(s->aa) / sqrt(s->bb) : 0;
+	return s->aa > 0 && s->bb > 0 && isfinite(s->ab) && isfinite(s->aa) ?
+		       s->ab / sqrt(s->aa) / sqrt(s->bb) :
+		       0;
 }
 
 static void add_floats(struct sums *s, const float *a, const float *b, size_t count)
@@ -70,16 +72,20 @@ static bool is_scores(const struct npu_gtensor *t)
 /* The input of the softmax that makes output @t, when it has the same shape; else NULL. */
 static struct npu_gtensor *before_softmax(const struct npu_gtensor *t)
 {
-	struct npu_gtensor *in = t->producer && t->producer->op == NPU_GOP_Softmax ? t->producer->inputs[0] : NULL;
+	struct npu_gtensor *in =
+		t->producer && t->producer->op == NPU_GOP_Softmax ? t->producer->inputs[0] : NULL;
 
-	return in && !npu_gtensor_is_const(in) && in->producer && !in->is_output && in->rank == t->rank &&
-	       in->type == NPU_GT_F32 ? in : NULL;
+	return in && !npu_gtensor_is_const(in) && in->producer && !in->is_output &&
+			       in->rank == t->rank && in->type == NPU_GT_F32 ?
+		       in :
+		       NULL;
 }
 
 /* Outputs of a softmax give way to its input, and come back. */
 static int swap_scores(struct npu_graph *g, struct npu_gtensor ***outputs)
 {
-	struct npu_gtensor **other = npu_arena_array(&g->arena, g->num_outputs + 1, sizeof(struct npu_gtensor *));
+	struct npu_gtensor **other =
+		npu_arena_array(&g->arena, g->num_outputs + 1, sizeof(struct npu_gtensor *));
 
 	*outputs = g->outputs;
 	if (!other)
@@ -106,13 +112,15 @@ static void swap_back(struct npu_graph *g, struct npu_gtensor **outputs)
 		g->outputs[i]->is_output = true;
 }
 
-static void add_output(struct sums *s, const struct npu_gtensor *t, const void *got, const void *want)
+static void add_output(struct sums *s, const struct npu_gtensor *t, const void *got,
+		       const void *want)
 {
 	size_t count = (size_t)npu_gtensor_const_elems(t), size = npu_gtype_size(t->type);
 
 	if (t->type != NPU_GT_F32) {
 		for (size_t i = 0; i < count; i++)
-			s->same += !memcmp((const char *)got + i * size, (const char *)want + i * size, size);
+			s->same += !memcmp((const char *)got + i * size,
+					   (const char *)want + i * size, size);
 		s->places += count;
 		return;
 	}
@@ -297,7 +305,8 @@ static int each_compare(struct npu_measure *m, unsigned int k, const struct npu_
 			return -EIO;
 		if (c->scores && g->type == NPU_GT_F32 && g->rank > 0 && g->num_consumers &&
 		    g->consumer[0]->op == NPU_GOP_Softmax)
-			err = add_centred(&c->s[o], got, c->want[k][o], (size_t)npu_gtensor_const_elems(g),
+			err = add_centred(&c->s[o], got, c->want[k][o],
+					  (size_t)npu_gtensor_const_elems(g),
 					  (size_t)g->dim[g->rank - 1].base);
 		else
 			add_output(&c->s[o], g, got, c->want[k][o]);
@@ -305,8 +314,8 @@ static int each_compare(struct npu_measure *m, unsigned int k, const struct npu_
 	return err;
 }
 
-static int measure(struct npu_measure *m, unsigned int samples, const struct npu_lower *like, bool scores,
-		   struct npu_closeness *out)
+static int measure(struct npu_measure *m, unsigned int samples, const struct npu_lower *like,
+		   bool scores, struct npu_closeness *out)
 {
 	struct npu_calib *c = m->c;
 	unsigned int outputs = c->instance[0].g->num_outputs;
@@ -358,7 +367,8 @@ struct inside {
 };
 
 /* Elements of a shown tensor as real numbers, malloc'ed. */
-static float *shown_values(const struct npu_trial *t, const struct npu_gtensor *g, unsigned int output)
+static float *shown_values(const struct npu_trial *t, const struct npu_gtensor *g,
+			   unsigned int output)
 {
 	size_t count = (size_t)npu_gtensor_const_elems(g);
 	const void *p = npu_trial_output(t, output);

@@ -7,7 +7,8 @@
 
 struct npu_closeness {
 	double cosine;		/* least over the model's outputs; NaN anywhere counts as 0 */
-	double agree;		/* least share of equal places of the maximum, or equal integers; 1: none such */
+	/* least share of equal places of the maximum, or equal integers; 1: none such */
+	double agree;
 };
 
 struct npu_measure {
@@ -35,8 +36,8 @@ void npu_measure_fini(struct npu_measure *m);
  * npu_measure_layers - compile with the choice in the calibration's layers and compare
  *
  * npu_measure_scores - the same for telling layers apart: what is not int8 is f32, and outputs of a
- * softmax are compared before it, less their mean. Behind it two classes that are nearly equal change places at the least
- * error, and all layers look alike.
+ * softmax are compared before it, less their mean. Behind it two classes that are nearly equal
+ * change places at the least error, and all layers look alike.
  * @samples: how many of the samples that are compared, at least 1
  */
 int npu_measure_layers(struct npu_measure *m, unsigned int samples, struct npu_closeness *out);

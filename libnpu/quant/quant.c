@@ -16,16 +16,19 @@ void npu_quant_options_init(struct npu_quant_options *options)
 static int check_values(const struct npu_quant_options *o, struct npu_diag *diag)
 {
 	if (!o->num_samples || !o->samples)
-		return npu_diag_add(diag, -EINVAL, "calib",
-				    "int8 needs the ranges of activations: give calibration samples (--calib)");
+		return npu_diag_add(
+			diag, -EINVAL, "calib",
+			"int8 needs the ranges of activations: give calibration samples (--calib)");
 	if ((unsigned int)o->method >= NPU_NUM_CALIB_METHODS)
 		return npu_diag_add(diag, -EINVAL, "calib_method", "%d is none", (int)o->method);
 	if (o->percentile != 0 && !(o->percentile >= 50 && o->percentile <= 100))
-		return npu_diag_add(diag, -EINVAL, "percentile", "%g, expected 50 to 100", o->percentile);
+		return npu_diag_add(diag, -EINVAL, "percentile", "%g, expected 50 to 100",
+				    o->percentile);
 	if ((unsigned int)o->budget > NPU_BUDGET_SPEED)
 		return npu_diag_add(diag, -EINVAL, "budget", "%d is none", (int)o->budget);
 	if (o->budget != NPU_BUDGET_DEFAULT && !(o->budget_value >= 0 && o->budget_value <= 1))
-		return npu_diag_add(diag, -EINVAL, "budget", "%g, expected 0 to 1", o->budget_value);
+		return npu_diag_add(diag, -EINVAL, "budget", "%g, expected 0 to 1",
+				    o->budget_value);
 	if (o->num_float_nodes && !o->float_nodes)
 		return npu_diag_add(diag, -EINVAL, "float_nodes", "NULL with num_float_nodes %u",
 				    o->num_float_nodes);
@@ -38,8 +41,8 @@ int npu_quant_options_check(const struct npu_quant_options *in, struct npu_quant
 	npu_quant_options_init(out);
 	if (in->size != sizeof(*in))
 		return npu_diag_add(diag, -EINVAL, "quant options",
-				    "size is %zu, expected %zu: use npu_quant_options_init()", in->size,
-				    sizeof(*in));
+				    "size is %zu, expected %zu: use npu_quant_options_init()",
+				    in->size, sizeof(*in));
 	*out = *in;
 	return check_values(out, diag);
 }
@@ -55,7 +58,8 @@ static int stage_progress(void *arg, double fraction)
 {
 	const struct stage *s = arg;
 
-	return s->setup->progress ? s->setup->progress(s->setup->progress_arg, s->name, fraction) : 0;
+	return s->setup->progress ? s->setup->progress(s->setup->progress_arg, s->name, fraction) :
+				    0;
 }
 
 /* Is @name one of the model's nodes that graph node @n stands for? */
@@ -84,7 +88,8 @@ static int keep_float(struct npu_quant *q)
 		}
 		if (!found)
 			return npu_diag_add(q->setup.diag, -EINVAL, "float_nodes",
-					    "there is no convolution or matrix product '%.80s'", name);
+					    "there is no convolution or matrix product '%.80s'",
+					    name);
 	}
 	return 0;
 }
@@ -106,17 +111,19 @@ static int note_texts(struct npu_quant *q)
 	struct npu_arena *a = &q->calib.arena;
 
 	q->method_text = q->search.method == NPU_CALIB_PERCENTILE ?
-				 npu_arena_printf(a, "%s %.6g over %u samples", name, q->search.percentile,
-						  o->num_samples) :
+				 npu_arena_printf(a, "%s %.6g over %u samples", name,
+						  q->search.percentile, o->num_samples) :
 				 npu_arena_printf(a, "%s over %u samples", name, o->num_samples);
-	q->budget_text = o->budget == NPU_BUDGET_DEFAULT ?
-				 npu_arena_strdup(a, "accuracy 0.995 (default)") :
-				 npu_arena_printf(a, "%s %.6g", o->budget == NPU_BUDGET_SPEED ? "speed" : "accuracy",
-						  o->budget_value);
-	q->result_text = npu_arena_printf(a, "%.1f %% of MACs, cosine of the outputs to float %.5f over %u samples",
-					  q->search.macs ? 100.0 * (double)q->search.int8_macs /
-								   (double)q->search.macs : 0,
-					  q->search.chosen.cosine, q->measure.num_samples);
+	q->budget_text =
+		o->budget == NPU_BUDGET_DEFAULT ?
+			npu_arena_strdup(a, "accuracy 0.995 (default)") :
+			npu_arena_printf(a, "%s %.6g",
+					 o->budget == NPU_BUDGET_SPEED ? "speed" : "accuracy",
+					 o->budget_value);
+	q->result_text = npu_arena_printf(
+		a, "%.1f %% of MACs, cosine of the outputs to float %.5f over %u samples",
+		q->search.macs ? 100.0 * (double)q->search.int8_macs / (double)q->search.macs : 0,
+		q->search.chosen.cosine, q->measure.num_samples);
 	return q->method_text && q->budget_text && q->result_text ? 0 : -ENOMEM;
 }
 
@@ -150,8 +157,8 @@ int npu_quant_create(const struct npu_quant_setup *setup, struct npu_quant **out
 	if (!q)
 		return -ENOMEM;
 	q->setup = *setup;
-	err = npu_calib_init(&q->calib, &setup->model, setup->options.samples, setup->options.num_samples,
-			     setup->diag);
+	err = npu_calib_init(&q->calib, &setup->model, setup->options.samples,
+			     setup->options.num_samples, setup->diag);
 	if (!err)
 		err = keep_float(q);
 	if (!err)
@@ -185,7 +192,8 @@ void npu_quant_destroy(struct npu_quant *q)
 
 int npu_quant_apply(struct npu_quant *q, struct npu_graph *g)
 {
-	struct npu_scheme **grown = realloc(q->scheme, (q->num_schemes + 1) * sizeof(struct npu_scheme *));
+	struct npu_scheme **grown =
+		realloc(q->scheme, (q->num_schemes + 1) * sizeof(struct npu_scheme *));
 	struct npu_scheme *s = calloc(1, sizeof(*s));
 	int err;
 

@@ -45,8 +45,8 @@ void npu_quant_write_text(const struct npu_quant *q, FILE *f);
 void npu_quant_write_json(const struct npu_quant *q, FILE *f);
 
 /*
- * A line each that says how and what: "percentile 99.99 over 16 samples"; "accuracy 0.99"; "95.2 % of
- * MACs, cosine of the outputs to float 0.99605 over 4 samples". Owned by @q.
+ * A line each that says how and what: "percentile 99.99 over 16 samples"; "accuracy 0.99"; "95.2 %
+ * of MACs, cosine of the outputs to float 0.99605 over 4 samples". Owned by @q.
  */
 const char *npu_quant_method_text(const struct npu_quant *q);
 const char *npu_quant_result_text(const struct npu_quant *q);

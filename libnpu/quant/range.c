@@ -134,7 +134,8 @@ static double divergence(const struct npu_histogram *h, const struct sums *s, in
 		for (int i = from; i < to; i++)
 			some += h->bin[i] != 0;
 		for (int i = from; i < to; i++) {
-			double p = (double)h->bin[i] + (i == a ? below : 0) + (i == b - 1 ? above : 0);
+			double p =
+				(double)h->bin[i] + (i == a ? below : 0) + (i == b - 1 ? above : 0);
 			double q = h->bin[i] ? (s->n[to] - s->n[from]) / some : 0;
 
 			/* values that no level stands for: as if one in a hundred million did */
@@ -152,7 +153,8 @@ static struct npu_qrange by_divergence(const struct npu_histogram *all)
 	double best = DBL_MAX;
 	struct sums s;
 
-	/* zeros, of which a relu makes many, are exact in any range and would ask for a bin of their own */
+	/* zeros, of which a relu makes many, are exact in any range and would ask for a bin of
+	 * their own */
 	if (h->zeros)
 		h->bin[-h->first] -= h->zeros;
 	sum_up(h, &s);

@@ -10,7 +10,8 @@
 /* Terms of a sum: with bias and zero points far inside of i32. */
 #define MAX_TERMS	32768
 
-/* Layers of one row (the gates of squeeze and excitation) below this share of the work stay float. */
+/* Layers of one row (the gates of squeeze and excitation) below this share of the work stay float.
+ */
 #define SMALL_SHARE	0.001
 
 /* ---- statistics ------------------------------------------------------------------------------ */
@@ -43,7 +44,8 @@ int npu_scheme_weight_axis(const struct npu_gnode *n)
 bool npu_scheme_is_layer(const struct npu_gnode *n, const char **why)
 {
 	const struct npu_gtensor *x = npu_gnode_in(n, 0), *w = npu_gnode_in(n, 1),
-				 *b = npu_gnode_in(n, 2), *y = n->num_outputs ? n->outputs[0] : NULL;
+				 *b = npu_gnode_in(n, 2),
+				 *y = n->num_outputs ? n->outputs[0] : NULL;
 	int64_t count;
 
 	*why = "";
@@ -97,7 +99,8 @@ int npu_scheme_layers(const struct npu_graph *g, struct npu_arena *arena, struct
 
 	for (unsigned int i = 0; i < g->num_syms; i++)
 		high[i] = g->syms[i].smax;
-	*out = (struct npu_qlayers){ npu_arena_array(arena, g->num_nodes + 1, sizeof(*out->layer)), 0 };
+	*out = (struct npu_qlayers){ npu_arena_array(arena, g->num_nodes + 1, sizeof(*out->layer)),
+				     0 };
 	if (!out->layer)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < g->num_nodes; i++) {
@@ -122,7 +125,8 @@ int npu_scheme_layers(const struct npu_graph *g, struct npu_arena *arena, struct
 		if (strcmp(l->name, g->nodes[i]->name))
 			continue;
 		k++;
-		if (l->fixed_float || !one_row(g->nodes[i]) || (double)l->macs >= SMALL_SHARE * (double)total)
+		if (l->fixed_float || !one_row(g->nodes[i]) ||
+		    (double)l->macs >= SMALL_SHARE * (double)total)
 			continue;
 		l->fixed_float = true;
 		l->why = "one row and little work: float costs nothing";
@@ -206,7 +210,8 @@ static void join_groups(struct npu_scheme *s)
 			/* a part that others read keeps a range of its own */
 			if (!is_float_value(t) || (n->op == NPU_GOP_Concat && t->num_consumers > 1))
 				continue;
-			s->group_of[find(s->group_of, t->id)] = find(s->group_of, n->outputs[0]->id);
+			s->group_of[find(s->group_of, t->id)] =
+				find(s->group_of, n->outputs[0]->id);
 		}
 	}
 }
@@ -238,7 +243,8 @@ static void fill_groups(struct npu_scheme *s)
 	for (unsigned int i = 0; i < s->num_tensors; i++) {
 		struct npu_gtensor *t = s->g->tensors[i];
 
-		if (is_float_value(t) && s->group[s->group_of[i]].wanted && (t->producer || t->is_input))
+		if (is_float_value(t) && s->group[s->group_of[i]].wanted &&
+		    (t->producer || t->is_input))
 			s->watch[s->num_watch++] = t;
 	}
 }

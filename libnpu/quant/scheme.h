@@ -57,7 +57,7 @@ struct npu_scheme {
 	struct npu_arena arena;
 	struct npu_gnode **node;	/* of each layer, NULL: the graph has none of this name */
 	unsigned int num_layers;
-	unsigned int num_tensors;	/* when it was looked at; what is added later is in no group */
+	unsigned int num_tensors; /* when it was looked at; what is added later is in no group */
 	unsigned int *group_of;		/* by tensor id: id of the group's representative */
 	struct npu_qgroup *group;	/* by that id */
 	struct npu_gtensor **watch;	/* tensors whose values decide a range */
@@ -105,6 +105,7 @@ int npu_scheme_restore(struct npu_scheme *s, struct npu_diag *diag);
  * The range of codes of @t, an activation of the graph or the 8-bit copy of one; false when it has
  * none. It does not matter whether it is in 8 bits now.
  */
-bool npu_scheme_range(const struct npu_scheme *s, const struct npu_gtensor *t, struct npu_qrange *range);
+bool npu_scheme_range(const struct npu_scheme *s, const struct npu_gtensor *t,
+		      struct npu_qrange *range);
 
 #endif

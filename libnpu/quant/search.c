@@ -73,7 +73,8 @@ static int choose_method(struct npu_search *s, const struct npu_quant_options *o
 	s->percentile = o->percentile > 0 ? o->percentile : DEFAULT_PERCENTILE;
 	s->method = o->method;
 	set_all(s, true);
-	for (int i = NPU_CALIB_MINMAX; o->method == NPU_CALIB_AUTO && i < NPU_NUM_CALIB_METHODS && !err; i++) {
+	for (int i = NPU_CALIB_MINMAX;
+	     o->method == NPU_CALIB_AUTO && i < NPU_NUM_CALIB_METHODS && !err; i++) {
 		err = set_ranges(s, (enum npu_calib_method)i, s->percentile);
 		if (!err)
 			err = npu_measure_layers(s->m, s->m->num_samples, &now);
@@ -135,7 +136,9 @@ static int rank_layers(struct npu_search *s)
 	}
 	for (unsigned int i = 0; i < all->num; i++) {
 		if (!all->layer[i].fixed_float)
-			r[n++] = (struct ranked){ s->layer[i].alone / (double)(all->layer[i].macs + 1), i };
+			r[n++] = (struct ranked){
+				s->layer[i].alone / (double)(all->layer[i].macs + 1), i
+			};
 	}
 	qsort(r, n, sizeof(*r), by_gain);
 	for (unsigned int i = 0; i < n; i++)
@@ -181,8 +184,8 @@ static uint64_t int8_macs(struct npu_search *s)
 }
 
 /*
- * From the float layer with most work on: int8 after all where the target allows it. Small ones stay
- * as they are: they cost next to nothing, and what the samples show has its limits.
+ * From the float layer with most work on: int8 after all where the target allows it. Small ones
+ * stay as they are: they cost next to nothing, and what the samples show has its limits.
  */
 static int take_back(struct npu_search *s, double target)
 {
@@ -194,7 +197,8 @@ static int take_back(struct npu_search *s, double target)
 		unsigned int most = all->num;
 
 		for (unsigned int i = 0; i < all->num; i++)
-			if (!all->layer[i].int8 && !all->layer[i].fixed_float && !all->layer[i].tried &&
+			if (!all->layer[i].int8 && !all->layer[i].fixed_float &&
+			    !all->layer[i].tried &&
 			    (double)all->layer[i].macs >= WORTH_SHARE * (double)s->macs &&
 			    (most == all->num || all->layer[i].macs > all->layer[most].macs))
 				most = i;
@@ -212,7 +216,8 @@ static int take_back(struct npu_search *s, double target)
 
 static int by_accuracy(struct npu_search *s, double target)
 {
-	unsigned int low = 0, high = s->num_order, mid;	/* high floats are enough, or all there are */
+	unsigned int low = 0, high = s->num_order,
+		     mid; /* high floats are enough, or all there are */
 	int err = 0;
 
 	if (s->all_int8.cosine >= target) {

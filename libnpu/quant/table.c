@@ -63,21 +63,25 @@ void npu_quant_write_text(const struct npu_quant *q, FILE *f)
 
 	if (!q->chosen)
 		return;
-	fprintf(f, "int8: ranges by %s; budget %s\n", npu_quant_method_text(q), npu_quant_budget_text(q));
-	fprintf(f, "%-40s %-13s %9s %5s %-5s %9s %9s %9s  %s\n", "layer", "operator", "MMACs", "%", "type",
-		"alone", "spared", "inside", "range of its input");
+	fprintf(f, "int8: ranges by %s; budget %s\n", npu_quant_method_text(q),
+		npu_quant_budget_text(q));
+	fprintf(f, "%-40s %-13s %9s %5s %-5s %9s %9s %9s  %s\n", "layer", "operator", "MMACs", "%",
+		"type", "alone", "spared", "inside", "range of its input");
 	for (unsigned int k = 0; k < q->calib.layers.num; k++)
 		write_layer(f, q, k);
 	fprintf(f,
-		"%.1f %% of %.1f million MACs in int8; cosine of the outputs to float %.5f over %u samples "
+		"%.1f %% of %.1f million MACs in int8; cosine of the outputs to float %.5f over %u "
+		"samples "
 		"(%.5f with all layers int8)",
-		percent(s->int8_macs, s->macs), (double)s->macs / 1e6, s->chosen.cosine, q->measure.num_samples,
-		s->all_int8.cosine);
+		percent(s->int8_macs, s->macs), (double)s->macs / 1e6, s->chosen.cosine,
+		q->measure.num_samples, s->all_int8.cosine);
 	if (s->chosen.agree < 1 || s->all_int8.agree < 1)
 		fprintf(f, "; %.2f %% of maxima at the same place (%.2f)", 100 * s->chosen.agree,
 			100 * s->all_int8.agree);
-	fprintf(f, "\n  alone: 1 - cosine of the outputs with only this layer int8; spared: by how much it is less "
-		"with only this layer float; inside: 1 - cosine of the layer's own result in the job\n");
+	fprintf(f, "\n  alone: 1 - cosine of the outputs with only this layer int8; spared: by how "
+		   "much it is less "
+		   "with only this layer float; inside: 1 - cosine of the layer's own result in "
+		   "the job\n");
 }
 
 static void json_number(FILE *f, const char *key, double v)
@@ -121,8 +125,8 @@ void npu_quant_write_json(const struct npu_quant *q, FILE *f)
 	npu_json_string(f, npu_quant_method_text(q));
 	fputs(", \"budget\": ", f);
 	npu_json_string(f, npu_quant_budget_text(q));
-	fprintf(f, ",\n    \"macs\": %" PRIu64 ", \"int8_macs\": %" PRIu64 ", \"compared\": %u", s->macs,
-		s->int8_macs, q->measure.num_samples);
+	fprintf(f, ",\n    \"macs\": %" PRIu64 ", \"int8_macs\": %" PRIu64 ", \"compared\": %u",
+		s->macs, s->int8_macs, q->measure.num_samples);
 	json_number(f, "cosine", s->chosen.cosine);
 	json_number(f, "agree", s->chosen.agree);
 	json_number(f, "cosine_all_int8", s->all_int8.cosine);

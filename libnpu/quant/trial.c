@@ -6,7 +6,8 @@
 
 #include "quant/trial.h"
 
-static int device_error(struct npu_diag *diag, int ret, const char *what, const struct npu_error *err)
+static int device_error(struct npu_diag *diag, int ret, const char *what,
+			const struct npu_error *err)
 {
 	if (ret == -ENOMEM)
 		return ret;
@@ -146,7 +147,8 @@ const void *npu_trial_output(const struct npu_trial *t, unsigned int i)
 	return npu_buffer_map(t->io[t->g->num_inputs + i], &p, NULL) ? NULL : p;
 }
 
-const int64_t *npu_trial_clip(const struct npu_trial *t, unsigned int i, const struct npu_lclip **clip)
+const int64_t *npu_trial_clip(const struct npu_trial *t, unsigned int i,
+			      const struct npu_lclip **clip)
 {
 	void *p = NULL;
 

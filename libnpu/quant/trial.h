@@ -29,7 +29,7 @@ struct npu_trial {
 	struct npu_lower lower;
 	struct npu_plan plan;
 	struct npu_emitted emitted;
-	struct npu_buffer **io;		/* inputs, then outputs, then the counters of clipped values */
+	struct npu_buffer **io; /* inputs, then outputs, then the counters of clipped values */
 };
 
 /**
@@ -52,7 +52,8 @@ const void *npu_trial_output(const struct npu_trial *t, unsigned int i);
 /*
  * After a run: counter @i of clipped values, three numbers, and its name; NULL past the last.
  */
-const int64_t *npu_trial_clip(const struct npu_trial *t, unsigned int i, const struct npu_lclip **clip);
+const int64_t *npu_trial_clip(const struct npu_trial *t, unsigned int i,
+			      const struct npu_lclip **clip);
 void npu_trial_free(struct npu_trial *t);
 
 #endif

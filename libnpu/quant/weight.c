@@ -19,7 +19,8 @@ static float code_of(float v, float inverse)
 	return q > TOP ? TOP : q < -TOP ? -TOP : q;
 }
 
-static double error_of(const float *value, const struct npu_weight_shape *s, size_t channel, float scale)
+static double error_of(const float *value, const struct npu_weight_shape *s, size_t channel,
+		       float scale)
 {
 	const float inverse = 1 / scale;
 	double sum = 0;
@@ -54,7 +55,8 @@ static float largest(const float *value, const struct npu_weight_shape *s, size_
 	return top;
 }
 
-static float best_scale(const float *value, const struct npu_weight_shape *s, size_t channel, float top)
+static float best_scale(const float *value, const struct npu_weight_shape *s, size_t channel,
+			float top)
 {
 	float whole = fmaxf(top / TOP, FLT_MIN), best = whole;
 	double least;

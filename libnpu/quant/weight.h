@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* @outer blocks of @channels runs of @inner elements: the channels of any axis of a dense tensor. */
+/* @outer blocks of @channels runs of @inner elements: the channels of any axis of a dense tensor.
+ */
 struct npu_weight_shape {
 	size_t outer, channels, inner;
 };

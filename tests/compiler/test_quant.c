@@ -15,7 +15,8 @@
 
 #define SAMPLES	6
 
-/* Convolutions of all kinds, a residual, hard-swish, a gate, pools, a concatenation and a product. */
+/* Convolutions of all kinds, a residual, hard-swish, a gate, pools, a concatenation and a product.
+ */
 static uint8_t *network(bool dynamic, size_t *size)
 {
 	struct ob b;
@@ -64,10 +65,14 @@ static void make_samples(struct samples *s, unsigned int seed, float amplitude, 
 {
 	for (unsigned int i = 0; i < SAMPLES; i++) {
 		array_alloc(&s->x[i], NPU_NPY_F32, 4,
-			    OB_DIMS(1, 3, sizes ? 16 + 16 * (i % 3) : 32, sizes ? 32 - 8 * (i % 2) : 24));
+			    OB_DIMS(1, 3, sizes ? 16 + 16 * (i % 3) : 32,
+				    sizes ? 32 - 8 * (i % 2) : 24));
 		array_random(&s->x[i], seed + i, -amplitude, amplitude);
-		s->tensor[i] = (struct npu_calib_tensor){ .name = i % 2 ? "x" : NULL, .dtype = NPU_F32, .rank = 4,
-							  .dims = s->x[i].dims, .data = s->x[i].data };
+		s->tensor[i] = (struct npu_calib_tensor){ .name = i % 2 ? "x" : NULL,
+							  .dtype = NPU_F32,
+							  .rank = 4,
+							  .dims = s->x[i].dims,
+							  .data = s->x[i].data };
 		s->sample[i] = (struct npu_calib_sample){ &s->tensor[i], 1 };
 	}
 }
@@ -81,8 +86,8 @@ static void free_samples(struct samples *s)
 static const uint8_t *model;
 static size_t model_size;
 
-static struct npu_compile_result *compile(const struct npu_quant_options *q, enum npu_precision precision,
-					  const char *shape, int *err)
+static struct npu_compile_result *compile(const struct npu_quant_options *q,
+					  enum npu_precision precision, const char *shape, int *err)
 {
 	struct npu_compile_options o;
 	struct npu_compile_result *r = NULL;
@@ -115,7 +120,8 @@ static double reported(const struct npu_compile_result *r, const char *key)
 }
 
 /* The outputs of @job for all samples, one behind the other; returns their number. */
-static size_t run_all(const void *job, size_t size, const struct samples *s, double *values, size_t max)
+static size_t run_all(const void *job, size_t size, const struct samples *s, double *values,
+		      size_t max)
 {
 	struct runner r;
 	size_t n = 0;
@@ -154,7 +160,8 @@ static double cosine(const double *a, const double *b, size_t n)
 
 #define MAX_VALUES	200000
 
-/* Cosine of the outputs of @r's job to those of the f32 job, on samples that nobody calibrated with. */
+/* Cosine of the outputs of @r's job to those of the f32 job, on samples that nobody calibrated
+ * with. */
 static double closeness(const struct npu_compile_result *r, const char *shape, bool sizes)
 {
 	double *a = calloc(MAX_VALUES, sizeof(*a)), *b = calloc(MAX_VALUES, sizeof(*b)), c = 0;
@@ -199,8 +206,8 @@ static void test_methods(const struct samples *s)
 		all = reported(r, "int8_macs") / reported(r, "macs");
 		tap_ok(!err && c > 0.99 && fabs(c - said) < 0.01 && all > 0.99,
 		       "%s: cosine %.5f on other data, %.5f reported, %.1f %% of MACs in int8%s%s",
-		       npu_calib_method_name((enum npu_calib_method)m), c, said, 100 * all, err ? ": " : "",
-		       err ? npu_compile_messages(r) : "");
+		       npu_calib_method_name((enum npu_calib_method)m), c, said, 100 * all,
+		       err ? ": " : "", err ? npu_compile_messages(r) : "");
 		npu_compile_result_free(r);
 	}
 }
@@ -224,7 +231,8 @@ static void test_budgets(const struct samples *s)
 		c = reported(r, "cosine");
 		/* the f32 rest reaches any target, in the worst case with nothing in int8 */
 		tap_ok(!err && c >= accuracy[i] - 1e-9 && share <= last,
-		       "accuracy %.4f: cosine %.6f with %.1f %% of MACs in int8", accuracy[i], c, 100 * share);
+		       "accuracy %.4f: cosine %.6f with %.1f %% of MACs in int8", accuracy[i], c,
+		       100 * share);
 		last = share;
 		npu_compile_result_free(r);
 	}
@@ -239,7 +247,8 @@ static void test_budgets(const struct samples *s)
 		share = reported(r, "int8_macs") / reported(r, "macs");
 		c = reported(r, "cosine");
 		tap_ok(!err && share >= speed[i] && c <= best + 1e-4,
-		       "speed %.1f: %.1f %% of MACs in int8, cosine %.6f", speed[i], 100 * share, c);
+		       "speed %.1f: %.1f %% of MACs in int8, cosine %.6f", speed[i], 100 * share,
+		       c);
 		best = c;
 		npu_compile_result_free(r);
 	}
@@ -258,7 +267,8 @@ static void test_determinism(const struct samples *s)
 	b = compile(&q, NPU_PRECISION_F16, NULL, &eb);
 	ja = npu_compile_job(a, &sa);
 	jb = npu_compile_job(b, &sb);
-	tap_ok(!ea && !eb && sa && sa == sb && !memcmp(ja, jb, sa), "the same samples give the same %zu bytes", sa);
+	tap_ok(!ea && !eb && sa && sa == sb && !memcmp(ja, jb, sa),
+	       "the same samples give the same %zu bytes", sa);
 	tap_ok(strstr(npu_compile_report_text(a), "million MACs in int8; cosine") != NULL,
 	       "the report has the table of choices");
 	npu_compile_result_free(a);
@@ -327,11 +337,12 @@ static void test_clips(const struct samples *s)
 	r = compile(&q, NPU_PRECISION_F16, NULL, &err);
 	job = npu_compile_job(r, &size);
 	found = job ? clips(job, size, 1, &all, &most) : -1;
-	tap_ok(!err && found == 0 && all >= 5, "data like those of calibration: %d counters, none suspicious, at most %.2f %%",
-	       all, 100 * most);
-	found = job ? clips(job, size, 8, &all, &most) : -1;
-	tap_ok(found > 0 && found < 1000 && most > 0.2, "data eight times as large: %d of %d are, at most %.1f %%", found, all,
+	tap_ok(!err && found == 0 && all >= 5,
+	       "data like those of calibration: %d counters, none suspicious, at most %.2f %%", all,
 	       100 * most);
+	found = job ? clips(job, size, 8, &all, &most) : -1;
+	tap_ok(found > 0 && found < 1000 && most > 0.2,
+	       "data eight times as large: %d of %d are, at most %.1f %%", found, all, 100 * most);
 	npu_compile_result_free(r);
 	q.no_clip_count = true;
 	r = compile(&q, NPU_PRECISION_F16, NULL, &err);
@@ -358,8 +369,8 @@ static void test_sizes(void)
 	options(&q, &s);
 	r = compile(&q, NPU_PRECISION_F16, shape, &err);
 	c = err ? 0 : closeness(r, shape, true);
-	tap_ok(!err && c > 0.99, "samples of six sizes for a model of any size: cosine %.5f%s%s", c, err ? ": " : "",
-	       err ? npu_compile_messages(r) : "");
+	tap_ok(!err && c > 0.99, "samples of six sizes for a model of any size: cosine %.5f%s%s", c,
+	       err ? ": " : "", err ? npu_compile_messages(r) : "");
 	npu_compile_result_free(r);
 	free_samples(&s);
 	free(dynamic);
@@ -374,8 +385,10 @@ static void refuse(const struct npu_quant_options *q, const char *word, const ch
 	int err;
 	struct npu_compile_result *r = compile(q, NPU_PRECISION_F16, NULL, &err);
 
-	tap_ok(err == -EINVAL && strstr(npu_compile_messages(r), word) && strstr(npu_compile_messages(r), word2),
-	       "refused: %.*s", (int)strcspn(npu_compile_messages(r), "\n"), npu_compile_messages(r));
+	tap_ok(err == -EINVAL && strstr(npu_compile_messages(r), word) &&
+		       strstr(npu_compile_messages(r), word2),
+	       "refused: %.*s", (int)strcspn(npu_compile_messages(r), "\n"),
+	       npu_compile_messages(r));
 	npu_compile_result_free(r);
 }
 

@@ -34,17 +34,21 @@ static float normal(void)
 /* Kinds of distributions that activations have. */
 enum kind { UNIFORM, NORMAL, RELU, TAIL, TINY, HUGE_VALUES, ONE_VALUE, KINDS };
 
-static const char *const kind_name[] = { "uniform", "normal", "rectified", "long tails", "subnormal",
-					 "huge", "one value" };
+static const char *const kind_name[] = { "uniform",   "normal", "rectified", "long tails",
+					 "subnormal", "huge",	"one value" };
 
 static void fill(float *v, size_t n, enum kind kind)
 {
 	for (size_t i = 0; i < n; i++) {
 		float x = normal();
 
-		v[i] = kind == UNIFORM ? (float)(3 * uniform() - 1) : kind == NORMAL ? x :
-		       kind == RELU ? fmaxf(x, 0) : kind == TAIL ? x * expf(fabsf(x)) * (i % 997 ? 1 : 30) :
-		       kind == TINY ? x * 1e-41f : kind == HUGE_VALUES ? x * 5e37f : -2.5f;
+		v[i] = kind == UNIFORM	   ? (float)(3 * uniform() - 1) :
+		       kind == NORMAL	   ? x :
+		       kind == RELU	   ? fmaxf(x, 0) :
+		       kind == TAIL	   ? x * expf(fabsf(x)) * (i % 997 ? 1 : 30) :
+		       kind == TINY	   ? x * 1e-41f :
+		       kind == HUGE_VALUES ? x * 5e37f :
+					     -2.5f;
 	}
 }
 
@@ -85,7 +89,8 @@ static void test_histogram(void)
 	float *v = malloc(COUNT * sizeof(*v)), *back = malloc(COUNT * sizeof(*back));
 
 	for (int k = 0; k < KINDS; k++) {
-		struct npu_histogram whole = { 0 }, parts = { 0 }, reverse = { 0 }, merged = { 0 }, other = { 0 };
+		struct npu_histogram whole = { 0 }, parts = { 0 }, reverse = { 0 }, merged = { 0 },
+				     other = { 0 };
 
 		fill(v, COUNT, (enum kind)k);
 		for (size_t i = 0; i < COUNT; i++)
@@ -98,9 +103,10 @@ static void test_histogram(void)
 		npu_histogram_add(&merged, v, 100);
 		npu_histogram_add(&other, v + 100, COUNT - 100);
 		npu_histogram_merge(&merged, &other);
-		tap_ok(bins_are_right(&whole, v, COUNT) && narrowest(&whole), "%s: %d values in the right bins",
-		       kind_name[k], COUNT);
-		tap_ok(!memcmp(&whole, &parts, sizeof(whole)) && !memcmp(&whole, &reverse, sizeof(whole)) &&
+		tap_ok(bins_are_right(&whole, v, COUNT) && narrowest(&whole),
+		       "%s: %d values in the right bins", kind_name[k], COUNT);
+		tap_ok(!memcmp(&whole, &parts, sizeof(whole)) &&
+			       !memcmp(&whole, &reverse, sizeof(whole)) &&
 			       !memcmp(&whole, &merged, sizeof(whole)),
 		       "%s: the same in pieces, backwards and merged", kind_name[k]);
 	}
@@ -115,9 +121,11 @@ static void test_not_finite(void)
 
 	npu_histogram_add(&h, v, 6);
 	npu_histogram_add(&none, v, 1);
-	tap_ok(h.count == 3 && h.not_finite == 3 && h.min == -2 && h.max == 1, "NaN and infinity are in no bin");
+	tap_ok(h.count == 3 && h.not_finite == 3 && h.min == -2 && h.max == 1,
+	       "NaN and infinity are in no bin");
 	tap_ok(!none.count && none.not_finite == 1 &&
-		       npu_range_choose(&none, NPU_CALIB_MSE, 0).hi == 0 && npu_histogram_outside(&none, 0, 0) == 0,
+		       npu_range_choose(&none, NPU_CALIB_MSE, 0).hi == 0 &&
+		       npu_histogram_outside(&none, 0, 0) == 0,
 	       "a histogram of nothing");
 }
 
@@ -161,13 +169,15 @@ static void test_percentile(float *v)
 		w = exp2(h.exp);
 		r = npu_range_choose(&h, NPU_CALIB_PERCENTILE, 99);
 		qsort(v, COUNT, sizeof(*v), compare);
-		tap_ok((double)r.lo <= fmin((double)v[cut], 0) + 1e-9 && (double)r.lo >= fmin((double)v[cut], 0) - w &&
+		tap_ok((double)r.lo <= fmin((double)v[cut], 0) + 1e-9 &&
+			       (double)r.lo >= fmin((double)v[cut], 0) - w &&
 			       (double)r.hi >= (double)v[COUNT - 1 - cut] - 1e-9 &&
 			       (double)r.hi <= (double)v[COUNT - 1 - cut] + w,
-		       "%s: 99 %% on either side, %.4f..%.4f, are those of the sorted values", kind_name[k],
-		       (double)r.lo, (double)r.hi);
+		       "%s: 99 %% on either side, %.4f..%.4f, are those of the sorted values",
+		       kind_name[k], (double)r.lo, (double)r.hi);
 		r = npu_range_choose(&h, NPU_CALIB_MINMAX, 0);
-		tap_ok(r.lo == fminf(v[0], 0) && r.hi == fmaxf(v[COUNT - 1], 0), "%s: all of them", kind_name[k]);
+		tap_ok(r.lo == fminf(v[0], 0) && r.hi == fmaxf(v[COUNT - 1], 0), "%s: all of them",
+		       kind_name[k]);
 	}
 }
 
@@ -178,7 +188,8 @@ static double least_error(const float *v, struct npu_qrange all)
 
 	for (int a = 0; a < 64; a++)
 		for (int b = 0; b < 64; b++) {
-			struct npu_qrange r = { all.lo * (float)(64 - a) / 64, all.hi * (float)(64 - b) / 64 };
+			struct npu_qrange r = { all.lo * (float)(64 - a) / 64,
+						all.hi * (float)(64 - b) / 64 };
 			double e = true_error(v, COUNT / 10, r);
 
 			best = e < best ? e : best;
@@ -203,7 +214,8 @@ static void test_square_error(float *v)
 		whole = true_error(v, COUNT / 10, all);
 		least = least_error(v, all);
 		tap_ok(got <= 1.15 * least && got <= 1.02 * whole,
-		       "%s: error %.3g, all %.3g, best of all ranges tried %.3g", kind_name[k], got, whole, least);
+		       "%s: error %.3g, all %.3g, best of all ranges tried %.3g", kind_name[k], got,
+		       whole, least);
 	}
 }
 
@@ -216,14 +228,17 @@ static void test_divergence(float *v)
 	npu_histogram_add(&h, v, COUNT);
 	r = npu_range_choose(&h, NPU_CALIB_KL, 0);
 	all = npu_range_choose(&h, NPU_CALIB_MINMAX, 0);
-	tap_ok(r.hi - r.lo < 0.7f * (all.hi - all.lo) && npu_histogram_outside(&h, r.lo, r.hi) < 0.02,
-	       "long tails are cut by entropy: %.2f..%.2f of %.2f..%.2f, %.2f %% outside", (double)r.lo, (double)r.hi,
-	       (double)all.lo, (double)all.hi, 100 * npu_histogram_outside(&h, r.lo, r.hi));
+	tap_ok(r.hi - r.lo < 0.7f * (all.hi - all.lo) &&
+		       npu_histogram_outside(&h, r.lo, r.hi) < 0.02,
+	       "long tails are cut by entropy: %.2f..%.2f of %.2f..%.2f, %.2f %% outside",
+	       (double)r.lo, (double)r.hi, (double)all.lo, (double)all.hi,
+	       100 * npu_histogram_outside(&h, r.lo, r.hi));
 	memset(&h, 0, sizeof(h));
 	fill(v, COUNT, UNIFORM);
 	npu_histogram_add(&h, v, COUNT);
 	r = npu_range_choose(&h, NPU_CALIB_KL, 0);
-	tap_ok(npu_histogram_outside(&h, r.lo, r.hi) < 0.02, "and an even distribution is not: %.2f %% outside",
+	tap_ok(npu_histogram_outside(&h, r.lo, r.hi) < 0.02,
+	       "and an even distribution is not: %.2f %% outside",
 	       100 * npu_histogram_outside(&h, r.lo, r.hi));
 }
 
@@ -244,7 +259,8 @@ static void test_codes(void)
 		lo = (low - zero) * (double)scale;
 		hi = (low + 255 - zero) * (double)scale;
 		good += scale > 0 && isnormal(scale) && zero >= low && zero <= low + 255 &&
-			lo <= (double)r.lo + 0.51 * (double)scale && hi >= (double)r.hi - 0.51 * (double)scale;
+			lo <= (double)r.lo + 0.51 * (double)scale &&
+			hi >= (double)r.hi - 0.51 * (double)scale;
 	}
 	tap_ok(good == tries, "%u ranges: zero is a code, both ends are reached", tries);
 	npu_range_code((struct npu_qrange){ 0, 0 }, 0, &scale, &zero);
@@ -273,7 +289,9 @@ static double channel_error(const float *v, const struct npu_weight_shape *s, si
 
 static void test_weights(void)
 {
-	const struct npu_weight_shape shapes[] = { { 1, 16, 27 }, { 40, 8, 1 }, { 3, 5, 9 }, { 1, 1, 200 } };
+	const struct npu_weight_shape shapes[] = {
+		{ 1, 16, 27 }, { 40, 8, 1 }, { 3, 5, 9 }, { 1, 1, 200 }
+	};
 	float v[4000], scale[16], bias[16];
 	unsigned int good = 0, coded = 0, total = 0, room = 0, channels = 0;
 	int8_t code[4000];
@@ -293,9 +311,10 @@ static void test_weights(void)
 			room += fabs((double)bias[c] / (0.01 * (double)scale[c])) < 1.1 * (1 << 30);
 			for (size_t o = 0; o < s->outer; o++)
 				for (size_t i = 0; i < s->inner; i++)
-					top = fmaxf(top, fabsf(v[(o * s->channels + c) * s->inner + i]));
-			good += r % 5 == 0 ||
-				channel_error(v, s, c, scale[c]) <= 1.0001 * channel_error(v, s, c, top / 127);
+					top = fmaxf(top,
+						    fabsf(v[(o * s->channels + c) * s->inner + i]));
+			good += r % 5 == 0 || channel_error(v, s, c, scale[c]) <=
+						      1.0001 * channel_error(v, s, c, top / 127);
 		}
 		for (size_t i = 0; i < n; i++, total++) {
 			double q = (double)v[i] / (double)scale[i / s->inner % s->channels];
@@ -304,18 +323,20 @@ static void test_weights(void)
 			coded += fabs(q - code[i]) <= 0.5001;
 		}
 	}
-	tap_ok(channels > 1000 && good == channels, "%u channels: no error is larger than that of the whole range",
-	       channels);
+	tap_ok(channels > 1000 && good == channels,
+	       "%u channels: no error is larger than that of the whole range", channels);
 	tap_ok(coded == total, "%u codes are the nearest", total);
 	tap_ok(room == channels, "the bias of every channel fits into 31 bits");
 	memset(v, 0, sizeof(v));
-	tap_ok(!npu_weight_quantize(v, &shapes[0], NULL, 1, code, scale) && scale[0] > 0 && !code[0],
+	tap_ok(!npu_weight_quantize(v, &shapes[0], NULL, 1, code, scale) && scale[0] > 0 &&
+		       !code[0],
 	       "weights that are all zero");
 	for (size_t i = 0; i < 16 * 27; i++)
 		v[i] = i < 27 ? 1e-40f : 0.5f;
-	tap_ok(!npu_weight_quantize(v, &shapes[0], NULL, 1e-3f, code, scale) && isnormal(scale[0] * 1e-3f) && !code[0] &&
-		       code[27] == 127,
-	       "a channel of subnormal weights beside others is zero, and has a scale that can be multiplied");
+	tap_ok(!npu_weight_quantize(v, &shapes[0], NULL, 1e-3f, code, scale) &&
+		       isnormal(scale[0] * 1e-3f) && !code[0] && code[27] == 127,
+	       "a channel of subnormal weights beside others is zero, and has a scale that can be "
+	       "multiplied");
 	v[5] = NAN;
 	tap_ok(npu_weight_quantize(v, &shapes[0], NULL, 1, code, scale) < 0, "a NaN is refused");
 }

@@ -14,8 +14,9 @@
 #define MAX_SAMPLES	100000
 
 static const int device_type[NPU_NPY_TYPES] = {
-	[NPU_NPY_F32] = NPU_F32, [NPU_NPY_F16] = NPU_F16, [NPU_NPY_F64] = NPU_F32, [NPU_NPY_I64] = NPU_I64,
-	[NPU_NPY_I32] = NPU_I32, [NPU_NPY_I8] = NPU_I8,	  [NPU_NPY_U8] = NPU_U8,   [NPU_NPY_BOOL] = NPU_BOOL,
+	[NPU_NPY_F32] = NPU_F32, [NPU_NPY_F16] = NPU_F16,   [NPU_NPY_F64] = NPU_F32,
+	[NPU_NPY_I64] = NPU_I64, [NPU_NPY_I32] = NPU_I32,   [NPU_NPY_I8] = NPU_I8,
+	[NPU_NPY_U8] = NPU_U8,	 [NPU_NPY_BOOL] = NPU_BOOL,
 };
 
 static int out_of_memory(struct npu_reason *why)
@@ -62,7 +63,8 @@ static int add_sample(struct calib_set *set, struct npu_reason *why)
 }
 
 /* Room for one more file, loaded from @path. */
-static int add_file(struct calib_set *set, const char *path, const char *name, struct npu_reason *why)
+static int add_file(struct calib_set *set, const char *path, const char *name,
+		    struct npu_reason *why)
 {
 	struct npu_npy *file = realloc(set->file, (set->num_files + 1) * sizeof(*file));
 	char **names;
@@ -83,14 +85,15 @@ static int add_file(struct calib_set *set, const char *path, const char *name, s
 	if (!names[set->num_files - 1] || narrow(&file[set->num_files - 1]))
 		return out_of_memory(why);
 	if (file[set->num_files - 1].rank > 8 || !device_type[file[set->num_files - 1].type])
-		return npu_reason_set(why, -ENOTSUP, "%s: rank %d of %s is no input of a model", path,
-				      file[set->num_files - 1].rank,
+		return npu_reason_set(why, -ENOTSUP, "%s: rank %d of %s is no input of a model",
+				      path, file[set->num_files - 1].rank,
 				      npu_npy_type_name(file[set->num_files - 1].type));
 	return 0;
 }
 
 /* Input @name (NULL: the only one) of sample @index, which is the last. */
-static int add_tensor(struct calib_set *set, const char *path, const char *name, struct npu_reason *why)
+static int add_tensor(struct calib_set *set, const char *path, const char *name,
+		      struct npu_reason *why)
 {
 	struct npu_calib_sample *s = &set->sample[set->num_samples - 1];
 	struct npu_calib_tensor *t;
@@ -183,7 +186,8 @@ static int add_folder(struct calib_set *set, const char *dir, struct npu_reason 
 
 		err = err ? err : path ? 0 : out_of_memory(why);
 		if (!err && set->num_samples >= MAX_SAMPLES)
-			err = npu_reason_set(why, -E2BIG, "%s: more than %d samples", dir, MAX_SAMPLES);
+			err = npu_reason_set(why, -E2BIG, "%s: more than %d samples", dir,
+					     MAX_SAMPLES);
 		else if (!err && ends_in_npy(entry[i]->d_name))
 			err = add_sample(set, why) ?: add_tensor(set, path, NULL, why);
 		else if (!err && !stat(path, &st) && S_ISDIR(st.st_mode))
@@ -193,7 +197,8 @@ static int add_folder(struct calib_set *set, const char *dir, struct npu_reason 
 	}
 	free(entry);
 	if (!err && set->num_samples == before)
-		err = npu_reason_set(why, -ENOENT, "%s: no .npy file and no folder of them in it", dir);
+		err = npu_reason_set(why, -ENOENT, "%s: no .npy file and no folder of them in it",
+				     dir);
 	return err;
 }
 
@@ -217,7 +222,8 @@ static int add_path(struct calib_set *set, const char *path, struct npu_reason *
 	return add_tensor(set, equals ? equals + 1 : path, equals ? name : NULL, why);
 }
 
-int calib_load(struct calib_set *set, const char *const *path, unsigned int count, struct npu_reason *why)
+int calib_load(struct calib_set *set, const char *const *path, unsigned int count,
+	       struct npu_reason *why)
 {
 	int err = 0;
 
@@ -265,7 +271,9 @@ int calib_parse_method(const char *text, enum npu_calib_method *method, double *
 		*method = (enum npu_calib_method)i;
 		if (!text[len])
 			return 0;
-		return i == NPU_CALIB_PERCENTILE ? parse_number(text + len + 1, 50, 100, percentile) : -EINVAL;
+		return i == NPU_CALIB_PERCENTILE ?
+			       parse_number(text + len + 1, 50, 100, percentile) :
+			       -EINVAL;
 	}
 	return -EINVAL;
 }

@@ -15,13 +15,14 @@ void clip_warn(struct session *s)
 	for (unsigned int i = 0; !npu_run_clipped(s->run, i, &c, NULL); i++) {
 		if (!c.suspicious || ++found > MAX_WARNINGS)
 			continue;
-		fail("warning: tensor '%s': %.1f %% of values clipped, %.1f %% in calibration", c.tensor, 100 * c.share,
-		     100 * c.calibrated);
+		fail("warning: tensor '%s': %.1f %% of values clipped, %.1f %% in calibration",
+		     c.tensor, 100 * c.share, 100 * c.calibrated);
 	}
 	if (found > MAX_WARNINGS)
 		fail("warning: and %u more tensors", found - MAX_WARNINGS);
 	if (found)
-		fail("warning: the calibration set does not represent this input: results may be off");
+		fail("warning: the calibration set does not represent this input: results may be "
+		     "off");
 }
 
 bool clip_record(const char *key)
@@ -46,6 +47,6 @@ void clip_info_print(struct session *s)
 		count++;
 	}
 	if (count)
-		say("  %-24s %u tensors; most in calibration: %.2f %% of %s\n", "clipped values counted", count,
-		    100 * share, most);
+		say("  %-24s %u tensors; most in calibration: %.2f %% of %s\n",
+		    "clipped values counted", count, 100 * share, most);
 }
