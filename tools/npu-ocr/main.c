@@ -21,7 +21,8 @@ static const char usage[] =
 	"                    (default: $NPU_MODELS, or build/models, /usr/share/npu/models)\n"
 	"  --cache DIR       where compiled job files are kept (default: $XDG_CACHE_HOME/npu or ~/.cache/npu)\n"
 	"  --device NAME     a device node, or 'sim' for in process (default: the first there is)\n"
-	"  --precision T     f16 (default) or f32: slower, and nearer to the model\n"
+	"  --precision T     f16 (default), f32: slower, and nearer to the model, or int8 (needs --calib)\n"
+	"  --calib DIR       samples for int8, as --dump-calib leaves them for typical pictures\n"
 	"  --job NET=FILE    a job file for det, cls or rec, as npu-compile makes it, in place of the model\n"
 	"  --threads N       threads of the in-process NPU (default: all CPUs)\n"
 	"  --det-limit N     longest side that detection looks at, 32 to 1280 pixels (default: 960)\n"
@@ -66,7 +67,7 @@ static int arg_precision(const char *text, enum ocr_precision *precision)
 	for (*precision = 0; (name = ocr_precision_name(*precision)); ++*precision)
 		if (!strcmp(text, name))
 			return 0;
-	fprintf(stderr, "npu-ocr: --precision '%s': f16 or f32 is expected\n", text);
+	fprintf(stderr, "npu-ocr: --precision '%s': f16, f32 or int8 is expected\n", text);
 	return -EINVAL;
 }
 
@@ -96,6 +97,7 @@ enum {
 	OPT_CACHE,
 	OPT_DEVICE,
 	OPT_PRECISION,
+	OPT_CALIB,
 	OPT_JOB,
 	OPT_THREADS,
 	OPT_DET_LIMIT,
@@ -114,6 +116,7 @@ static const struct option options[] = {
 	{ "cache", required_argument, NULL, OPT_CACHE },
 	{ "device", required_argument, NULL, OPT_DEVICE },
 	{ "precision", required_argument, NULL, OPT_PRECISION },
+	{ "calib", required_argument, NULL, OPT_CALIB },
 	{ "job", required_argument, NULL, OPT_JOB },
 	{ "threads", required_argument, NULL, OPT_THREADS },
 	{ "det-limit", required_argument, NULL, OPT_DET_LIMIT },
@@ -151,6 +154,9 @@ static int arg_option(struct args *a, int opt)
 		return 0;
 	case OPT_PRECISION:
 		return arg_precision(optarg, &a->rt.precision);
+	case OPT_CALIB:
+		a->rt.calib = optarg;
+		return 0;
 	case OPT_JOB:
 		return arg_job(optarg, &a->opt);
 	case OPT_THREADS:
@@ -195,6 +201,10 @@ static int args_parse(struct args *a, int argc, char **argv)
 	if (optind + 1 != argc) {
 		fprintf(stderr, "npu-ocr: %s; see npu-ocr --help\n",
 			optind < argc ? "more than one picture" : "which picture?");
+		return -EINVAL;
+	}
+	if ((a->rt.precision == OCR_INT8) != (a->rt.calib != NULL)) {
+		fprintf(stderr, "npu-ocr: --precision int8 and --calib DIR go together\n");
 		return -EINVAL;
 	}
 	a->picture = argv[optind];

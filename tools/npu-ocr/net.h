@@ -36,10 +36,11 @@ struct ocr_net_spec {
 enum ocr_precision {
 	OCR_F16,
 	OCR_F32,			/* slower, nearer to the model */
+	OCR_INT8,			/* needs samples to calibrate with */
 	OCR_PRECISIONS
 };
 
-/* "f16", "f32"; NULL past the end */
+/* "f16", "f32", "int8"; NULL past the end */
 const char *ocr_precision_name(enum ocr_precision precision);
 
 struct ocr_runtime_options {
@@ -48,6 +49,10 @@ struct ocr_runtime_options {
 	int threads;			/* 0: all CPUs */
 	int quiet;			/* no progress lines while compiling */
 	enum ocr_precision precision;
+	/*
+	 * for OCR_INT8: the folder with a folder of samples (.npy) for each network, named like it
+	 */
+	const char *calib;
 };
 
 /* How a network was placed; MACs are those of one run at the largest lengths. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "net_cache.h"
+#include "net_calib.h"
 #include "npu.h"
 #include "npu_compiler.h"
 #include "placement.h"
@@ -22,7 +23,7 @@
 struct ocr_runtime {
 	struct npu_device *dev;
 	struct npu_queue *queue;
-	char *cache;
+	char *cache, *calib;
 	int quiet;
 	enum ocr_precision precision;
 	char name[200];
@@ -46,7 +47,9 @@ static int npu_why(struct npu_reason *why, const char *what, int err, const stru
 
 const char *ocr_precision_name(enum ocr_precision precision)
 {
-	static const char *const names[OCR_PRECISIONS] = { [OCR_F16] = "f16", [OCR_F32] = "f32" };
+	static const char *const names[OCR_PRECISIONS] = { [OCR_F16] = "f16",
+							   [OCR_F32] = "f32",
+							   [OCR_INT8] = "int8" };
 
 	return precision < OCR_PRECISIONS ? names[precision] : NULL;
 }
@@ -62,8 +65,9 @@ int ocr_runtime_open(struct ocr_runtime **out, const struct ocr_runtime_options 
 
 	*out = NULL;
 	rt = calloc(1, sizeof(*rt));
-	if (!rt || !(rt->cache = strdup(opt->cache))) {
-		free(rt);
+	if (!rt || !(rt->cache = strdup(opt->cache)) ||
+	    (opt->calib && !(rt->calib = strdup(opt->calib)))) {
+		ocr_runtime_close(rt);
 		return npu_reason_set(why, -ENOMEM, "no memory");
 	}
 	rt->quiet = opt->quiet;
@@ -91,6 +95,7 @@ void ocr_runtime_close(struct ocr_runtime *rt)
 	npu_queue_destroy(rt->queue);
 	npu_device_close(rt->dev);
 	free(rt->cache);
+	free(rt->calib);
 	free(rt);
 }
 
@@ -236,11 +241,13 @@ static int net_keep(struct ocr_net *net, const struct npu_compile_result *res, c
 }
 
 static int net_compile(struct ocr_net *net, const struct ocr_net_spec *spec, const char *shape,
-		       const uint8_t *model, size_t len, const char *path, struct npu_reason *why)
+		       const struct ocr_calib *calib, const uint8_t *model, size_t len,
+		       const char *path, struct npu_reason *why)
 {
 	const struct ocr_runtime *rt = net->rt;
 	struct progress progress = { spec->name, !rt->quiet && isatty(STDERR_FILENO), -1 };
 	struct npu_compile_result *res = NULL;
+	struct npu_quant_options quant;
 	struct npu_compile_options opt;
 	const char *shapes[] = { shape };
 	struct timespec t0, t1;
@@ -250,6 +257,12 @@ static int net_compile(struct ocr_net *net, const struct ocr_net_spec *spec, con
 	opt.shapes = shapes;
 	opt.num_shapes = 1;
 	opt.precision = rt->precision == OCR_F32 ? NPU_PRECISION_F32 : NPU_PRECISION_F16;
+	if (calib) {
+		npu_quant_options_init(&quant);
+		quant.samples = calib->samples;
+		quant.num_samples = (unsigned int)calib->dir.count;
+		opt.quant = &quant;
+	}
 	opt.progress = show_progress;
 	opt.progress_arg = &progress;
 	clock_gettime(CLOCK_MONOTONIC, &t0);
@@ -293,22 +306,30 @@ static int net_from_model(struct ocr_net *net, const struct ocr_net_spec *spec, 
 			  struct npu_reason *why)
 {
 	struct ocr_runtime *rt = net->rt;
+	const char *variant = ocr_precision_name(rt->precision);
 	char path[PATH_MAX], shape[128];
+	struct ocr_calib calib = { 0 };
 	uint8_t *model = NULL;
 	size_t len;
 	int err;
 
 	shape_text(spec, shape, sizeof(shape));
 	err = npu_file_read(spec->model, MODEL_FILE_MAX, &model, &len, why);
+	if (!err && rt->precision == OCR_INT8) {
+		err = ocr_calib_load(&calib, rt->calib, spec->name, why);
+		variant = calib.variant;
+	}
 	if (!err)
-		err = ocr_cache_path(rt->cache, spec, shape, ocr_precision_name(rt->precision),
-				     model, len, path, sizeof(path), why);
+		err = ocr_cache_path(rt->cache, spec, shape, variant, model, len, path,
+				     sizeof(path), why);
 	/* A file that does not load (cut short, of a newer format) is made anew. */
 	if (!err && (access(path, R_OK) || net_load(net, path, why))) {
 		net_unload(net);
 		*compiled = 1;
-		err = net_compile(net, spec, shape, model, len, path, why);
+		err = net_compile(net, spec, shape, calib.dir.count ? &calib : NULL, model, len,
+				  path, why);
 	}
+	ocr_calib_free(&calib);
 	free(model);
 	return err;
 }
