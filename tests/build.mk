@@ -35,6 +35,11 @@ $(ACCURACY_BIN): $(BUILD)/tests/accuracy/%: $(BUILD)/obj/tests/accuracy/%.o $(TO
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(if $(findstring pages,$@),-lfreetype) $(TOOL_LIBS) $(LIBNPU_LIBS)
 $(call obj,tests/accuracy/render_pages.c): EXTRA_CFLAGS += -isystem /usr/include/freetype2
 
+## make accuracy		measure every model in every precision, write Documentation/accuracy.md
+.PHONY: accuracy
+accuracy: tools $(ACCURACY_BIN)
+	node tests/accuracy/table.js Documentation/accuracy.md
+
 # A test of the compiler may read ONNX files by itself.
 $(call obj,$(wildcard tests/*/*.c)): | $(ONNX_PB).h
 

@@ -63,4 +63,15 @@ function faces(found, least = 0.5, overlap = 0.3)
 	return kept;
 }
 
-module.exports = { blazeface_boxes, rfb_boxes, iou, faces };
+// BlazeFace's own way with boxes that overlap: they are blended, each with the weight of its score.
+function blended(found, least = 0.5, overlap = 0.3)
+{
+	return faces(found, least, overlap).map(best => {
+		const group = found.filter(f => f.score >= least && iou(f.box, best.box) > overlap);
+		const sum = group.reduce((n, f) => n + f.score, 0);
+
+		return { score: best.score, box: best.box.map((_, i) => group.reduce((n, f) => n + f.score * f.box[i], 0) / sum) };
+	});
+}
+
+module.exports = { blazeface_boxes, rfb_boxes, iou, faces, blended };

@@ -23,12 +23,12 @@ async function reference(model, files)
 	return { answers, input: s.inputNames[0] };
 }
 
-// What share of a job's multiply-accumulates has 8-bit operands, 0..1.
+// What share of a job's multiply-accumulates has 8-bit operands, 0..1; the compiler counts them at the size of the samples.
 function int8_share(job)
 {
-	const r = stack.report(job);
+	const q = stack.report(job).quantization;
 
-	return r.macs ? (r.int8_macs ?? 0) / r.macs : 0;
+	return q ? q.int8_macs / q.macs : 0;
 }
 
 // Of one of samples.js: the cosine of each output, and for detectors the face found and what is seen where none is.
@@ -50,9 +50,9 @@ class Measured {
 	{
 		const job = path.join(this.dir, `${precision.replace(/\W/g, '-')}.npu`);
 
-		stack.compile(this.model.name, job, precision, this.calib);
+		stack.compile(this.model.name, job, precision, this.calib, precision === 'int8' ? this.model.options : []);
 		const got = this.inputs.map(file => stack.run(job, { [this.input]: file }));
-		const { boxes } = this.model;
+		const { boxes, join } = this.model;
 
 		return {
 			job,
@@ -61,7 +61,7 @@ class Measured {
 			// The first output's, of the input where it is worst.
 			least: Math.min(...got.map((g, i) => output_cosines([g], [this.want[i]])[0])),
 			// The first test picture has a face, the second has none.
-			face: boxes && same_face(got[0], this.want[0], boxes),
+			face: boxes && same_face(got[0], this.want[0], boxes, join),
 			no_face: boxes && Math.max(...boxes(got[1]).map(b => b.score)),
 			ref_no_face: boxes && Math.max(...boxes(this.want[1]).map(b => b.score)),
 			// Where the answer is a class: how many are the reference's.

@@ -3,6 +3,7 @@
 // npu-ocr in int8 on pages with known text, calibrated on other text in other fonts: at most one wrong character in a
 // hundred, nine tenths of the arithmetic in int8, and maps close to ONNX Runtime's fp32. Run by test_ocr.sh.
 'use strict';
+const fs = require('fs');
 const path = require('path');
 const tap = require('./tap');
 const stack = require('./stack');
@@ -38,6 +39,7 @@ tap.run(async () => {
 	tap.ok(int8.per_100 <= 1, `${precision} reads them with ${int8.errors} characters wrong (${int8.per_100.toFixed(2)} ` +
 		'in 100, 1 is allowed)');
 	show_errors(int8, list);
+	tap.ok(fs.readdirSync(cache8).length === 3, `the first of ${list.length} starts compiled, the others took its three job files`);
 	for (const net of ['det', 'cls', 'rec']) {
 		const job = pages.cached_job(cache8, net), share = int8_share(job);
 		const near = pages.nearness(job, ref[net], net === 'rec');

@@ -1,3 +1,3 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-exec node tests/accuracy/faces_tap.js f16
+exec node tests/accuracy/faces_tap.js
