@@ -13,10 +13,10 @@ $(BUILD)/bench/bench_int8: $(BUILD)/obj/tests/isa/sample.o
 
 .PHONY: bench bench-kernels bench-models
 bench-models:
-	scripts/models.sh ocr faces text ort
+	scripts/models.sh ocr faces text accuracy ort
 
 ## make bench		this stack and ONNX Runtime side by side, compile times, start of npu-ocr
-bench: tools bench-models
+bench: tools bench-models $(ACCURACY_BIN)
 	NPU_BUILD=$(abspath $(BUILD)) node bench/models.js
 
 ## make bench-kernels	the kernels by themselves against the machine's peak
