@@ -57,7 +57,7 @@ static int arg_set(struct args *a, const char *key, const char *value)
 }
 
 static int picture_load(const char *path, const struct args *a, struct npu_image *img,
-			struct npu_reason *why)
+			struct npu_error *why)
 {
 	struct npu_image whole = { 0 }, part = { 0 };
 	int err = npu_image_load(path, &whole, why);
@@ -99,7 +99,7 @@ static void picture_fill(const struct npu_image *img, const struct args *a, floa
 }
 
 static int picture_write(const struct npu_image *img, const struct args *a, const char *path,
-			 struct npu_reason *why)
+			 struct npu_error *why)
 {
 	struct npu_npy arr = { .type = NPU_NPY_F32, .rank = 4 };
 	int64_t w = img->width, h = img->height;
@@ -110,7 +110,7 @@ static int picture_write(const struct npu_image *img, const struct args *a, cons
 	       4 * sizeof(int64_t));
 	arr.data = malloc((size_t)(w * h) * 3 * sizeof(float));
 	if (!arr.data)
-		return npu_reason_set(why, -ENOMEM, "no memory");
+		return npu_error_set(why, -ENOMEM, "no memory");
 	picture_fill(img, a, arr.data);
 	err = npu_npy_write(path, &arr, why);
 	free(arr.data);
@@ -120,7 +120,7 @@ static int picture_write(const struct npu_image *img, const struct args *a, cons
 int main(int argc, char **argv)
 {
 	struct args a = { .scale = 1 };
-	struct npu_reason why = { 0 };
+	struct npu_error why = { 0 };
 	struct npu_image img = { 0 };
 	int i, err;
 

@@ -45,7 +45,7 @@ struct pen {
 	long x, y;			/* of the baseline, 1/64 pixels */
 };
 
-static int page_field(struct page *p, const char *key, const char *value, struct npu_reason *why)
+static int page_field(struct page *p, const char *key, const char *value, struct npu_error *why)
 {
 	const struct {
 		const char *key;
@@ -65,8 +65,8 @@ static int page_field(struct page *p, const char *key, const char *value, struct
 			continue;
 		v = strtol(value, &end, 10);
 		if (*end || end == value || v < numbers[i].lo || v > numbers[i].hi)
-			return npu_reason_set(why, -EINVAL, "page %s: %s=%s: %d to %d is expected",
-					      p->name, key, value, numbers[i].lo, numbers[i].hi);
+			return npu_error_set(why, -EINVAL, "page %s: %s=%s: %d to %d is expected",
+					     p->name, key, value, numbers[i].lo, numbers[i].hi);
 		*numbers[i].value = (int)v;
 		return 0;
 	}
@@ -74,20 +74,20 @@ static int page_field(struct page *p, const char *key, const char *value, struct
 		unsigned long v = strtoul(value, &end, 16);
 
 		if (*end || strlen(value) != 6)
-			return npu_reason_set(why, -EINVAL, "page %s: %s=%s: RRGGBB is expected",
-					      p->name, key, value);
+			return npu_error_set(why, -EINVAL, "page %s: %s=%s: RRGGBB is expected",
+					     p->name, key, value);
 		*(*key == 'f' ? &p->fg : &p->bg) = (unsigned int)v;
 		return 0;
 	}
 	if (strcmp(key, "font") || strlen(value) >= sizeof(p->font) || strchr(value, '/'))
-		return npu_reason_set(why, -EINVAL, "page %s: %s=%s is not understood", p->name,
-				      key, value);
+		return npu_error_set(why, -EINVAL, "page %s: %s=%s is not understood", p->name,
+				     key, value);
 	strcpy(p->font, value);
 	return 0;
 }
 
 /* "page NAME key=value..." */
-static int page_head(struct page *p, char *text, struct npu_reason *why)
+static int page_head(struct page *p, char *text, struct npu_error *why)
 {
 	char *save = NULL, *word = strtok_r(text, " ", &save);
 	int err = 0;
@@ -95,20 +95,20 @@ static int page_head(struct page *p, char *text, struct npu_reason *why)
 	*p = (struct page){ .space = 100, .bg = 0xffffff };
 	word = word && !strcmp(word, "page") ? strtok_r(NULL, " ", &save) : NULL;
 	if (!word || strlen(word) >= sizeof(p->name) || strchr(word, '/'))
-		return npu_reason_set(why, -EINVAL, "'%s': 'page NAME ...' is expected", text);
+		return npu_error_set(why, -EINVAL, "'%s': 'page NAME ...' is expected", text);
 	strcpy(p->name, word);
 	while (!err && (word = strtok_r(NULL, " ", &save))) {
 		char *value = strchr(word, '=');
 
 		if (!value)
-			return npu_reason_set(why, -EINVAL, "page %s: %s: key=value is expected",
-					      p->name, word);
+			return npu_error_set(why, -EINVAL, "page %s: %s: key=value is expected",
+					     p->name, word);
 		*value++ = 0;
 		err = page_field(p, word, value, why);
 	}
 	if (!err && (!*p->font || !p->size))
-		return npu_reason_set(why, -EINVAL, "page %s: font= and size= are missing",
-				      p->name);
+		return npu_error_set(why, -EINVAL, "page %s: font= and size= are missing",
+				     p->name);
 	return err;
 }
 
@@ -150,7 +150,7 @@ static void blend(const struct pen *pen, const FT_Bitmap *map, long left, long t
 }
 
 /* Set one line; pen->x moves to its end. */
-static int draw_line(struct pen *pen, const char *text, struct npu_reason *why)
+static int draw_line(struct pen *pen, const char *text, struct npu_error *why)
 {
 	FT_GlyphSlot slot = pen->face->glyph;
 	FT_UInt last = 0, glyph;
@@ -160,17 +160,17 @@ static int draw_line(struct pen *pen, const char *text, struct npu_reason *why)
 	while ((code = utf8_next(&text))) {
 		glyph = FT_Get_Char_Index(pen->face, code);
 		if (!glyph)
-			return npu_reason_set(why, -EINVAL, "%s has no U+%04X",
-					      pen->face->family_name, code);
+			return npu_error_set(why, -EINVAL, "%s has no U+%04X",
+					     pen->face->family_name, code);
 		if (last && !FT_Get_Kerning(pen->face, last, glyph, FT_KERNING_UNFITTED, &kern))
 			pen->x += kern.x;
 		if (FT_Load_Glyph(pen->face, glyph, FT_LOAD_NO_HINTING | FT_LOAD_NO_BITMAP))
-			return npu_reason_set(why, -EBADMSG, "%s: U+%04X cannot be loaded",
-					      pen->face->family_name, code);
+			return npu_error_set(why, -EBADMSG, "%s: U+%04X cannot be loaded",
+					     pen->face->family_name, code);
 		if (pen->img) {
 			FT_Outline_Translate(&slot->outline, pen->x & 63, pen->y & 63);
 			if (FT_Render_Glyph(slot, FT_RENDER_MODE_NORMAL))
-				return npu_reason_set(why, -EBADMSG, "U+%04X is not drawn", code);
+				return npu_error_set(why, -EBADMSG, "U+%04X is not drawn", code);
 			blend(pen, &slot->bitmap, (pen->x >> 6) + slot->bitmap_left,
 			      (pen->y >> 6) - slot->bitmap_top);
 		}
@@ -178,7 +178,7 @@ static int draw_line(struct pen *pen, const char *text, struct npu_reason *why)
 		pen->x += (slot->linearHoriAdvance >> 10) * (code == ' ' ? pen->space : 100) / 100;
 		last = glyph;
 	}
-	return *text ? npu_reason_set(why, -EINVAL, "text that is not UTF-8") : 0;
+	return *text ? npu_error_set(why, -EINVAL, "text that is not UTF-8") : 0;
 }
 
 /* One pass of 1-2-1 along rows (@step 3) or columns (@step a row), edges repeated. */
@@ -221,7 +221,7 @@ static void image_noise(struct npu_image *img, int amplitude)
 	}
 }
 
-static int draw_page(const struct page *p, FT_Face face, struct npu_image *img, struct npu_reason *why)
+static int draw_page(const struct page *p, FT_Face face, struct npu_image *img, struct npu_error *why)
 {
 	int margin = p->size * 3 / 2, leading = p->size * 8 / 5, err = 0;
 	struct pen pen = { face, NULL, p->fg, p->space, 0, 0 };
@@ -249,23 +249,23 @@ static int draw_page(const struct page *p, FT_Face face, struct npu_image *img, 
 	return err;
 }
 
-static int write_text(const struct page *p, const char *path, struct npu_reason *why)
+static int write_text(const struct page *p, const char *path, struct npu_error *why)
 {
 	FILE *f = fopen(path, "w");
 	int err;
 
 	if (!f)
-		return npu_reason_set(why, -errno, "%s: %s", path, strerror(errno));
+		return npu_error_set(why, -errno, "%s: %s", path, strerror(errno));
 	for (int i = 0; i < p->count; i++)
 		fprintf(f, "%s\n", p->line[i]);
 	err = ferror(f) ? -EIO : 0;
 	if (fclose(f) || err)
-		return npu_reason_set(why, -EIO, "%s: cannot be written", path);
+		return npu_error_set(why, -EIO, "%s: cannot be written", path);
 	return 0;
 }
 
 static int make_page(const struct page *p, FT_Library library, const char *fonts, const char *dir,
-		     struct npu_reason *why)
+		     struct npu_error *why)
 {
 	struct npu_image img = { 0 };
 	char path[PATH_MAX];
@@ -275,11 +275,11 @@ static int make_page(const struct page *p, FT_Library library, const char *fonts
 	if (snprintf(path, sizeof(path), "%s/%s", fonts, p->font) >= PATH_MAX ||
 	    FT_New_Face(library, path, 0, &face) ||
 	    FT_Set_Pixel_Sizes(face, 0, (FT_UInt)p->size))
-		err = npu_reason_set(why, -ENOENT, "%s: no font FreeType can read", path);
+		err = npu_error_set(why, -ENOENT, "%s: no font FreeType can read", path);
 	if (!err)
 		err = draw_page(p, face, &img, why);
 	if (!err && snprintf(path, sizeof(path), "%s/%s.png", dir, p->name) >= PATH_MAX)
-		err = npu_reason_set(why, -ENAMETOOLONG, "%s: the name is too long", dir);
+		err = npu_error_set(why, -ENAMETOOLONG, "%s: the name is too long", dir);
 	if (!err)
 		err = npu_image_save_png(path, &img, why);
 	if (!err) {
@@ -288,12 +288,12 @@ static int make_page(const struct page *p, FT_Library library, const char *fonts
 	}
 	npu_image_free(&img);
 	FT_Done_Face(face);
-	return err ? npu_reason_prefix(why, err, p->name) : 0;
+	return err ? npu_error_prefix(why, err, "%s", p->name) : 0;
 }
 
 /* Every block of @text, which is cut into lines. */
 static int make_pages(char *text, FT_Library library, const char *fonts, const char *dir,
-		      struct npu_reason *why)
+		      struct npu_error *why)
 {
 	struct page page = { 0 };
 	char *line;
@@ -305,8 +305,8 @@ static int make_pages(char *text, FT_Library library, const char *fonts, const c
 		if (*line && !*page.name)
 			err = page_head(&page, line, why);
 		else if (*line && page.count == LINES_MAX)
-			err = npu_reason_set(why, -E2BIG, "page %s has more than %d lines",
-					     page.name, LINES_MAX);
+			err = npu_error_set(why, -E2BIG, "page %s has more than %d lines",
+					    page.name, LINES_MAX);
 		else if (*line)
 			page.line[page.count++] = line;
 		if (!err && *page.name && (!*line || !text)) {
@@ -319,7 +319,7 @@ static int make_pages(char *text, FT_Library library, const char *fonts, const c
 
 int main(int argc, char **argv)
 {
-	struct npu_reason why = { 0 };
+	struct npu_error why = { 0 };
 	FT_Library library;
 	uint8_t *text;
 	size_t len;

@@ -77,7 +77,7 @@ static const char *fill(const Onnx__TensorProto *t, struct npu_npy *arr)
 static int read_tensor(const char *path, struct npu_npy *arr, const char **why)
 {
 	Onnx__TensorProto *t;
-	struct npu_reason reason;
+	struct npu_error reason;
 	uint8_t *data;
 	size_t size;
 
@@ -135,7 +135,7 @@ static int read_set(struct onnx_case *c, const char *dir, const char *what,
 
 bool onnx_case_read(struct onnx_case *c, const char *dir)
 {
-	struct npu_reason why;
+	struct npu_error why;
 	Onnx__GraphProto *g;
 	char path[1100];
 

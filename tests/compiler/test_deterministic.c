@@ -93,7 +93,7 @@ static bool twice(const uint8_t *model, size_t size, const char *shape, const ch
 
 static bool file_twice(const char *path, const char *shape, bool *found)
 {
-	struct npu_reason why;
+	struct npu_error why;
 	const char *what = NULL;
 	uint8_t *model;
 	size_t size;

@@ -90,7 +90,7 @@ static int run_ort(const char *model, const struct named_array *in, int num_in)
 	char spec[MAX_IN][400];
 	posix_spawn_file_actions_t actions;
 	int n = 5, status = -1;
-	struct npu_reason why;
+	struct npu_error why;
 	pid_t pid;
 
 	for (int i = 0; i < num_in; i++) {
@@ -233,7 +233,7 @@ static uint8_t *build(size_t *size, struct named_array *in, int *num_in)
 static void compare(const struct named_array *out)
 {
 	struct npu_npy want = { 0 };
-	struct npu_reason why;
+	struct npu_error why;
 	struct difference d;
 	char path[400];
 

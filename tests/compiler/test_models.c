@@ -129,7 +129,7 @@ static void compare_outputs(const struct model_case *c, const char *what,
 {
 	for (int i = 0; i < n; i++) {
 		struct npu_npy want = { 0 };
-		struct npu_reason why;
+		struct npu_error why;
 		struct difference d;
 		char path[PATH_MAX];
 
@@ -150,7 +150,7 @@ static void compare_outputs(const struct model_case *c, const char *what,
 }
 
 static int load_picture(const struct picture *p, int width, int height, struct npu_image *out,
-			struct npu_reason *why)
+			struct npu_error *why)
 {
 	struct npu_image whole = { 0 }, part = { 0 };
 	char path[PATH_MAX];
@@ -169,7 +169,7 @@ static int load_picture(const struct picture *p, int width, int height, struct n
 }
 
 static int fill_input(const struct model_case *c, const int64_t *dims, float *data,
-		      struct npu_reason *why)
+		      struct npu_error *why)
 {
 	int rows = (int)dims[c->nhwc ? 1 : 2], cols = (int)dims[c->nhwc ? 2 : 3];
 	size_t plane = (size_t)rows * (size_t)cols;
@@ -188,7 +188,7 @@ static int fill_input(const struct model_case *c, const int64_t *dims, float *da
 
 static int make_input(const struct model_case *c, const int64_t *dims, struct named_array *in)
 {
-	struct npu_reason why = { 0 };
+	struct npu_error why = { 0 };
 	char path[300];
 	int err;
 
@@ -279,7 +279,7 @@ static void run_sizes(const struct model_case *c, struct npu_compile_result **re
 static void check_model(const struct model_case *c)
 {
 	struct npu_compile_result *result[2] = { NULL, NULL };
-	struct npu_reason why;
+	struct npu_error why;
 	uint8_t *model;
 	size_t size;
 	char path[PATH_MAX];

@@ -260,7 +260,7 @@ static void check_list(const struct list *l, const char *group)
 {
 	const char *dir = write_dir ? write_dir : "Documentation/conformance";
 	char path[600], *text = list_file(l, group);
-	struct npu_reason why = { 0 };
+	struct npu_error why = { 0 };
 	uint8_t *then = NULL;
 	size_t size = 0;
 	FILE *f;

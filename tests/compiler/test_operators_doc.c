@@ -49,7 +49,7 @@ static void test_lists(void)
 
 int main(void)
 {
-	struct npu_reason why = { 0 };
+	struct npu_error why = { 0 };
 	uint8_t *page = NULL;
 	char *now = NULL;
 	size_t size, have = 0;

@@ -49,7 +49,7 @@ static int run_case(const struct quant_case *c, struct npu_npy *out)
 static void dump(const char *dir, const char *name, const struct quant_case *c,
 		 const struct npu_npy *out)
 {
-	struct npu_reason why = { 0 };
+	struct npu_error why = { 0 };
 	char path[512];
 	FILE *f;
 

@@ -13,7 +13,7 @@
 #include "tools/common/npy.h"
 
 static struct npu_error err;
-static struct npu_reason why;
+static struct npu_error why;
 
 struct golden {
 	const char *name, *input, *output;

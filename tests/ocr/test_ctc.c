@@ -104,7 +104,7 @@ static void test_gaps(const struct ocr_dict *dict)
 
 static void test_dict(void)
 {
-	struct npu_reason why = { 0 };
+	struct npu_error why = { 0 };
 	struct ocr_dict dict;
 
 	tap_ok(!ocr_dict_parse(&dict, "x\r\ny\r\nz", 7, "d", &why) && dict.count == 5 &&
@@ -122,7 +122,7 @@ static void test_dict(void)
 
 int main(void)
 {
-	struct npu_reason why = { 0 };
+	struct npu_error why = { 0 };
 	struct ocr_dict dict;
 	float prob[CLASSES] = { 0 }, confidence;
 	char *text;

@@ -161,7 +161,7 @@ static void test_png_kinds(void)
 
 	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		struct buffer b = png_make(&kinds[i]);
-		struct npu_reason why = { 0 };
+		struct npu_error why = { 0 };
 		struct npu_image img;
 		double worst = 0;
 
@@ -291,7 +291,7 @@ static void test_jpeg_kinds(void)
 	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		int o = kinds[i].orientation, swap = o >= 5 && o <= 8, worst = 0;
 		struct buffer b = jpeg_make(&kinds[i]);
-		struct npu_reason why = { 0 };
+		struct npu_error why = { 0 };
 		struct npu_image img;
 		int ok = !npu_image_decode(b.data, b.len, "t.jpg", &img, &why) &&
 			 img.width == (swap ? JPEG_H : JPEG_W) && img.height == (swap ? JPEG_W : JPEG_H);
@@ -323,7 +323,7 @@ static void test_jpeg_kinds(void)
 static void mangle(const char *name, const struct buffer *b, const char *expect)
 {
 	int accepted = 0, unnamed = 0, tried = 0, pictures = 0, step = tap_long() ? 1 : 37, v;
-	struct npu_reason why;
+	struct npu_error why;
 	struct npu_image img;
 	size_t i;
 
@@ -372,7 +372,7 @@ static void test_limits(void)
 	/* A header that claims 2^31 - 1 pixels a side, with a correct sum. */
 	static const struct png_kind kind = { PNG_COLOR_TYPE_GRAY, 8, 0, 0, "" };
 	struct buffer b = png_make(&kind);
-	struct npu_reason why = { 0 };
+	struct npu_error why = { 0 };
 	struct npu_image img;
 	uint32_t crc = 0xffffffff;
 	int i, k;
@@ -405,7 +405,7 @@ static void test_save(void)
 {
 	char path[] = "/tmp/test_image.XXXXXX";
 	struct npu_image img = pattern_image(37, 11, 4), back;
-	struct npu_reason why = { 0 };
+	struct npu_error why = { 0 };
 	int fd = mkstemp(path);
 
 	close(fd);

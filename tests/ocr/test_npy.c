@@ -32,7 +32,7 @@ static size_t make(uint8_t *file, int version, const char *header, size_t bytes)
 static void good(int version, const char *header, enum npu_npy_type type, int rank,
 		 const int64_t *dims, size_t bytes)
 {
-	struct npu_reason why = { 0 };
+	struct npu_error why = { 0 };
 	uint8_t file[1024];
 	struct npu_npy arr;
 	size_t len = make(file, version, header, bytes);
@@ -50,7 +50,7 @@ static void good(int version, const char *header, enum npu_npy_type type, int ra
 
 static void bad(const char *header, size_t bytes, int expect, const char *words)
 {
-	struct npu_reason why = { 0 };
+	struct npu_error why = { 0 };
 	uint8_t file[1024];
 	struct npu_npy arr;
 	size_t len = make(file, 1, header, bytes);
@@ -144,7 +144,7 @@ static void test_write(void)
 	float data[6] = { 1, -2, 3.5f, 0, 1e30f, -0.0f };
 	struct npu_npy out = { .type = NPU_NPY_F32, .rank = 3, .dims = { 1, 2, 3 }, .data = data },
 		       in;
-	struct npu_reason why = { 0 };
+	struct npu_error why = { 0 };
 	char path[] = "/tmp/test_npy.XXXXXX";
 	uint8_t *file;
 	size_t len;
@@ -191,7 +191,7 @@ static void test_dir(void)
 	static const char header[] =
 		"{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }\n";
 	char dir[] = "/tmp/test_npy.XXXXXX", command[64];
-	struct npu_reason why = { 0 };
+	struct npu_error why = { 0 };
 	struct npu_npy_dir d;
 	uint8_t file[256];
 	size_t len;

@@ -73,7 +73,7 @@ static struct ocr_runtime *rt;
 static char tmp[] = "/tmp/test_pages.XXXXXX", cache[64], dump[64];
 
 static int page_load(const struct page *p, const char *models, struct npu_image *img,
-		     struct npu_reason *why)
+		     struct npu_error *why)
 {
 	struct npu_image a = { 0 }, b = { 0 };
 	char path[PATH_MAX + 32];
@@ -262,7 +262,7 @@ static void compare(const struct ocr_dict *dict, const char *what)
 
 static void test_page(struct ocr *ocr, const struct page *p, const char *models)
 {
-	struct npu_reason why = { 0 };
+	struct npu_error why = { 0 };
 	struct ocr_lines lines = { 0 };
 	struct npu_image img = { 0 };
 	size_t exact = 0, i;
@@ -293,7 +293,7 @@ static void test_page(struct ocr *ocr, const struct page *p, const char *models)
 static void test_blank(struct ocr *ocr)
 {
 	static const int sizes[][2] = { { 1, 1 }, { 5, 5 }, { 1, 40 }, { 2000, 3 }, { 33, 65 } };
-	struct npu_reason why = { 0 };
+	struct npu_error why = { 0 };
 	struct ocr_lines lines;
 	struct npu_image img;
 	size_t i;
@@ -313,7 +313,7 @@ static void test_blank(struct ocr *ocr)
 int main(void)
 {
 	struct ocr_runtime_options rt_opt = { .device = "sim", .cache = cache, .quiet = 1 };
-	struct npu_reason why = { 0 };
+	struct npu_error why = { 0 };
 	struct ocr_options opt;
 	char models[PATH_MAX];
 	struct ocr ocr = { 0 };

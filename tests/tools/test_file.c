@@ -24,7 +24,7 @@ static const char *in_dir(const char *name)
 
 static int holds(const char *path, const char *text)
 {
-	struct npu_reason why;
+	struct npu_error why;
 	uint8_t *data;
 	size_t len;
 	int same;
@@ -38,7 +38,7 @@ static int holds(const char *path, const char *text)
 
 static void test_link(void)
 {
-	struct npu_reason why;
+	struct npu_error why;
 	struct stat st;
 
 	tap_ok(!npu_file_write(in_dir("file"), "old", 3, &why) && holds(in_dir("file"), "old"), "a new file");
@@ -63,7 +63,7 @@ static void *read_fifo(void *arg)
 static void test_special(void)
 {
 	char got[64] = "";
-	struct npu_reason why;
+	struct npu_error why;
 	pthread_t reader;
 	struct stat st;
 

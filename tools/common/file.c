@@ -27,7 +27,7 @@ struct reading {
 };
 
 /* Read once, into what room there is. 1: more may come, 0: that was all. */
-static int read_some(struct reading *r, struct npu_reason *why)
+static int read_some(struct reading *r, struct npu_error *why)
 {
 	ssize_t got;
 
@@ -37,18 +37,18 @@ static int read_some(struct reading *r, struct npu_reason *why)
 	if (got < 0) {
 		int err = -errno;
 
-		return npu_reason_set(why, err, "%s: %s", r->path, strerror(-err));
+		return npu_error_set(why, err, "%s: %s", r->path, strerror(-err));
 	}
 	r->used += (size_t)got;
 	return got > 0;
 }
 
-static int make_room(struct reading *r, size_t room, struct npu_reason *why)
+static int make_room(struct reading *r, size_t room, struct npu_error *why)
 {
 	uint8_t *grown = realloc(r->buf, room + 1);
 
 	if (!grown)
-		return npu_reason_set(why, -ENOMEM, "%s: no memory for %zu bytes", r->path, room);
+		return npu_error_set(why, -ENOMEM, "%s: no memory for %zu bytes", r->path, room);
 	r->buf = grown;
 	r->room = room;
 	return 0;
@@ -65,7 +65,7 @@ static size_t first_room(const struct reading *r, size_t max)
 	return (size_t)st.st_size + 1;
 }
 
-static int file_slurp(struct reading *r, struct limit limit, struct npu_reason *why)
+static int file_slurp(struct reading *r, struct limit limit, struct npu_error *why)
 {
 	int ret = make_room(r, FILE_CHUNK, why), more = 1;
 
@@ -79,8 +79,8 @@ static int file_slurp(struct reading *r, struct limit limit, struct npu_reason *
 		ret = make_room(r, first_room(r, limit.max), why);
 	while (!ret && more) {
 		if (r->used > limit.max)
-			return npu_reason_set(why, -EFBIG, "%s: longer than the limit of %zu bytes",
-					      r->path, limit.max);
+			return npu_error_set(why, -EFBIG, "%s: longer than the limit of %zu bytes",
+					     r->path, limit.max);
 		if (r->used == r->room)
 			ret = make_room(r, 2 * r->room, why);
 		more = ret ? ret : read_some(r, why);
@@ -90,13 +90,13 @@ static int file_slurp(struct reading *r, struct limit limit, struct npu_reason *
 }
 
 static int file_read(const char *path, struct limit limit, uint8_t **data, size_t *len,
-		     struct npu_reason *why)
+		     struct npu_error *why)
 {
 	struct reading r = { .path = path, .fd = open(path, O_RDONLY | O_CLOEXEC) };
 	int err = -errno;
 
 	if (r.fd < 0)
-		return npu_reason_set(why, err, "%s: %s", path, strerror(-err));
+		return npu_error_set(why, err, "%s: %s", path, strerror(-err));
 	err = file_slurp(&r, limit, why);
 	close(r.fd);
 	if (err) {
@@ -110,14 +110,14 @@ static int file_read(const char *path, struct limit limit, uint8_t **data, size_
 }
 
 int npu_file_read(const char *path, size_t limit, uint8_t **data, size_t *len,
-		  struct npu_reason *why)
+		  struct npu_error *why)
 {
 	return file_read(path, (struct limit){ .max = limit }, data, len, why);
 }
 
 int npu_file_read_by_head(const char *path,
 			  size_t (*limit)(void *ctx, const uint8_t *head, size_t len), void *ctx,
-			  uint8_t **data, size_t *len, struct npu_reason *why)
+			  uint8_t **data, size_t *len, struct npu_error *why)
 {
 	return file_read(path, (struct limit){ .by_head = limit, .ctx = ctx }, data, len, why);
 }
@@ -178,7 +178,7 @@ static int file_replace(const char *path, const void *data, size_t len)
 	return err;
 }
 
-int npu_file_write(const char *path, const void *data, size_t len, struct npu_reason *why)
+int npu_file_write(const char *path, const void *data, size_t len, struct npu_error *why)
 {
 	char real[PATH_MAX];
 	struct stat st;
@@ -192,18 +192,18 @@ int npu_file_write(const char *path, const void *data, size_t len, struct npu_re
 		err = file_replace(real, data, len);
 	else
 		err = -errno;
-	return err ? npu_reason_set(why, err, "%s: %s", path, strerror(-err)) : 0;
+	return err ? npu_error_set(why, err, "%s: %s", path, strerror(-err)) : 0;
 }
 
-int npu_file_mkdirs(const char *path, struct npu_reason *why)
+int npu_file_mkdirs(const char *path, struct npu_error *why)
 {
 	char part[PATH_MAX];
 	size_t i, n = strlen(path);
 	int err;
 
 	if (!n || n >= sizeof(part))
-		return npu_reason_set(why, -ENAMETOOLONG,
-				      "directory '%s': empty or too long a name", path);
+		return npu_error_set(why, -ENAMETOOLONG,
+				     "directory '%s': empty or too long a name", path);
 	memcpy(part, path, n + 1);
 	for (i = 1; i <= n; i++) {
 		if (part[i] != '/' && part[i])
@@ -211,7 +211,7 @@ int npu_file_mkdirs(const char *path, struct npu_reason *why)
 		part[i] = 0;
 		if (mkdir(part, 0755) && errno != EEXIST) {
 			err = -errno;
-			return npu_reason_set(why, err, "directory '%s': %s", part, strerror(-err));
+			return npu_error_set(why, err, "directory '%s': %s", part, strerror(-err));
 		}
 		part[i] = path[i];
 	}

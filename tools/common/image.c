@@ -7,16 +7,16 @@
 
 #include "tools/common/file.h"
 
-int npu_image_check_size(uint64_t width, uint64_t height, struct npu_reason *why)
+int npu_image_check_size(uint64_t width, uint64_t height, struct npu_error *why)
 {
 	if (!width || !height)
-		return npu_reason_set(
+		return npu_error_set(
 			why, -EINVAL,
 			"picture of %llu x %llu pixels: both sides must be at least 1",
 			(unsigned long long)width, (unsigned long long)height);
 	if (width > NPU_IMAGE_SIDE_MAX || height > NPU_IMAGE_SIDE_MAX ||
 	    width * height > NPU_IMAGE_PIXELS_MAX)
-		return npu_reason_set(
+		return npu_error_set(
 			why, -EFBIG,
 			"picture of %llu x %llu pixels: the limit is %u a side and %u in all",
 			(unsigned long long)width, (unsigned long long)height, NPU_IMAGE_SIDE_MAX,
@@ -25,24 +25,24 @@ int npu_image_check_size(uint64_t width, uint64_t height, struct npu_reason *why
 }
 
 int npu_image_alloc(struct npu_image *img, int width, int height, uint8_t fill,
-		    struct npu_reason *why)
+		    struct npu_error *why)
 {
 	size_t bytes;
 	int err;
 
 	memset(img, 0, sizeof(*img));
 	if (width < 1 || height < 1)
-		return npu_reason_set(why, -EINVAL,
-				      "picture of %d x %d pixels: both sides must be at least 1",
-				      width, height);
+		return npu_error_set(why, -EINVAL,
+				     "picture of %d x %d pixels: both sides must be at least 1",
+				     width, height);
 	err = npu_image_check_size((uint64_t)width, (uint64_t)height, why);
 	if (err)
 		return err;
 	bytes = (size_t)width * (size_t)height * 3;
 	img->rgb = malloc(bytes);
 	if (!img->rgb)
-		return npu_reason_set(why, -ENOMEM, "no memory for a picture of %d x %d pixels",
-				      width, height);
+		return npu_error_set(why, -ENOMEM, "no memory for a picture of %d x %d pixels",
+				     width, height);
 	memset(img->rgb, fill, bytes);
 	img->width = width;
 	img->height = height;
@@ -56,30 +56,30 @@ void npu_image_free(struct npu_image *img)
 }
 
 int npu_image_decode(const uint8_t *data, size_t len, const char *name, struct npu_image *img,
-		     struct npu_reason *why)
+		     struct npu_error *why)
 {
 	static const uint8_t png[8] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n' };
 	int orientation = 1, err;
 
 	memset(img, 0, sizeof(*img));
 	if (!len)
-		return npu_reason_set(why, -EBADMSG, "%s: the file is empty", name);
+		return npu_error_set(why, -EBADMSG, "%s: the file is empty", name);
 	if (len >= sizeof(png) && !memcmp(data, png, sizeof(png)))
 		err = npu_image_decode_png(data, len, img, &orientation, why);
 	else if (len >= 3 && data[0] == 0xff && data[1] == 0xd8 && data[2] == 0xff)
 		err = npu_image_decode_jpeg(data, len, img, &orientation, why);
 	else
-		err = npu_reason_set(why, -EINVAL, "neither a PNG nor a JPEG picture");
+		err = npu_error_set(why, -EINVAL, "neither a PNG nor a JPEG picture");
 	if (!err)
 		err = npu_image_orient(img, orientation, why);
 	if (err) {
 		npu_image_free(img);
-		return npu_reason_prefix(why, err, name);
+		return npu_error_prefix(why, err, "%s", name);
 	}
 	return 0;
 }
 
-int npu_image_load(const char *path, struct npu_image *img, struct npu_reason *why)
+int npu_image_load(const char *path, struct npu_image *img, struct npu_error *why)
 {
 	uint8_t *data;
 	size_t len;
@@ -153,7 +153,7 @@ static void image_mirror(struct npu_image *img)
 }
 
 int npu_image_cut(const struct npu_image *src, int x, int y, int width, int height,
-		  struct npu_image *dst, struct npu_reason *why)
+		  struct npu_image *dst, struct npu_error *why)
 {
 	size_t row = (size_t)src->width * 3;
 	int i, err;
@@ -161,7 +161,7 @@ int npu_image_cut(const struct npu_image *src, int x, int y, int width, int heig
 	memset(dst, 0, sizeof(*dst));
 	if (x < 0 || y < 0 || width < 1 || height < 1 || width > src->width - x ||
 	    height > src->height - y)
-		return npu_reason_set(
+		return npu_error_set(
 			why, -EINVAL,
 			"%d x %d pixels at %d, %d are not inside a picture of %d x %d", width,
 			height, x, y, src->width, src->height);
@@ -173,7 +173,7 @@ int npu_image_cut(const struct npu_image *src, int x, int y, int width, int heig
 }
 
 int npu_image_rotate(const struct npu_image *src, int quarters, struct npu_image *dst,
-		     struct npu_reason *why)
+		     struct npu_error *why)
 {
 	int q = quarters & 3, w = src->width, h = src->height, x, y, err;
 	size_t row = (size_t)w * 3;
@@ -194,7 +194,7 @@ int npu_image_rotate(const struct npu_image *src, int quarters, struct npu_image
 	return 0;
 }
 
-int npu_image_orient(struct npu_image *img, int orientation, struct npu_reason *why)
+int npu_image_orient(struct npu_image *img, int orientation, struct npu_error *why)
 {
 	/*
 	 * Each orientation is a mirror about the vertical axis, then quarter turns

@@ -89,7 +89,7 @@ static void jpeg_rows(j_decompress_ptr cinfo, struct npu_image *img, uint8_t *cm
 }
 
 int npu_image_decode_jpeg(const uint8_t *data, size_t len, struct npu_image *img, int *orientation,
-			  struct npu_reason *why)
+			  struct npu_error *why)
 {
 	struct jpeg_decompress_struct cinfo;
 	struct jpeg_in in = { .truncated = 0 };
@@ -103,8 +103,8 @@ int npu_image_decode_jpeg(const uint8_t *data, size_t len, struct npu_image *img
 	in.mgr.error_exit = jpeg_fail;
 	in.mgr.emit_message = jpeg_message;
 	if (setjmp(in.jump)) {
-		err = npu_reason_set(why, -EBADMSG, "%s JPEG: %s",
-				     in.truncated ? "truncated" : "corrupt", in.text);
+		err = npu_error_set(why, -EBADMSG, "%s JPEG: %s",
+				    in.truncated ? "truncated" : "corrupt", in.text);
 		goto out;
 	}
 	jpeg_create_decompress(&cinfo);
@@ -126,8 +126,8 @@ int npu_image_decode_jpeg(const uint8_t *data, size_t len, struct npu_image *img
 	if (err)
 		goto out;
 	if (cinfo.num_components == 4 && !cmyk) {
-		err = npu_reason_set(why, -ENOMEM, "no memory for a row of %u pixels",
-				     cinfo.image_width);
+		err = npu_error_set(why, -ENOMEM, "no memory for a row of %u pixels",
+				    cinfo.image_width);
 		goto out;
 	}
 	*orientation = jpeg_orientation(&cinfo);

@@ -68,14 +68,14 @@ static void png_flatten(const uint8_t *rgba, size_t pixels, uint8_t *rgb)
 	}
 }
 
-static int png_reason(const struct png_in *in, struct npu_reason *why)
+static int png_reason(const struct png_in *in, struct npu_error *why)
 {
-	return npu_reason_set(why, -EBADMSG, "%s PNG: %s", in->truncated ? "truncated" : "corrupt",
-			      in->text);
+	return npu_error_set(why, -EBADMSG, "%s PNG: %s", in->truncated ? "truncated" : "corrupt",
+			     in->text);
 }
 
 int npu_image_decode_png(const uint8_t *data, size_t len, struct npu_image *img, int *orientation,
-			 struct npu_reason *why)
+			 struct npu_error *why)
 {
 	struct png_in in = { .data = data, .len = len };
 	/* volatile: changed between setjmp() and a longjmp(). */
@@ -92,7 +92,7 @@ int npu_image_decode_png(const uint8_t *data, size_t len, struct npu_image *img,
 	info = png ? png_create_info_struct(png) : NULL;
 	if (!info) {
 		png_destroy_read_struct(&png, NULL, NULL);
-		return npu_reason_set(why, -ENOMEM, "no memory for the PNG decoder");
+		return npu_error_set(why, -ENOMEM, "no memory for the PNG decoder");
 	}
 	if (setjmp(png_jmpbuf(png))) {
 		err = png_reason(&in, why);
@@ -117,8 +117,8 @@ int npu_image_decode_png(const uint8_t *data, size_t len, struct npu_image *img,
 	rgba = malloc((size_t)w * h * 4);
 	rows = malloc(h * sizeof(*rows));
 	if (!rgba || !rows) {
-		err = npu_reason_set(why, -ENOMEM, "no memory for a picture of %u x %u pixels", w,
-				     h);
+		err = npu_error_set(why, -ENOMEM, "no memory for a picture of %u x %u pixels", w,
+				    h);
 		goto out;
 	}
 	for (y = 0; y < h; y++)
@@ -138,7 +138,7 @@ out:
 	return err;
 }
 
-int npu_image_save_png(const char *path, const struct npu_image *img, struct npu_reason *why)
+int npu_image_save_png(const char *path, const struct npu_image *img, struct npu_error *why)
 {
 	png_image out = { .version = PNG_IMAGE_VERSION, .format = PNG_FORMAT_RGB };
 	png_alloc_size_t bytes = 0;
@@ -150,12 +150,12 @@ int npu_image_save_png(const char *path, const struct npu_image *img, struct npu
 	bytes = PNG_IMAGE_PNG_SIZE_MAX(out);
 	data = malloc(bytes);
 	if (!data)
-		return npu_reason_set(why, -ENOMEM, "%s: no memory to encode %d x %d pixels", path,
-				      img->width, img->height);
+		return npu_error_set(why, -ENOMEM, "%s: no memory to encode %d x %d pixels", path,
+				     img->width, img->height);
 	if (png_image_write_to_memory(&out, data, &bytes, 0, img->rgb, 0, NULL))
 		err = npu_file_write(path, data, bytes, why);
 	else
-		err = npu_reason_set(why, -EIO, "%s: %s", path, out.message);
+		err = npu_error_set(why, -EIO, "%s: %s", path, out.message);
 	free(data);
 	return err;
 }

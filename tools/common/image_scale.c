@@ -142,7 +142,7 @@ static int scale_bilinear(const struct npu_image *src, struct npu_image *dst)
 }
 
 int npu_image_resize(const struct npu_image *src, int width, int height, struct npu_image *dst,
-		     struct npu_reason *why)
+		     struct npu_error *why)
 {
 	int err;
 
@@ -160,8 +160,8 @@ int npu_image_resize(const struct npu_image *src, int width, int height, struct 
 	err = scale_bilinear(src, dst);
 	if (err) {
 		npu_image_free(dst);
-		return npu_reason_set(why, err, "no memory to resize to %d x %d pixels", width,
-				      height);
+		return npu_error_set(why, err, "no memory to resize to %d x %d pixels", width,
+				     height);
 	}
 	return 0;
 }

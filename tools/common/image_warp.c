@@ -170,7 +170,7 @@ static int warp_round(double v)
 }
 
 int npu_image_warp(const struct npu_image *src, const double m[9], int width, int height,
-		   struct npu_image *dst, struct npu_reason *why)
+		   struct npu_image *dst, struct npu_error *why)
 {
 	struct warp_table *t;
 	int x, y, err;
@@ -182,7 +182,7 @@ int npu_image_warp(const struct npu_image *src, const double m[9], int width, in
 	t = malloc(sizeof(*t));
 	if (!t) {
 		npu_image_free(dst);
-		return npu_reason_set(why, -ENOMEM, "no memory for the weights of a warp");
+		return npu_error_set(why, -ENOMEM, "no memory for the weights of a warp");
 	}
 	warp_table_fill(t);
 	out = dst->rgb;

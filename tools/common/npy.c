@@ -69,13 +69,13 @@ static const char *npy_value(const char *header, const char *key)
 	return p;
 }
 
-static int npy_parse_type(const char *p, struct npu_npy *arr, struct npu_reason *why)
+static int npy_parse_type(const char *p, struct npu_npy *arr, struct npu_error *why)
 {
 	char descr[8] = "";
 	size_t i, n;
 
 	if (!p || *p != '\'')
-		return npu_reason_set(why, -EBADMSG, "header: 'descr' is missing or not a string");
+		return npu_error_set(why, -EBADMSG, "header: 'descr' is missing or not a string");
 	n = strcspn(p + 1, "'");
 	if (n < sizeof(descr))
 		memcpy(descr, p + 1, n);
@@ -86,18 +86,18 @@ static int npy_parse_type(const char *p, struct npu_npy *arr, struct npu_reason 
 			arr->type = (enum npu_npy_type)i;
 			return 0;
 		}
-	return npu_reason_set(
+	return npu_error_set(
 		why, -ENOTSUP,
 		"header: type '%.*s' is not one of <f2 <f4 <f8 <i2 <i4 <i8 |i1 <u2 <u4 <u8 |u1 |b1",
 		(int)(n < 40 ? n : 40), p + 1);
 }
 
-static int npy_parse_shape(const char *p, struct npu_npy *arr, struct npu_reason *why)
+static int npy_parse_shape(const char *p, struct npu_npy *arr, struct npu_error *why)
 {
 	char *end;
 
 	if (!p || *p++ != '(')
-		return npu_reason_set(why, -EBADMSG, "header: 'shape' is missing or not a tuple");
+		return npu_error_set(why, -EBADMSG, "header: 'shape' is missing or not a tuple");
 	arr->rank = 0;
 	for (;;) {
 		while (*p == ' ' || *p == ',')
@@ -105,18 +105,18 @@ static int npy_parse_shape(const char *p, struct npu_npy *arr, struct npu_reason
 		if (*p == ')')
 			return 0;
 		if (arr->rank == NPU_NPY_RANK_MAX)
-			return npu_reason_set(why, -ENOTSUP, "header: more than %d dimensions",
-					      NPU_NPY_RANK_MAX);
+			return npu_error_set(why, -ENOTSUP, "header: more than %d dimensions",
+					     NPU_NPY_RANK_MAX);
 		if (*p < '0' || *p > '9')
-			return npu_reason_set(why, -EBADMSG,
-					      "header: dimension %d of 'shape' is not a number",
-					      arr->rank);
+			return npu_error_set(why, -EBADMSG,
+					     "header: dimension %d of 'shape' is not a number",
+					     arr->rank);
 		errno = 0;
 		arr->dims[arr->rank] = strtoll(p, &end, 10);
 		if (errno)
-			return npu_reason_set(why, -EOVERFLOW,
-					      "header: dimension %d of 'shape' does not fit",
-					      arr->rank);
+			return npu_error_set(why, -EOVERFLOW,
+					     "header: dimension %d of 'shape' does not fit",
+					     arr->rank);
 		arr->rank++;
 		p = end;
 		if (*p == 'L')		/* Python 2 wrote its long integers so */
@@ -124,7 +124,7 @@ static int npy_parse_shape(const char *p, struct npu_npy *arr, struct npu_reason
 	}
 }
 
-static int npy_parse_header(const char *header, struct npu_npy *arr, struct npu_reason *why)
+static int npy_parse_header(const char *header, struct npu_npy *arr, struct npu_error *why)
 {
 	const char *order = npy_value(header, "fortran_order");
 	int err;
@@ -135,42 +135,42 @@ static int npy_parse_header(const char *header, struct npu_npy *arr, struct npu_
 	if (err)
 		return err;
 	if (order && !strncmp(order, "True", 4) && arr->rank > 1)
-		return npu_reason_set(why, -ENOTSUP, "header: Fortran order; C order is expected");
+		return npu_error_set(why, -ENOTSUP, "header: Fortran order; C order is expected");
 	if (!order || (strncmp(order, "False", 5) && strncmp(order, "True", 4)))
-		return npu_reason_set(why, -EBADMSG,
-				      "header: 'fortran_order' is neither True nor False");
+		return npu_error_set(why, -EBADMSG,
+				     "header: 'fortran_order' is neither True nor False");
 	return 0;
 }
 
 /* Where the header's text lies, by version. */
 static int npy_header(const uint8_t *file, size_t len, size_t *at, size_t *bytes,
-		      struct npu_reason *why)
+		      struct npu_error *why)
 {
 	if (len < 10 || memcmp(file, "\x93NUMPY", 6))
-		return npu_reason_set(why, -EBADMSG,
-				      "not a .npy file (no magic, or shorter than 10 bytes)");
+		return npu_error_set(why, -EBADMSG,
+				     "not a .npy file (no magic, or shorter than 10 bytes)");
 	if (file[6] == 1) {
 		*at = 10;
 		*bytes = file[8] | (size_t)file[9] << 8;
 	} else if (file[6] == 2 || file[6] == 3) {
 		if (len < 12)
-			return npu_reason_set(why, -EBADMSG, "header: ends after %zu bytes", len);
+			return npu_error_set(why, -EBADMSG, "header: ends after %zu bytes", len);
 		*at = 12;
 		*bytes = file[8] | (size_t)file[9] << 8 | (size_t)file[10] << 16 | (size_t)file[11] << 24;
 	} else {
-		return npu_reason_set(why, -ENOTSUP, "version %u.%u; 1, 2 and 3 are known", file[6],
-				      file[7]);
+		return npu_error_set(why, -ENOTSUP, "version %u.%u; 1, 2 and 3 are known", file[6],
+				     file[7]);
 	}
 	if (*bytes > len - *at)
-		return npu_reason_set(why, -EBADMSG, "header: %zu bytes long, but only %zu follow",
-				      *bytes, len - *at);
+		return npu_error_set(why, -EBADMSG, "header: %zu bytes long, but only %zu follow",
+				     *bytes, len - *at);
 	if (*bytes > 65535)
-		return npu_reason_set(why, -ENOTSUP, "header: %zu bytes long; 65535 is the limit",
-				      *bytes);
+		return npu_error_set(why, -ENOTSUP, "header: %zu bytes long; 65535 is the limit",
+				     *bytes);
 	return 0;
 }
 
-static int npy_parse(const uint8_t *file, size_t len, struct npu_npy *arr, struct npu_reason *why)
+static int npy_parse(const uint8_t *file, size_t len, struct npu_npy *arr, struct npu_error *why)
 {
 	size_t at = 0, header_len = 0, bytes;
 	char *header;
@@ -181,8 +181,8 @@ static int npy_parse(const uint8_t *file, size_t len, struct npu_npy *arr, struc
 		return err;
 	header = malloc(header_len + 1);
 	if (!header)
-		return npu_reason_set(why, -ENOMEM, "no memory for a header of %zu bytes",
-				      header_len);
+		return npu_error_set(why, -ENOMEM, "no memory for a header of %zu bytes",
+				     header_len);
 	memcpy(header, file + at, header_len);
 	header[header_len] = 0;
 	err = npy_parse_header(header, arr, why);
@@ -190,22 +190,22 @@ static int npy_parse(const uint8_t *file, size_t len, struct npu_npy *arr, struc
 	if (err)
 		return err;
 	if (npy_extent(arr, &arr->count, &bytes))
-		return npu_reason_set(why, -EOVERFLOW,
-				      "header: the product of 'shape' does not fit");
+		return npu_error_set(why, -EOVERFLOW,
+				     "header: the product of 'shape' does not fit");
 	at += header_len;
 	if (bytes != len - at)
-		return npu_reason_set(why, -EBADMSG,
-				      "%zu bytes of data; type %s and 'shape' ask for %zu",
-				      len - at, npy_types[arr->type].name, bytes);
+		return npu_error_set(why, -EBADMSG,
+				     "%zu bytes of data; type %s and 'shape' ask for %zu",
+				     len - at, npy_types[arr->type].name, bytes);
 	arr->data = malloc(bytes ? bytes : 1);
 	if (!arr->data)
-		return npu_reason_set(why, -ENOMEM, "no memory for %zu bytes of data", bytes);
+		return npu_error_set(why, -ENOMEM, "no memory for %zu bytes of data", bytes);
 	memcpy(arr->data, file + at, bytes);
 	return 0;
 }
 
 int npu_npy_parse(const uint8_t *file, size_t len, const char *name, struct npu_npy *arr,
-		  struct npu_reason *why)
+		  struct npu_error *why)
 {
 	int err;
 
@@ -213,12 +213,12 @@ int npu_npy_parse(const uint8_t *file, size_t len, const char *name, struct npu_
 	err = npy_parse(file, len, arr, why);
 	if (err) {
 		npu_npy_free(arr);
-		return npu_reason_prefix(why, err, name);
+		return npu_error_prefix(why, err, "%s", name);
 	}
 	return 0;
 }
 
-int npu_npy_read(const char *path, struct npu_npy *arr, struct npu_reason *why)
+int npu_npy_read(const char *path, struct npu_npy *arr, struct npu_error *why)
 {
 	uint8_t *file;
 	size_t len;
@@ -233,7 +233,7 @@ int npu_npy_read(const char *path, struct npu_npy *arr, struct npu_reason *why)
 	return err;
 }
 
-int npu_npy_write(const char *path, const struct npu_npy *arr, struct npu_reason *why)
+int npu_npy_write(const char *path, const struct npu_npy *arr, struct npu_error *why)
 {
 	char header[128 + 24 * NPU_NPY_RANK_MAX];
 	size_t count, bytes, total, n;
@@ -242,8 +242,8 @@ int npu_npy_write(const char *path, const struct npu_npy *arr, struct npu_reason
 
 	if (arr->rank < 0 || arr->rank > NPU_NPY_RANK_MAX ||
 	    (unsigned int)arr->type >= NPU_NPY_TYPES || npy_extent(arr, &count, &bytes))
-		return npu_reason_set(why, -EINVAL, "%s: rank %d, type %d or dims out of range",
-				      path, arr->rank, (int)arr->type);
+		return npu_error_set(why, -EINVAL, "%s: rank %d, type %d or dims out of range",
+				     path, arr->rank, (int)arr->type);
 	n = (size_t)sprintf(header, "{'descr': '%s', 'fortran_order': False, 'shape': (",
 			    npy_types[arr->type].descr);
 	for (i = 0; i < arr->rank; i++)
@@ -257,7 +257,7 @@ int npu_npy_write(const char *path, const struct npu_npy *arr, struct npu_reason
 	total = 10 + n + bytes;
 	file = malloc(total);
 	if (!file)
-		return npu_reason_set(why, -ENOMEM, "%s: no memory for %zu bytes", path, total);
+		return npu_error_set(why, -ENOMEM, "%s: no memory for %zu bytes", path, total);
 	memcpy(file, "\x93NUMPY\x01\x00", 8);
 	file[8] = (uint8_t)n;
 	file[9] = (uint8_t)(n >> 8);

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tools/common/reason.h"
+#include "core/error.h"
 
 #define NPU_NPY_RANK_MAX	16
 #define NPU_NPY_FILE_MAX	((size_t)8 << 30)
@@ -41,16 +41,16 @@ const char *npu_npy_type_name(enum npu_npy_type type);
  * -ENOMEM.
  */
 int npu_npy_parse(const uint8_t *file, size_t len, const char *name, struct npu_npy *arr,
-		  struct npu_reason *why);
+		  struct npu_error *why);
 
 /* Read the file @path; errors as above and those of opening it. */
-int npu_npy_read(const char *path, struct npu_npy *arr, struct npu_reason *why);
+int npu_npy_read(const char *path, struct npu_npy *arr, struct npu_error *why);
 
 /*
  * Write @arr as version 1 through a temporary file and a rename. @arr->count is ignored, dims
  * decide.
  */
-int npu_npy_write(const char *path, const struct npu_npy *arr, struct npu_reason *why);
+int npu_npy_write(const char *path, const struct npu_npy *arr, struct npu_error *why);
 
 void npu_npy_free(struct npu_npy *arr);
 

@@ -17,7 +17,7 @@ struct npu_npy_dir {
  * Read every file of the folder @path whose name ends in .npy; others are left alone. None at all
  * is -ENOENT. Other errors are those of npu_npy_read() and of reading a folder; @dir is empty then.
  */
-int npu_npy_dir_read(const char *path, struct npu_npy_dir *dir, struct npu_reason *why);
+int npu_npy_dir_read(const char *path, struct npu_npy_dir *dir, struct npu_error *why);
 void npu_npy_dir_free(struct npu_npy_dir *dir);
 
 #endif

@@ -19,9 +19,9 @@ static const int device_type[NPU_NPY_TYPES] = {
 	[NPU_NPY_U8] = NPU_U8,	 [NPU_NPY_BOOL] = NPU_BOOL,
 };
 
-static int out_of_memory(struct npu_reason *why)
+static int out_of_memory(struct npu_error *why)
 {
-	return npu_reason_set(why, -ENOMEM, "out of memory");
+	return npu_error_set(why, -ENOMEM, "out of memory");
 }
 
 /* NumPy computes in f64 unless told otherwise; models do not. */
@@ -51,7 +51,7 @@ static bool names_input(const struct npu_calib_sample *s, const char *name)
 	return false;
 }
 
-static int add_sample(struct calib_set *set, struct npu_reason *why)
+static int add_sample(struct calib_set *set, struct npu_error *why)
 {
 	struct npu_calib_sample *s = realloc(set->sample, (set->num_samples + 1) * sizeof(*s));
 
@@ -64,7 +64,7 @@ static int add_sample(struct calib_set *set, struct npu_reason *why)
 
 /* Room for one more file, loaded from @path. */
 static int add_file(struct calib_set *set, const char *path, const char *name,
-		    struct npu_reason *why)
+		    struct npu_error *why)
 {
 	struct npu_npy *file = realloc(set->file, (set->num_files + 1) * sizeof(*file));
 	char **names;
@@ -85,15 +85,15 @@ static int add_file(struct calib_set *set, const char *path, const char *name,
 	if (!names[set->num_files - 1] || narrow(&file[set->num_files - 1]))
 		return out_of_memory(why);
 	if (file[set->num_files - 1].rank > 8 || !device_type[file[set->num_files - 1].type])
-		return npu_reason_set(why, -ENOTSUP, "%s: rank %d of %s is no input of a model",
-				      path, file[set->num_files - 1].rank,
-				      npu_npy_type_name(file[set->num_files - 1].type));
+		return npu_error_set(why, -ENOTSUP, "%s: rank %d of %s is no input of a model",
+				     path, file[set->num_files - 1].rank,
+				     npu_npy_type_name(file[set->num_files - 1].type));
 	return 0;
 }
 
 /* Input @name (NULL: the only one) of sample @index, which is the last. */
 static int add_tensor(struct calib_set *set, const char *path, const char *name,
-		      struct npu_reason *why)
+		      struct npu_error *why)
 {
 	struct npu_calib_sample *s = &set->sample[set->num_samples - 1];
 	struct npu_calib_tensor *t;
@@ -147,13 +147,13 @@ static int visible(const struct dirent *e)
 }
 
 /* Every DIR/<input>.npy of one sample. */
-static int add_sample_folder(struct calib_set *set, const char *dir, struct npu_reason *why)
+static int add_sample_folder(struct calib_set *set, const char *dir, struct npu_error *why)
 {
 	struct dirent **entry;
 	int n = scandir(dir, &entry, visible, alphasort), err = 0;
 
 	if (n < 0)
-		return npu_reason_set(why, -errno, "%s: %s", dir, strerror(errno));
+		return npu_error_set(why, -errno, "%s: %s", dir, strerror(errno));
 	err = add_sample(set, why);
 	for (int i = 0; i < n; i++) {
 		char *file = entry[i]->d_name, *path = path_in(dir, file);
@@ -168,26 +168,26 @@ static int add_sample_folder(struct calib_set *set, const char *dir, struct npu_
 	}
 	free(entry);
 	if (!err && !set->sample[set->num_samples - 1].num_tensors)
-		err = npu_reason_set(why, -ENOENT, "%s: no <input>.npy in this folder", dir);
+		err = npu_error_set(why, -ENOENT, "%s: no <input>.npy in this folder", dir);
 	return err;
 }
 
-static int add_folder(struct calib_set *set, const char *dir, struct npu_reason *why)
+static int add_folder(struct calib_set *set, const char *dir, struct npu_error *why)
 {
 	unsigned int before = set->num_samples;
 	struct dirent **entry;
 	int n = scandir(dir, &entry, visible, alphasort), err = 0;
 
 	if (n < 0)
-		return npu_reason_set(why, -errno, "%s: %s", dir, strerror(errno));
+		return npu_error_set(why, -errno, "%s: %s", dir, strerror(errno));
 	for (int i = 0; i < n; i++) {
 		char *path = path_in(dir, entry[i]->d_name);
 		struct stat st;
 
 		err = err ? err : path ? 0 : out_of_memory(why);
 		if (!err && set->num_samples >= MAX_SAMPLES)
-			err = npu_reason_set(why, -E2BIG, "%s: more than %d samples", dir,
-					     MAX_SAMPLES);
+			err = npu_error_set(why, -E2BIG, "%s: more than %d samples", dir,
+					    MAX_SAMPLES);
 		else if (!err && ends_in_npy(entry[i]->d_name))
 			err = add_sample(set, why) ?: add_tensor(set, path, NULL, why);
 		else if (!err && !stat(path, &st) && S_ISDIR(st.st_mode))
@@ -197,12 +197,12 @@ static int add_folder(struct calib_set *set, const char *dir, struct npu_reason 
 	}
 	free(entry);
 	if (!err && set->num_samples == before)
-		err = npu_reason_set(why, -ENOENT, "%s: no .npy file and no folder of them in it",
-				     dir);
+		err = npu_error_set(why, -ENOENT, "%s: no .npy file and no folder of them in it",
+				    dir);
 	return err;
 }
 
-static int add_path(struct calib_set *set, const char *path, struct npu_reason *why)
+static int add_path(struct calib_set *set, const char *path, struct npu_error *why)
 {
 	const char *equals = strchr(path, '=');
 	char name[NAME_MAX + 1];
@@ -223,7 +223,7 @@ static int add_path(struct calib_set *set, const char *path, struct npu_reason *
 }
 
 int calib_load(struct calib_set *set, const char *const *path, unsigned int count,
-	       struct npu_reason *why)
+	       struct npu_error *why)
 {
 	int err = 0;
 

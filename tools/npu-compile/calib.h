@@ -25,7 +25,7 @@ struct calib_set {
  * Returns 0 or a negative errno with the reason; calib_free() in any case.
  */
 int calib_load(struct calib_set *set, const char *const *path, unsigned int count,
-	       struct npu_reason *why);
+	       struct npu_error *why);
 void calib_free(struct calib_set *set);
 
 /* "percentile=99.9": method and, when there is a number, percentile. 0 or -EINVAL. */

@@ -295,7 +295,7 @@ static int show_progress(void *arg, const char *stage, double fraction)
 static int write_report(const struct options *o, const struct npu_compile_result *r)
 {
 	const char *json = npu_compile_report_json(r);
-	struct npu_reason why;
+	struct npu_error why;
 	int err;
 
 	if (o->report)
@@ -311,11 +311,11 @@ static int write_outputs(const struct options *o, const struct npu_compile_resul
 	char *named = o->output ? NULL : default_output(o->model);
 	const char *path = o->output ? o->output : named;
 	const struct npu_compile_summary *s = npu_compile_summary(r);
-	struct npu_reason why;
+	struct npu_error why;
 	size_t size;
 	const void *job = npu_compile_job(r, &size);
 	int err = path ? npu_file_write(path, job, size, &why) :
-			 npu_reason_set(&why, -ENOMEM, "out of memory");
+			 npu_error_set(&why, -ENOMEM, "out of memory");
 
 	if (err)
 		fprintf(stderr, "npu-compile: %s\n", why.text);
@@ -332,7 +332,7 @@ static int write_outputs(const struct options *o, const struct npu_compile_resul
 static int compile(struct options *o, const uint8_t *model, size_t size, struct npu_compile_result **result)
 {
 	struct calib_set set = { 0 };
-	struct npu_reason why;
+	struct npu_error why;
 	int err = o->int8 ? calib_load(&set, o->calib, o->num_calib, &why) : 0;
 
 	if (err) {
@@ -354,7 +354,7 @@ int main(int argc, char **argv)
 	struct npu_compile_result *result = NULL;
 	struct timespec start;
 	struct options o = { 0 };
-	struct npu_reason why;
+	struct npu_error why;
 	uint8_t *model;
 	size_t size;
 	int err = parse_args(&o, argc, argv);

@@ -100,7 +100,7 @@ static void draw_panel(struct npu_image *canvas, const struct ocr_lines *lines, 
 }
 
 int ocr_annotate(const struct npu_image *img, const struct ocr_lines *lines, const char *path,
-		 struct npu_reason *why)
+		 struct npu_error *why)
 {
 	int longest = img->width > img->height ? img->width : img->height, w, h, wide, tall,
 	    scale = 2, err;

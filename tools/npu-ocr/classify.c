@@ -12,7 +12,7 @@ static const struct npu_image_norm cls_norm = {
 	.mean = { 0.5f, 0.5f, 0.5f }, .std = { 0.5f, 0.5f, 0.5f }, .bgr = 1,
 };
 
-static int classify_input(const struct npu_image *crop, float *in, struct npu_reason *why)
+static int classify_input(const struct npu_image *crop, float *in, struct npu_error *why)
 {
 	int w = (int)ceil(CLS_HEIGHT * ((double)crop->width / crop->height)), err;
 	struct npu_image sized;
@@ -26,7 +26,7 @@ static int classify_input(const struct npu_image *crop, float *in, struct npu_re
 }
 
 int ocr_classify(struct ocr *ocr, const struct npu_image *crop, size_t index, float *prob,
-		 struct npu_reason *why)
+		 struct npu_error *why)
 {
 	static const int64_t dims[4] = { 1, 3, CLS_HEIGHT, CLS_WIDTH };
 	int64_t out_dims[OCR_NET_RANK_MAX];
@@ -36,7 +36,7 @@ int ocr_classify(struct ocr *ocr, const struct npu_image *crop, size_t index, fl
 
 	in = malloc(sizeof(float) * 3 * CLS_HEIGHT * CLS_WIDTH);
 	if (!in)
-		return npu_reason_set(why, -ENOMEM, "no memory for the classifier's input");
+		return npu_error_set(why, -ENOMEM, "no memory for the classifier's input");
 	err = classify_input(crop, in, why);
 	if (!err)
 		err = ocr_dump_tensor(ocr, "cls", (long)index, "in", in, dims, 4, why);
@@ -46,7 +46,7 @@ int ocr_classify(struct ocr *ocr, const struct npu_image *crop, size_t index, fl
 	if (err)
 		return err;
 	if (rank != 2 || out_dims[0] != 1 || out_dims[1] != 2)
-		return npu_reason_set(why, -EINVAL, "cls: the output is not [1, 2]");
+		return npu_error_set(why, -EINVAL, "cls: the output is not [1, 2]");
 	*prob = out[1];
 	return ocr_dump_tensor(ocr, "cls", (long)index, "out", out, out_dims, rank, why);
 }

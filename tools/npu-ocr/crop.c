@@ -68,7 +68,7 @@ int ocr_quad_clean(struct ocr_quad *quad, int img_width, int img_height)
 }
 
 int ocr_crop(const struct npu_image *img, const struct ocr_quad *quad, struct npu_image *crop,
-	     int *turned, struct npu_reason *why)
+	     int *turned, struct npu_error *why)
 {
 	int w = (int)fmax(side(quad, 0, 1), side(quad, 2, 3)),
 	    h = (int)fmax(side(quad, 0, 3), side(quad, 1, 2));
@@ -79,7 +79,7 @@ int ocr_crop(const struct npu_image *img, const struct ocr_quad *quad, struct np
 
 	err = npu_homography(flat, quad->p, m);
 	if (err)
-		return npu_reason_set(why, err, "a text box has three corners on one line");
+		return npu_error_set(why, err, "a text box has three corners on one line");
 	err = npu_image_warp(img, m, w, h, crop, why);
 	*turned = h >= w * 1.5;
 	if (err || !*turned)

@@ -18,7 +18,7 @@ void ocr_dict_free(struct ocr_dict *dict)
 }
 
 int ocr_dict_parse(struct ocr_dict *dict, const char *text, size_t len, const char *name,
-		   struct npu_reason *why)
+		   struct npu_error *why)
 {
 	size_t i, lines = 0;
 	char *p, *end;
@@ -31,8 +31,8 @@ int ocr_dict_parse(struct ocr_dict *dict, const char *text, size_t len, const ch
 	dict->entry = malloc((lines + 3) * sizeof(*dict->entry));
 	if (!dict->text || !dict->entry) {
 		ocr_dict_free(dict);
-		return npu_reason_set(why, -ENOMEM, "%s: no memory for %zu characters", name,
-				      lines);
+		return npu_error_set(why, -ENOMEM, "%s: no memory for %zu characters", name,
+				     lines);
 	}
 	memcpy(dict->text, text, len);
 	dict->text[len] = 0;
@@ -50,10 +50,10 @@ int ocr_dict_parse(struct ocr_dict *dict, const char *text, size_t len, const ch
 	if (dict->count > 2)
 		return 0;
 	ocr_dict_free(dict);
-	return npu_reason_set(why, -EBADMSG, "%s: no characters; one a line is expected", name);
+	return npu_error_set(why, -EBADMSG, "%s: no characters; one a line is expected", name);
 }
 
-int ocr_dict_load(struct ocr_dict *dict, const char *path, struct npu_reason *why)
+int ocr_dict_load(struct ocr_dict *dict, const char *path, struct npu_error *why)
 {
 	uint8_t *text;
 	size_t len;
@@ -122,20 +122,20 @@ static int ends_in_space(const struct ctc_text *out)
 }
 
 int ocr_ctc_decode(const struct ocr_dict *dict, const float *prob, size_t steps, size_t classes,
-		   char **text, float *confidence, struct npu_reason *why)
+		   char **text, float *confidence, struct npu_error *why)
 {
 	size_t t, last = 0, best, room = 1;
 	struct ctc_text out = { 0 };
 	struct ctc_gap gap = { 0 };
 
 	if (classes != dict->count)
-		return npu_reason_set(why, -EINVAL, "%zu classes for a dictionary of %zu", classes,
-				      dict->count);
+		return npu_error_set(why, -EINVAL, "%zu classes for a dictionary of %zu", classes,
+				     dict->count);
 	for (t = 0; t < classes; t++)
 		room = strlen(dict->entry[t]) > room ? strlen(dict->entry[t]) : room;
 	/* One more a step for the spaces. */
 	if (__builtin_mul_overflow(room + 1, steps, &room) || !(out.text = malloc(room + 1)))
-		return npu_reason_set(why, -ENOMEM, "no memory for %zu characters", steps);
+		return npu_error_set(why, -ENOMEM, "no memory for %zu characters", steps);
 	for (t = 0; t < steps; t++, last = best) {
 		const float *p = prob + t * classes;
 

@@ -347,7 +347,7 @@ out:
 }
 
 int ocr_db_boxes(const float *prob, int width, int height, int img_width, int img_height,
-		 const struct ocr_db_options *opt, struct ocr_boxes *boxes, struct npu_reason *why)
+		 const struct ocr_db_options *opt, struct ocr_boxes *boxes, struct npu_error *why)
 {
 	struct db_map map = {
 		.prob = prob, .width = width, .height = height,
@@ -356,7 +356,7 @@ int ocr_db_boxes(const float *prob, int width, int height, int img_width, int im
 	int err;
 
 	if (width < 1 || height < 1 || (int64_t)width * height > INT32_MAX)
-		return npu_reason_set(
+		return npu_error_set(
 			why, -EINVAL,
 			"text map of %d x %d: at least 1 x 1 and below 2^31 is expected", width,
 			height);
@@ -367,5 +367,5 @@ int ocr_db_boxes(const float *prob, int width, int height, int img_width, int im
 	err = groups_boxes(&map, 1);
 	if (!err)
 		err = groups_boxes(&map, 0);
-	return err ? npu_reason_set(why, err, "no memory for the outlines of the text map") : 0;
+	return err ? npu_error_set(why, err, "no memory for the outlines of the text map") : 0;
 }

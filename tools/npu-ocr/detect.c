@@ -58,7 +58,7 @@ int ocr_detect_next(int at, int length, int piece)
  * repeating its edge.
  */
 static int detect_pad(const struct npu_image *img, int width, int height, int repeat,
-		      struct npu_image *padded, struct npu_reason *why)
+		      struct npu_image *padded, struct npu_error *why)
 {
 	size_t row = (size_t)img->width * 3;
 	int x, y, err;
@@ -118,7 +118,7 @@ static void map_put(float *map, int map_width, const float *piece, int width, in
 
 static int detect_piece(struct ocr *ocr, const struct npu_image *sized, int x, int y, int width,
 			int height, float *in, const float **prob, size_t index,
-			struct npu_reason *why)
+			struct npu_error *why)
 {
 	int64_t dims[4] = { 1, 3, height, width }, out_dims[OCR_NET_RANK_MAX];
 	struct npu_image piece;
@@ -136,13 +136,13 @@ static int detect_piece(struct ocr *ocr, const struct npu_image *sized, int x, i
 		return err;
 	if (rank != 4 || out_dims[0] != 1 || out_dims[1] != 1 || out_dims[2] != height ||
 	    out_dims[3] != width)
-		return npu_reason_set(why, -EINVAL, "det: the output is not [1, 1, %d, %d]", height,
-				      width);
+		return npu_error_set(why, -EINVAL, "det: the output is not [1, 1, %d, %d]", height,
+				     width);
 	return ocr_dump_tensor(ocr, "det", (long)index, "out", *prob, out_dims, rank, why);
 }
 
 static int detect_map(struct ocr *ocr, const struct npu_image *sized,
-		      const struct ocr_detect_plan *plan, float *map, struct npu_reason *why)
+		      const struct ocr_detect_plan *plan, float *map, struct npu_error *why)
 {
 	int w = plan->piece_width, h = plan->piece_height, x, y, seen_x, seen_y = 0, err = 0;
 	const float *prob;
@@ -151,8 +151,8 @@ static int detect_map(struct ocr *ocr, const struct npu_image *sized,
 
 	in = malloc((size_t)w * (size_t)h * 3 * sizeof(float));
 	if (!in)
-		return npu_reason_set(why, -ENOMEM, "no memory for a detection input of %d x %d", w,
-				      h);
+		return npu_error_set(why, -ENOMEM, "no memory for a detection input of %d x %d", w,
+				     h);
 	for (y = 0; !err && y < plan->height; y = ocr_detect_next(y, plan->height, h)) {
 		seen_x = 0;
 		for (x = 0; !err && x < plan->width; x = ocr_detect_next(x, plan->width, w)) {
@@ -169,7 +169,7 @@ static int detect_map(struct ocr *ocr, const struct npu_image *sized,
 }
 
 static int detect_run(struct ocr *ocr, const struct npu_image *img, struct ocr_boxes *boxes,
-		      struct npu_reason *why)
+		      struct npu_error *why)
 {
 	struct npu_image sized = { 0 };
 	struct ocr_detect_plan plan;
@@ -180,8 +180,8 @@ static int detect_run(struct ocr *ocr, const struct npu_image *img, struct ocr_b
 	ocr_detect_plan(img->width, img->height, ocr->opt.det_limit, &plan);
 	map = malloc((size_t)plan.width * (size_t)plan.height * sizeof(float));
 	if (!map)
-		return npu_reason_set(why, -ENOMEM, "no memory for a text map of %d x %d",
-				      plan.width, plan.height);
+		return npu_error_set(why, -ENOMEM, "no memory for a text map of %d x %d",
+				     plan.width, plan.height);
 	err = npu_image_resize(img, plan.width, plan.height, &sized, why);
 	if (!err)
 		err = detect_map(ocr, &sized, &plan, map, why);
@@ -210,7 +210,7 @@ static void boxes_clip(struct ocr_boxes *boxes, const struct npu_image *img)
 }
 
 int ocr_detect(struct ocr *ocr, const struct npu_image *img, struct ocr_boxes *boxes,
-	       struct npu_reason *why)
+	       struct npu_error *why)
 {
 	struct npu_image padded;
 	int w, h, how, err;

@@ -212,7 +212,7 @@ static int args_parse(struct args *a, int argc, char **argv)
 	return 0;
 }
 
-static int find_cache(struct args *a, struct npu_reason *why)
+static int find_cache(struct args *a, struct npu_error *why)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	int n;
@@ -224,11 +224,11 @@ static int find_cache(struct args *a, struct npu_reason *why)
 	else if (home && *home)
 		n = snprintf(a->cache_buf, sizeof(a->cache_buf), "%s/.cache/npu", home);
 	else
-		return npu_reason_set(why, -ENOENT,
-				      "neither HOME nor XDG_CACHE_HOME is set; use --cache");
+		return npu_error_set(why, -ENOENT,
+				     "neither HOME nor XDG_CACHE_HOME is set; use --cache");
 	if (n >= (int)sizeof(a->cache_buf))
-		return npu_reason_set(why, -ENAMETOOLONG,
-				      "the name of the cache directory is too long");
+		return npu_error_set(why, -ENAMETOOLONG,
+				     "the name of the cache directory is too long");
 	a->rt.cache = a->cache_buf;
 	return 0;
 }
@@ -253,7 +253,7 @@ static struct ocr_placement placement_sum(const struct ocr *ocr)
 
 static int print_result(const struct args *a, const struct ocr *ocr, const struct ocr_runtime *rt,
 			const struct npu_image *img, const struct ocr_lines *lines,
-			struct npu_reason *why)
+			struct npu_error *why)
 {
 	struct ocr_summary s = {
 		.picture = a->picture,
@@ -274,10 +274,10 @@ static int print_result(const struct args *a, const struct ocr *ocr, const struc
 		ocr_output_summary(stdout, &s);
 	if (!err && (fflush(stdout) || ferror(stdout)))
 		err = -EIO;
-	return err ? npu_reason_set(why, err, "standard output: %s", strerror(-err)) : 0;
+	return err ? npu_error_set(why, err, "standard output: %s", strerror(-err)) : 0;
 }
 
-static int run(struct args *a, struct npu_reason *why)
+static int run(struct args *a, struct npu_error *why)
 {
 	struct ocr_runtime *rt = NULL;
 	struct ocr_lines lines = { 0 };
@@ -319,7 +319,7 @@ static int run(struct args *a, struct npu_reason *why)
 
 int main(int argc, char **argv)
 {
-	struct npu_reason why = { 0 };
+	struct npu_error why = { 0 };
 	struct args a;
 	int err;
 

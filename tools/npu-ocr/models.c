@@ -14,7 +14,7 @@ static const char det_file[] = "ch_PP-OCRv4_det_infer.onnx",
 static const char cls_file[] = "ch_ppocr_mobile_v2.0_cls_infer.onnx",
 		  keys_file[] = "ppocr_keys_v1.txt";
 
-int ocr_models_find(char *dir, size_t size, struct npu_reason *why)
+int ocr_models_find(char *dir, size_t size, struct npu_error *why)
 {
 	const char *places[] = { getenv("NPU_MODELS"), "build/models", "/usr/share/npu/models" };
 	char path[PATH_MAX];
@@ -27,7 +27,7 @@ int ocr_models_find(char *dir, size_t size, struct npu_reason *why)
 			continue;
 		return 0;
 	}
-	return npu_reason_set(
+	return npu_error_set(
 		why, -ENOENT,
 		"no models: %s is not in $NPU_MODELS, build/models or "
 		"/usr/share/npu/models. `scripts/models.sh ocr` fetches it, or name a folder with --models",
@@ -36,7 +36,7 @@ int ocr_models_find(char *dir, size_t size, struct npu_reason *why)
 
 static int net_open(struct ocr_runtime *rt, const char *dir, const char *name, const char *file,
 		    const char *job, struct ocr_range h, struct ocr_range w, struct ocr_net **net,
-		    struct npu_reason *why)
+		    struct npu_error *why)
 {
 	struct ocr_net_spec spec = { .name = name,
 				     .job = job,
@@ -45,13 +45,13 @@ static int net_open(struct ocr_runtime *rt, const char *dir, const char *name, c
 	int compiled;
 
 	if (snprintf(path, sizeof(path), "%s/%s", dir, file) >= PATH_MAX)
-		return npu_reason_set(why, -ENAMETOOLONG, "%s: the name is too long", dir);
+		return npu_error_set(why, -ENAMETOOLONG, "%s: the name is too long", dir);
 	spec.model = path;
 	return ocr_net_open(rt, &spec, net, &compiled, why);
 }
 
 int ocr_models_open(struct ocr *ocr, struct ocr_runtime *rt, const char *dir,
-		    const struct ocr_options *opt, struct npu_reason *why)
+		    const struct ocr_options *opt, struct npu_error *why)
 {
 	static const struct ocr_range page = { 32, 1280, 32 }, line = { 16, 3200, 8 };
 	static const struct ocr_range h48 = { 48, 48, 1 }, w192 = { 192, 192, 1 };
@@ -60,7 +60,7 @@ int ocr_models_open(struct ocr *ocr, struct ocr_runtime *rt, const char *dir,
 
 	ocr->opt = *opt;
 	if (snprintf(keys, sizeof(keys), "%s/%s", dir, keys_file) >= PATH_MAX)
-		return npu_reason_set(why, -ENAMETOOLONG, "%s: the name is too long", dir);
+		return npu_error_set(why, -ENAMETOOLONG, "%s: the name is too long", dir);
 	err = ocr_dict_load(&ocr->dict, keys, why);
 	if (!err)
 		err = net_open(rt, dir, "det", det_file, opt->det_job, page, page, &ocr->det, why);

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tools/common/reason.h"
+#include "core/error.h"
 
 #define OCR_NET_RANK_MAX	8
 
@@ -62,7 +62,7 @@ struct ocr_placement {
 };
 
 int ocr_runtime_open(struct ocr_runtime **rt, const struct ocr_runtime_options *opt,
-		     struct npu_reason *why);
+		     struct npu_error *why);
 /* All nets of the runtime must be closed before. NULL is fine. */
 void ocr_runtime_close(struct ocr_runtime *rt);
 /* A few words on what runs the networks, for the user. Valid as long as @rt. */
@@ -74,7 +74,7 @@ const char *ocr_runtime_name(const struct ocr_runtime *rt);
  * (-EINVAL).
  */
 int ocr_net_open(struct ocr_runtime *rt, const struct ocr_net_spec *spec, struct ocr_net **net,
-		 int *compiled, struct npu_reason *why);
+		 int *compiled, struct npu_error *why);
 void ocr_net_close(struct ocr_net *net);
 
 /*
@@ -82,7 +82,7 @@ void ocr_net_close(struct ocr_net *net);
  * set to the first output, which belongs to the net and is valid until its next run or close.
  */
 int ocr_net_run(struct ocr_net *net, const float *in, const int64_t dims[4], const float **out,
-		int64_t out_dims[OCR_NET_RANK_MAX], int *out_rank, struct npu_reason *why);
+		int64_t out_dims[OCR_NET_RANK_MAX], int *out_rank, struct npu_error *why);
 
 void ocr_net_placement(const struct ocr_net *net, struct ocr_placement *placement);
 

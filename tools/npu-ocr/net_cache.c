@@ -40,7 +40,7 @@ static int add_build_id(struct dl_phdr_info *info, size_t size, void *arg)
 
 int ocr_cache_path(const char *dir, const struct ocr_net_spec *spec, const char *shape,
 		   const char *variant, const void *model, size_t len, char *path, size_t size,
-		   struct npu_reason *why)
+		   struct npu_error *why)
 {
 	const char *version = npu_version();
 	uint64_t key = npu_digest(version, strlen(version) + 1, 0);
@@ -53,7 +53,7 @@ int ocr_cache_path(const char *dir, const struct ocr_net_spec *spec, const char 
 	n = snprintf(path, size, "%s/%s-%016llx.npu", dir, spec->name,
 		     (unsigned long long)key);
 	if (n < 0 || (size_t)n >= size)
-		return npu_reason_set(why, -ENAMETOOLONG,
-				      "the name of the cache directory is too long");
+		return npu_error_set(why, -ENAMETOOLONG,
+				     "the name of the cache directory is too long");
 	return 0;
 }

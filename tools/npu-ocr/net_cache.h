@@ -14,6 +14,6 @@
  */
 int ocr_cache_path(const char *dir, const struct ocr_net_spec *spec, const char *shape,
 		   const char *variant, const void *model, size_t len, char *path, size_t size,
-		   struct npu_reason *why);
+		   struct npu_error *why);
 
 #endif

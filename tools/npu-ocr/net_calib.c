@@ -33,7 +33,7 @@ static int calib_sample(struct ocr_calib *calib, size_t i, struct npu_xxh64 *xxh
 }
 
 int ocr_calib_load(struct ocr_calib *calib, const char *path, const char *net,
-		   struct npu_reason *why)
+		   struct npu_error *why)
 {
 	struct npu_xxh64 xxh;
 	char folder[PATH_MAX];
@@ -42,20 +42,20 @@ int ocr_calib_load(struct ocr_calib *calib, const char *path, const char *net,
 
 	memset(calib, 0, sizeof(*calib));
 	if (snprintf(folder, sizeof(folder), "%s/%s", path, net) >= PATH_MAX)
-		return npu_reason_set(why, -ENAMETOOLONG, "%s: the name is too long", path);
+		return npu_error_set(why, -ENAMETOOLONG, "%s: the name is too long", path);
 	err = npu_npy_dir_read(folder, &calib->dir, why);
 	if (err)
-		return npu_reason_prefix(why, err, "samples (npu-ocr --dump-calib makes them)");
+		return npu_error_prefix(why, err, "%s", "samples (npu-ocr --dump-calib makes them)");
 	calib->tensors = calloc(calib->dir.count, sizeof(*calib->tensors));
 	calib->samples = calloc(calib->dir.count, sizeof(*calib->samples));
 	if (!calib->tensors || !calib->samples)
-		err = npu_reason_set(why, -ENOMEM, "no memory for %zu samples", calib->dir.count);
+		err = npu_error_set(why, -ENOMEM, "no memory for %zu samples", calib->dir.count);
 	npu_xxh64_init(&xxh);
 	for (i = 0; !err && i < calib->dir.count; i++)
 		if (calib_sample(calib, i, &xxh))
-			err = npu_reason_set(why, -EINVAL, "%s/%s: f32 is expected, it is %s",
-					     folder, calib->dir.name[i],
-					     npu_npy_type_name(calib->dir.arr[i].type));
+			err = npu_error_set(why, -EINVAL, "%s/%s: f32 is expected, it is %s",
+					    folder, calib->dir.name[i],
+					    npu_npy_type_name(calib->dir.arr[i].type));
 	snprintf(calib->variant, sizeof(calib->variant), "int8-%016llx",
 		 (unsigned long long)npu_xxh64_final(&xxh));
 	if (err)

@@ -18,7 +18,7 @@ struct ocr_calib {
  * the file; @calib is empty then.
  */
 int ocr_calib_load(struct ocr_calib *calib, const char *path, const char *net,
-		   struct npu_reason *why);
+		   struct npu_error *why);
 void ocr_calib_free(struct ocr_calib *calib);
 
 #endif

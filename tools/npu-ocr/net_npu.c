@@ -40,9 +40,9 @@ struct ocr_net {
 };
 
 /* Carry a reason of libnpu over; @err is what the call returned. */
-static int npu_why(struct npu_reason *why, const char *what, int err, const struct npu_error *text)
+static int npu_why(struct npu_error *why, const char *what, int err, const struct npu_error *text)
 {
-	return err ? npu_reason_set(why, err, "%s: %s", what, text->text) : 0;
+	return err ? npu_error_set(why, err, "%s: %s", what, text->text) : 0;
 }
 
 const char *ocr_precision_name(enum ocr_precision precision)
@@ -55,7 +55,7 @@ const char *ocr_precision_name(enum ocr_precision precision)
 }
 
 int ocr_runtime_open(struct ocr_runtime **out, const struct ocr_runtime_options *opt,
-		     struct npu_reason *why)
+		     struct npu_error *why)
 {
 	struct npu_device_options dev_opt = NPU_INIT(dev_opt);
 	struct npu_device_info info = NPU_INIT(info);
@@ -68,7 +68,7 @@ int ocr_runtime_open(struct ocr_runtime **out, const struct ocr_runtime_options 
 	if (!rt || !(rt->cache = strdup(opt->cache)) ||
 	    (opt->calib && !(rt->calib = strdup(opt->calib)))) {
 		ocr_runtime_close(rt);
-		return npu_reason_set(why, -ENOMEM, "no memory");
+		return npu_error_set(why, -ENOMEM, "no memory");
 	}
 	rt->quiet = opt->quiet;
 	rt->precision = opt->precision;
@@ -143,19 +143,19 @@ static int show_progress(void *arg, const char *stage, double fraction)
 }
 
 /* The first message is the one that matters; all of them would not fit. */
-static int compile_why(struct npu_reason *why, const char *path, int err,
+static int compile_why(struct npu_error *why, const char *path, int err,
 		       const struct npu_compile_result *res)
 {
 	const char *text = res ? npu_compile_messages(res) : "";
 	int n = (int)strcspn(text, "\n");
 
 	if (n)		/* it begins with the path */
-		return npu_reason_set(why, err, "%.*s", n, text);
-	return npu_reason_set(why, err, "%s: %s", path, strerror(-err));
+		return npu_error_set(why, err, "%.*s", n, text);
+	return npu_error_set(why, err, "%s: %s", path, strerror(-err));
 }
 
 /* The names of the one input and of the first output, which must both be f32. */
-static int net_names(struct ocr_net *net, struct npu_reason *why)
+static int net_names(struct ocr_net *net, struct npu_error *why)
 {
 	struct npu_tensor_info info = NPU_INIT(info);
 	unsigned int i;
@@ -167,19 +167,19 @@ static int net_names(struct ocr_net *net, struct npu_reason *why)
 		if (!name || *name)
 			continue;
 		if (info.dtype != NPU_F32 || strlen(info.name) >= sizeof(net->input))
-			return npu_reason_set(why, -EINVAL,
-					      "%s: tensor %s is not f32, or its name is too long",
-					      net->name, info.name);
+			return npu_error_set(why, -EINVAL,
+					     "%s: tensor %s is not f32, or its name is too long",
+					     net->name, info.name);
 		memcpy(name, info.name, strlen(info.name) + 1);
 	}
 	if (!*net->input || !*net->output)
-		return npu_reason_set(why, -EINVAL, "%s: the job has no input or no output",
-				      net->name);
+		return npu_error_set(why, -EINVAL, "%s: the job has no input or no output",
+				     net->name);
 	return 0;
 }
 
 /* The job was loaded, or @err says why not. */
-static int net_opened(struct ocr_net *net, int err, struct npu_error *text, struct npu_reason *why)
+static int net_opened(struct ocr_net *net, int err, struct npu_error *text, struct npu_error *why)
 {
 	struct npu_job_info info = NPU_INIT(info);
 
@@ -193,7 +193,7 @@ static int net_opened(struct ocr_net *net, int err, struct npu_error *text, stru
 	return err;
 }
 
-static int net_load(struct ocr_net *net, const char *path, struct npu_reason *why)
+static int net_load(struct ocr_net *net, const char *path, struct npu_error *why)
 {
 	struct npu_error text = { 0 };
 	int err = npu_job_load(net->rt->dev, path, 0, &net->job, &text);
@@ -202,7 +202,7 @@ static int net_load(struct ocr_net *net, const char *path, struct npu_reason *wh
 }
 
 static int net_load_memory(struct ocr_net *net, const void *job, size_t size,
-			   struct npu_reason *why)
+			   struct npu_error *why)
 {
 	struct npu_error text = { 0 };
 	int err = npu_job_load_memory(net->rt->dev, job, size, net->name, 0, &net->job, &text);
@@ -224,7 +224,7 @@ static void net_unload(struct ocr_net *net)
  * each start and no more.
  */
 static int net_keep(struct ocr_net *net, const struct npu_compile_result *res, const char *path,
-		    double seconds, struct npu_reason *why)
+		    double seconds, struct npu_error *why)
 {
 	const struct ocr_runtime *rt = net->rt;
 	size_t size;
@@ -242,7 +242,7 @@ static int net_keep(struct ocr_net *net, const struct npu_compile_result *res, c
 
 static int net_compile(struct ocr_net *net, const struct ocr_net_spec *spec, const char *shape,
 		       const struct ocr_calib *calib, const uint8_t *model, size_t len,
-		       const char *path, struct npu_reason *why)
+		       const char *path, struct npu_error *why)
 {
 	const struct ocr_runtime *rt = net->rt;
 	struct progress progress = { spec->name, !rt->quiet && isatty(STDERR_FILENO), -1 };
@@ -282,7 +282,7 @@ static int net_compile(struct ocr_net *net, const struct ocr_net_spec *spec, con
 
 /* A job of the user's own has to take the shapes that the pipeline will ask for. */
 static int net_check_shapes(const struct ocr_net *net, const struct ocr_net_spec *spec,
-			    struct npu_reason *why)
+			    struct npu_error *why)
 {
 	int64_t dims[4];
 	int i, largest;
@@ -295,15 +295,15 @@ static int net_check_shapes(const struct ocr_net *net, const struct ocr_net_spec
 			dims[i] = largest ? spec->dims[i].max : spec->dims[i].min;
 		err = npu_run_set_shape(net->run, net->input, 4, dims, &text);
 		if (err)
-			return npu_reason_set(why, -EINVAL, "job for %s: %s", net->name,
-					      text.text);
+			return npu_error_set(why, -EINVAL, "job for %s: %s", net->name,
+					     text.text);
 	}
 	return 0;
 }
 
 /* From the cache, or compiled into it. */
 static int net_from_model(struct ocr_net *net, const struct ocr_net_spec *spec, int *compiled,
-			  struct npu_reason *why)
+			  struct npu_error *why)
 {
 	struct ocr_runtime *rt = net->rt;
 	const char *variant = ocr_precision_name(rt->precision);
@@ -335,7 +335,7 @@ static int net_from_model(struct ocr_net *net, const struct ocr_net_spec *spec, 
 }
 
 int ocr_net_open(struct ocr_runtime *rt, const struct ocr_net_spec *spec, struct ocr_net **out,
-		 int *compiled, struct npu_reason *why)
+		 int *compiled, struct npu_error *why)
 {
 	struct ocr_net *net;
 	int err;
@@ -344,7 +344,7 @@ int ocr_net_open(struct ocr_runtime *rt, const struct ocr_net_spec *spec, struct
 	*compiled = 0;
 	net = calloc(1, sizeof(*net));
 	if (!net)
-		return npu_reason_set(why, -ENOMEM, "%s: no memory", spec->name);
+		return npu_error_set(why, -ENOMEM, "%s: no memory", spec->name);
 	net->rt = rt;
 	snprintf(net->name, sizeof(net->name), "%s", spec->name);
 	if (spec->job) {
@@ -411,7 +411,7 @@ static int net_read(struct ocr_net *net, int64_t out_dims[OCR_NET_RANK_MAX], int
 }
 
 int ocr_net_run(struct ocr_net *net, const float *in, const int64_t dims[4], const float **out,
-		int64_t out_dims[OCR_NET_RANK_MAX], int *out_rank, struct npu_reason *why)
+		int64_t out_dims[OCR_NET_RANK_MAX], int *out_rank, struct npu_error *why)
 {
 	size_t bytes = (size_t)(dims[0] * dims[1] * dims[2] * dims[3]) * sizeof(float);
 	struct npu_error text = { 0 };

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "tools/common/image.h"
-#include "tools/common/reason.h"
+#include "core/error.h"
 
 #include "net.h"
 
@@ -90,7 +90,7 @@ void ocr_options_default(struct ocr_options *opt);
  * Read everything: picture in, lines out (free with ocr_lines_free). No line found is not an error.
  */
 int ocr_read(struct ocr *ocr, const struct npu_image *img, struct ocr_lines *lines,
-	     struct npu_reason *why);
+	     struct npu_error *why);
 void ocr_lines_free(struct ocr_lines *lines);
 double ocr_now(void);
 
@@ -99,16 +99,16 @@ double ocr_now(void);
  * Write the first folder that has the models to @dir: $NPU_MODELS, build/models,
  * /usr/share/npu/models.
  */
-int ocr_models_find(char *dir, size_t size, struct npu_reason *why);
+int ocr_models_find(char *dir, size_t size, struct npu_error *why);
 /* Open the networks and the dictionary of @dir; @ocr must be zero. On error nothing stays open. */
 int ocr_models_open(struct ocr *ocr, struct ocr_runtime *rt, const char *dir,
-		    const struct ocr_options *opt, struct npu_reason *why);
+		    const struct ocr_options *opt, struct npu_error *why);
 /* Close what ocr_models_open() opened; fine on a zero struct. */
 void ocr_models_close(struct ocr *ocr);
 
 /* detect.c: the picture's text boxes, in reading order. */
 int ocr_detect(struct ocr *ocr, const struct npu_image *img, struct ocr_boxes *boxes,
-	       struct npu_reason *why);
+	       struct npu_error *why);
 
 /*
  * The size a picture is brought to for detection, and of the pieces that the network sees of it;
@@ -143,7 +143,7 @@ void ocr_db_options_default(struct ocr_db_options *opt);
  * @boxes unordered. @opt NULL means the defaults.
  */
 int ocr_db_boxes(const float *prob, int width, int height, int img_width, int img_height,
-		 const struct ocr_db_options *opt, struct ocr_boxes *boxes, struct npu_reason *why);
+		 const struct ocr_db_options *opt, struct ocr_boxes *boxes, struct npu_error *why);
 int ocr_boxes_add(struct ocr_boxes *boxes, const struct ocr_box *box);
 void ocr_boxes_free(struct ocr_boxes *boxes);
 
@@ -182,28 +182,28 @@ int ocr_quad_clean(struct ocr_quad *quad, int img_width, int img_height);
  * (@turned).
  */
 int ocr_crop(const struct npu_image *img, const struct ocr_quad *quad, struct npu_image *crop,
-	     int *turned, struct npu_reason *why);
+	     int *turned, struct npu_error *why);
 
 /* order.c */
 /* Top to bottom, and left to right within a line. */
-int ocr_boxes_sort(struct ocr_boxes *boxes, struct npu_reason *why);
+int ocr_boxes_sort(struct ocr_boxes *boxes, struct npu_error *why);
 /* The same as seen by a reader who turns the page so that most lines are upright. */
-int ocr_lines_sort(struct ocr_lines *lines, struct npu_reason *why);
+int ocr_lines_sort(struct ocr_lines *lines, struct npu_error *why);
 
 /* classify.c: the probability that a crop is upside down. @index names dumps. */
 int ocr_classify(struct ocr *ocr, const struct npu_image *crop, size_t index, float *prob,
-		 struct npu_reason *why);
+		 struct npu_error *why);
 
 /* recognize.c: read a crop into line->text and line->confidence. @name and @index name dumps. */
 int ocr_recognize(struct ocr *ocr, const struct npu_image *crop, struct ocr_line *line,
-		  const char *name, size_t index, struct npu_reason *why);
+		  const char *name, size_t index, struct npu_error *why);
 /* The width of the recogniser's input for a crop, and how much of it the resized crop fills. */
 void ocr_recognize_width(int width, int height, int min_width, int *net_width, int *text_width);
 
 /* ctc.c: the dictionary and the decoding of a recogniser's output. */
-int ocr_dict_load(struct ocr_dict *dict, const char *path, struct npu_reason *why);
+int ocr_dict_load(struct ocr_dict *dict, const char *path, struct npu_error *why);
 int ocr_dict_parse(struct ocr_dict *dict, const char *text, size_t len, const char *name,
-		   struct npu_reason *why);
+		   struct npu_error *why);
 void ocr_dict_free(struct ocr_dict *dict);
 /*
  * CTC over @prob [steps][classes] (probabilities): the best class of each step, repeats merged,
@@ -212,19 +212,19 @@ void ocr_dict_free(struct ocr_dict *dict);
  * equal dict->count (-EINVAL).
  */
 int ocr_ctc_decode(const struct ocr_dict *dict, const float *prob, size_t steps, size_t classes,
-		   char **text, float *confidence, struct npu_reason *why);
+		   char **text, float *confidence, struct npu_error *why);
 
 /* annotate.c: the picture with boxes and numbers, and a panel with the text beside it. */
 int ocr_annotate(const struct npu_image *img, const struct ocr_lines *lines, const char *path,
-		 struct npu_reason *why);
+		 struct npu_error *why);
 
 /*
  * dump.c: files for tests that feed another runtime with the same tensors. A NULL opt.dump makes
  * them no-ops; what is "in" goes to opt.calib_out as well.
  */
 int ocr_dump_tensor(const struct ocr *ocr, const char *net, long index, const char *what,
-		    const float *data, const int64_t *dims, int rank, struct npu_reason *why);
+		    const float *data, const int64_t *dims, int rank, struct npu_error *why);
 int ocr_dump_image(const struct ocr *ocr, const char *name, long index, const struct npu_image *img,
-		   struct npu_reason *why);
+		   struct npu_error *why);
 
 #endif

@@ -56,7 +56,7 @@ static void keys_sort(struct order_key *key, size_t count)
 		}
 }
 
-int ocr_boxes_sort(struct ocr_boxes *boxes, struct npu_reason *why)
+int ocr_boxes_sort(struct ocr_boxes *boxes, struct npu_error *why)
 {
 	struct order_key *key;
 	struct ocr_box *sorted;
@@ -69,7 +69,7 @@ int ocr_boxes_sort(struct ocr_boxes *boxes, struct npu_reason *why)
 	if (!key || !sorted) {
 		free(key);
 		free(sorted);
-		return npu_reason_set(why, -ENOMEM, "no memory to sort %zu boxes", boxes->count);
+		return npu_error_set(why, -ENOMEM, "no memory to sort %zu boxes", boxes->count);
 	}
 	for (i = 0; i < boxes->count; i++)
 		key[i] = (struct order_key){ boxes->box[i].quad, i };
@@ -108,7 +108,7 @@ static struct ocr_quad quad_turn(struct ocr_quad quad, int quarters)
 	return quad;
 }
 
-int ocr_lines_sort(struct ocr_lines *lines, struct npu_reason *why)
+int ocr_lines_sort(struct ocr_lines *lines, struct npu_error *why)
 {
 	int turns = page_turns(lines);
 	struct ocr_line *sorted;
@@ -122,7 +122,7 @@ int ocr_lines_sort(struct ocr_lines *lines, struct npu_reason *why)
 	if (!key || !sorted) {
 		free(key);
 		free(sorted);
-		return npu_reason_set(why, -ENOMEM, "no memory to sort %zu lines", lines->count);
+		return npu_error_set(why, -ENOMEM, "no memory to sort %zu lines", lines->count);
 	}
 	for (i = 0; i < lines->count; i++)
 		key[i] = (struct order_key){ quad_turn(lines->line[i].box.quad, turns), i };

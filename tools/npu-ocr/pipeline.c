@@ -33,7 +33,7 @@ void ocr_lines_free(struct ocr_lines *lines)
 }
 
 static int crop_lines(struct ocr *ocr, const struct npu_image *img, struct ocr_lines *lines,
-		      struct npu_image *crops, struct npu_reason *why)
+		      struct npu_image *crops, struct npu_error *why)
 {
 	double t0 = ocr_now();
 	size_t i;
@@ -53,7 +53,7 @@ static int crop_lines(struct ocr *ocr, const struct npu_image *img, struct ocr_l
  * @flipped is what the lines say together.
  */
 static int classify_lines(struct ocr *ocr, struct ocr_lines *lines, const struct npu_image *crops,
-			  int *flipped, struct npu_reason *why)
+			  int *flipped, struct npu_error *why)
 {
 	double t0 = ocr_now(), votes = 0;
 	size_t i;
@@ -70,7 +70,7 @@ static int classify_lines(struct ocr *ocr, struct ocr_lines *lines, const struct
 
 static int read_direction(struct ocr *ocr, const struct npu_image *crop, int flipped,
 			  const char *name, size_t index, struct ocr_line *line,
-			  struct npu_reason *why)
+			  struct npu_error *why)
 {
 	struct npu_image turned;
 	int err;
@@ -91,7 +91,7 @@ static int read_direction(struct ocr *ocr, const struct npu_image *crop, int fli
  * sense comes out, the other direction is read as well, and the surer of the two stays.
  */
 static int read_line(struct ocr *ocr, const struct npu_image *crop, int flipped, size_t index,
-		     struct ocr_line *line, struct npu_reason *why)
+		     struct ocr_line *line, struct npu_error *why)
 {
 	float against = flipped ? 1 - line->flip_prob : line->flip_prob;
 	struct ocr_line other = *line;
@@ -113,7 +113,7 @@ static int read_line(struct ocr *ocr, const struct npu_image *crop, int flipped,
 }
 
 static int read_lines(struct ocr *ocr, const struct npu_image *img, struct ocr_lines *lines,
-		      struct npu_reason *why)
+		      struct npu_error *why)
 {
 	struct npu_image *crops;
 	int flipped = 0, err;
@@ -122,7 +122,7 @@ static int read_lines(struct ocr *ocr, const struct npu_image *img, struct ocr_l
 
 	crops = calloc(lines->count, sizeof(*crops));
 	if (!crops)
-		return npu_reason_set(why, -ENOMEM, "no memory for %zu crops", lines->count);
+		return npu_error_set(why, -ENOMEM, "no memory for %zu crops", lines->count);
 	err = crop_lines(ocr, img, lines, crops, why);
 	if (!err && ocr->opt.classify)
 		err = classify_lines(ocr, lines, crops, &flipped, why);
@@ -150,7 +150,7 @@ static void lines_drop(struct ocr_lines *lines, float score)
 }
 
 int ocr_read(struct ocr *ocr, const struct npu_image *img, struct ocr_lines *lines,
-	     struct npu_reason *why)
+	     struct npu_error *why)
 {
 	struct ocr_boxes boxes = { 0 };
 	size_t i;
@@ -162,7 +162,7 @@ int ocr_read(struct ocr *ocr, const struct npu_image *img, struct ocr_lines *lin
 		goto out;
 	lines->line = calloc(boxes.count, sizeof(*lines->line));
 	if (!lines->line) {
-		err = npu_reason_set(why, -ENOMEM, "no memory for %zu lines", boxes.count);
+		err = npu_error_set(why, -ENOMEM, "no memory for %zu lines", boxes.count);
 		goto out;
 	}
 	lines->count = boxes.count;

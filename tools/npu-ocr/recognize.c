@@ -31,7 +31,7 @@ void ocr_recognize_width(int width, int height, int min_width, int *net_width, i
 }
 
 static int recognize_input(const struct npu_image *crop, int min_width, float **in, int64_t dims[4],
-			   struct npu_reason *why)
+			   struct npu_error *why)
 {
 	int net_width, text_width, err;
 	struct npu_image sized;
@@ -48,14 +48,14 @@ static int recognize_input(const struct npu_image *crop, int min_width, float **
 	if (*in)
 		npu_image_to_nchw(&sized, &rec_norm, REC_HEIGHT, net_width, 0, *in);
 	else
-		err = npu_reason_set(why, -ENOMEM, "no memory for a recogniser input %d wide",
-				     net_width);
+		err = npu_error_set(why, -ENOMEM, "no memory for a recogniser input %d wide",
+				    net_width);
 	npu_image_free(&sized);
 	return err;
 }
 
 int ocr_recognize(struct ocr *ocr, const struct npu_image *crop, struct ocr_line *line,
-		  const char *name, size_t index, struct npu_reason *why)
+		  const char *name, size_t index, struct npu_error *why)
 {
 	int64_t dims[4], out_dims[OCR_NET_RANK_MAX];
 	const float *out;
@@ -72,7 +72,7 @@ int ocr_recognize(struct ocr *ocr, const struct npu_image *crop, struct ocr_line
 		return err;
 	if (rank != 3 || out_dims[0] != 1 || out_dims[1] < 1 ||
 	    out_dims[2] != (int64_t)ocr->dict.count)
-		return npu_reason_set(
+		return npu_error_set(
 			why, -EINVAL,
 			"rec: the output is not [1, steps, %zu], one class a character",
 			ocr->dict.count);

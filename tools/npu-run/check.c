@@ -392,7 +392,7 @@ int check_run(struct session *s)
 	const struct options *opt = s->opt;
 	uint8_t *model = NULL, *against = NULL;
 	size_t size = 0, against_size = 0;
-	struct npu_reason why;
+	struct npu_error why;
 	int ret = 0;
 
 	if (npu_file_read(opt->model, MODEL_MAX, &model, &size, &why) ||

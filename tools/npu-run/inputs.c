@@ -112,7 +112,7 @@ static size_t source_limit(void *ctx, const uint8_t *head, size_t len)
 static int source_read(struct session *s, struct source *src, const struct item *item)
 {
 	size_t most = largest_bytes(s, item->name);
-	struct npu_reason why;
+	struct npu_error why;
 	int err;
 
 	src->item = item;
@@ -256,7 +256,7 @@ static void store(unsigned int dtype, void *data, size_t i, float v)
 
 /* The picture as rows x cols pixels. */
 static int fit_image(const struct options *opt, const struct npu_image *src, int rows, int cols,
-		     struct npu_image *out, struct npu_reason *why)
+		     struct npu_image *out, struct npu_error *why)
 {
 	double ratio;
 	struct npu_image small = { 0 };
@@ -306,7 +306,7 @@ static int image_fill(struct session *s, const struct source *src, const struct 
 	unsigned int axis = channel_axis(t);
 	int rows, cols;
 	struct npu_image fitted = { 0 };
-	struct npu_reason why;
+	struct npu_error why;
 
 	if (!axis || (t->dtype != NPU_F32 && t->dtype != NPU_F16 && t->dtype != NPU_U8))
 		return fail(

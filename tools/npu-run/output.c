@@ -19,7 +19,7 @@ static const struct { unsigned int dtype; enum npu_npy_type npy;
 static int write_npy(const char *path, const struct npu_tensor_info *t, void *data)
 {
 	struct npu_npy arr = { .rank = t->rank, .data = data };
-	struct npu_reason why;
+	struct npu_error why;
 	size_t i, n = sizeof(npy_types) / sizeof(npy_types[0]);
 
 	for (i = 0; i < n && npy_types[i].dtype != t->dtype; i++)
@@ -36,7 +36,7 @@ static int write_npy(const char *path, const struct npu_tensor_info *t, void *da
 static int write_one(const char *path, const struct npu_tensor_info *t, void *data, size_t size)
 {
 	size_t n = strlen(path);
-	struct npu_reason why;
+	struct npu_error why;
 
 	if (n > 4 && !strcmp(path + n - 4, ".npy"))
 		return write_npy(path, t, data);
