@@ -73,6 +73,16 @@ int npu_jobfile_eval(const struct npu_jobfile_expr *expr, const npu_u32 scalar[N
 	return 0;
 }
 
+bool npu_jobfile_is_fixed(const struct npu_jobfile_expr *expr)
+{
+	unsigned int i;
+
+	for (i = 0; i < NPU_JOBFILE_TERMS; i++)
+		if (expr->factor[i])
+			return false;
+	return true;
+}
+
 void npu_jobfile_derive(const struct npu_jobfile_program *program, npu_u32 scalar[NPU_MAX_SCALARS])
 {
 	const struct npu_jobfile_symbol *sym = program->symbols;

@@ -160,6 +160,9 @@ struct npu_jobfile_program {
 	const struct npu_jobfile_step *steps;
 };
 
+/* Whether an expression has one value, its base, at all lengths. */
+bool npu_jobfile_is_fixed(const struct npu_jobfile_expr *expr);
+
 /* Step @i as if every program had steps; false past the end. */
 bool npu_jobfile_step_at(const struct npu_jobfile_program *program, npu_u32 i,
 			 struct npu_jobfile_step *step);

@@ -12,14 +12,18 @@
 #define SUSPICIOUS_TIMES	3
 #define SUSPICIOUS_MORE		0.005
 
-/* The state tensor with the counters, or NULL. */
+/*
+ * The state tensor with the counters, or NULL. Its dims have one value, so that the file's checks
+ * have bounded them.
+ */
 static const struct npu_jobfile_tensor *counters(const struct npu_jobfile_program *prog)
 {
 	for (npu_u32 t = 0; t < prog->num_tensors; t++) {
 		const struct npu_jobfile_tensor *c = &prog->tensors[t];
 
 		if (c->role == NPU_TENSOR_STATE && c->dtype == NPU_I64 && c->rank == 2 &&
-		    !strcmp(c->name, NPU_CLIP_TENSOR) && c->dim[1].base == 3)
+		    !strcmp(c->name, NPU_CLIP_TENSOR) && npu_jobfile_is_fixed(&c->dim[0]) &&
+		    npu_jobfile_is_fixed(&c->dim[1]) && c->dim[1].base == 3)
 			return c;
 	}
 	return NULL;
@@ -31,7 +35,8 @@ static const struct npu_jobfile_tensor *counter(const struct npu_jobfile_program
 	for (npu_u32 t = 0; t < prog->num_tensors; t++) {
 		const struct npu_jobfile_tensor *c = &prog->tensors[t];
 
-		if (c->role == NPU_TENSOR_INTERNAL && c->region == region && !index--)
+		if (c->role == NPU_TENSOR_INTERNAL && c->region == region &&
+		    npu_jobfile_is_fixed(&c->offset) && !index--)
 			return c;
 	}
 	return NULL;
@@ -56,13 +61,13 @@ int npu_run_clipped(struct npu_run *run, unsigned int index, struct npu_clip_inf
 {
 	const struct npu_jobfile_program *prog;
 	const struct npu_jobfile_tensor *all, *one;
-	struct npu_clip_info out = { .size = sizeof(out) };
+	struct npu_clip_info out = NPU_INIT(out);
 	npu_s64 *data;
 	npu_u64 rows, at, clipped;
 	int ret;
 
-	if (!info || info->size != sizeof(*info))
-		return npu_error_set(err, -EINVAL, "npu_clip_info.size is not %zu", sizeof(*info));
+	if (!info || npu_struct_write(info, info->size, &out, sizeof(out)))
+		return npu_error_set(err, -EINVAL, "npu_clip_info: size is not set, see NPU_INIT()");
 	ret = npu_run_choose(run, err);
 	if (ret)
 		return ret;
@@ -92,7 +97,7 @@ int npu_run_clipped(struct npu_run *run, unsigned int index, struct npu_clip_inf
 				 out.share > SUSPICIOUS_TIMES * out.calibrated + SUSPICIOUS_MORE;
 		out.tensor = one->name;
 		out.node = one->node;
-		*info = out;
+		npu_struct_write(info, info->size, &out, sizeof(out));
 	}
 	free(data);
 	return ret;

@@ -172,17 +172,6 @@ static enum match check_dim(struct solve *s, const struct npu_jobfile_tensor *t,
 	return MATCH_NOT;
 }
 
-/* A dim without a length has one value only. */
-static bool is_fixed(const struct npu_jobfile_expr *dim)
-{
-	int i;
-
-	for (i = 0; i < NPU_JOBFILE_TERMS; i++)
-		if (dim->factor[i])
-			return false;
-	return true;
-}
-
 /*
  * The shapes given (@only: that of one name, ~0: all) against one program's tensors: first what
  * single dims tell, then whether all agree.
@@ -212,7 +201,8 @@ static enum match match_shapes(const struct npu_run *run, unsigned int program, 
 			for (d = 0; d < t->rank; d++) {
 				if (!pass && !learn(s, &t->dim[d], slot->dim[d], n))
 					return mismatch(s, run, t, slot);
-				if (!pass && is_fixed(&t->dim[d]) && t->dim[d].base != slot->dim[d])
+				if (!pass && npu_jobfile_is_fixed(&t->dim[d]) &&
+				    t->dim[d].base != slot->dim[d])
 					return mismatch(s, run, t, slot);
 				if (pass && check_dim(s, t, d, slot) != MATCH_FULL)
 					return MATCH_NOT;

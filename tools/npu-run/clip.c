@@ -2,6 +2,7 @@
 /* Clipped values of a quantized job: does calibration fit the data? */
 #include <stdlib.h>
 #include <string.h>
+#include "core/jobfile.h"
 #include "run.h"
 
 /* Tensors that are named; more of them are counted. */
@@ -27,7 +28,7 @@ void clip_warn(struct session *s)
 
 bool clip_record(const char *key)
 {
-	return !strncmp(key, "clipped:", 8);
+	return !strncmp(key, NPU_CLIP_RECORD, strlen(NPU_CLIP_RECORD));
 }
 
 void clip_info_print(struct session *s)
@@ -42,7 +43,7 @@ void clip_info_print(struct session *s)
 		v = (double)strtoull(value, NULL, 10) / 1e9;
 		if (v > share) {
 			share = v;
-			most = key + 8;
+			most = key + strlen(NPU_CLIP_RECORD);
 		}
 		count++;
 	}

@@ -3,6 +3,7 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <string.h>
+#include "core/jobfile.h"
 #include "run.h"
 
 static void print_dims(const struct npu_tensor_info *t, char buf[256])
@@ -53,7 +54,7 @@ static void print_program(struct session *s, unsigned int p, const struct npu_pr
 			    sym.max, sym.step);
 	for (i = 0; i < prog->num_tensors; i++) {
 		if (npu_job_tensor(s->job, p, i, &t) || t.role == NPU_TENSOR_INTERNAL ||
-		    !strcmp(t.name, "npu.clipped"))
+		    !strcmp(t.name, NPU_CLIP_TENSOR))
 			continue;
 		print_dims(&t, dims);
 		say("  %-8s %-24s %s %s", roles[t.role], t.name, dtype_name(t.dtype), dims);
