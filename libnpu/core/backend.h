@@ -84,6 +84,8 @@ struct npu_work {
 	struct npu_work *chain_next;
 	struct npu_fence *after;	/* of the submit before a job with host steps, or NULL */
 	struct npu_work_host *host;	/* a job with host steps; NULL: one stream */
+	/* Of a stream that is a step of such a job: what comes before it in the program. */
+	npu_u32 first_insn, first_byte;
 	void *backend;
 };
 
@@ -130,9 +132,9 @@ struct npu_backend_ops {
 	void (*queue_destroy)(struct npu_queue *queue);
 
 	/*
-	 * Take @work, which is one stream, over: run it after the queue's earlier work and after work->wait, then call
-	 * npu_work_finish() once. On error nothing was taken. Called with queue->lock held, which
-	 * fixes the order.
+	 * Take @work, which is one stream, over: run it after the queue's earlier work and after
+	 * work->wait, then call npu_work_finish() once. On error nothing was taken. Called with
+	 * queue->lock held, which fixes the order.
 	 */
 	int (*submit)(struct npu_work *work, struct npu_error *err);
 	/* Hurry: @work->stop was set. Called with the fence's lock held, so @work is there. */

@@ -191,6 +191,8 @@ static struct npu_work *child_create(struct npu_work *work, const struct npu_job
 		return NULL;
 	child->job = npu_job_get(work->job);
 	child->program = work->program;
+	child->first_insn = step->first_insn;
+	child->first_byte = step->offset;
 	child->code = step->code;
 	npu_ref_take(&step->code->refs);
 	child->num_regions = work->num_regions;
@@ -240,6 +242,8 @@ static void take_child(struct npu_work *work, const struct npu_job_step *step,
 	if (res->status) {
 		npu_error_set(&res->err, res->status, "%s", npu_fence_text(child));
 		res->has_fault = !npu_fence_fault(child, &res->fault);
+		res->fault.insn += step->first_insn;
+		res->fault.stream_offset += step->offset;
 	}
 	if (take_profile(res, step, child, times.started) || take_digests(res, step, child))
 		res->status = npu_error_set(&res->err, -ENOMEM, "%s: no memory for records",

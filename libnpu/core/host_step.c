@@ -5,6 +5,7 @@
 #include <string.h>
 #include "core/digest.h"
 #include "core/object.h"
+#include "host/host.h"
 
 /* The arguments of a call, and where they lie. */
 struct args {
@@ -127,8 +128,11 @@ int npu_host_step_run(const struct npu_work *work, const struct npu_job_step *st
 	if (!ret) {
 		call.in = a.in;
 		call.out = a.out;
-		ret = step->op->run(&call, &reason);
-		if (ret > 0)
+		ret = npu_host_check_places(&call, &reason);
+		if (!ret)
+			ret = step->op->run(&call, &reason);
+		/* Of a fence the last two mean that the job is under way. */
+		if (ret > 0 || ret == -EINPROGRESS || ret == -ETIMEDOUT)
 			ret = -EINVAL;
 		if (ret)
 			npu_error_set(err, ret, "%s: %s", work->job->path,

@@ -188,6 +188,7 @@ static int region_of(const struct npu_work *work, npu_u32 offset, npu_u32 slot)
 static void fault_place(const struct npu_work *work, const struct npu_fault *fault, char *out,
 			size_t size)
 {
+	npu_u32 insn = work->first_insn + fault->insn, at = work->first_byte + fault->stream_offset;
 	const struct npu_jobfile_program *prog =
 		work->job ? &work->job->file->programs[work->program] : NULL;
 	const struct npu_jobfile_debug *debug =
@@ -202,8 +203,8 @@ static void fault_place(const struct npu_work *work, const struct npu_fault *fau
 	if (debug && n < size)
 		n += snprintf(out + n, size - n, "node '%.100s' (%.60s), ", debug->node, debug->op);
 	if (n < size)
-		n += snprintf(out + n, size - n, "instruction %u (%s) at byte %u", fault->insn,
-			      desc ? desc->mnemonic : "unknown opcode", fault->stream_offset);
+		n += snprintf(out + n, size - n, "instruction %u (%s) at byte %u", insn,
+			      desc ? desc->mnemonic : "unknown opcode", at);
 	if (desc && fault->operand < desc->num_slots && n < size)
 		n += snprintf(out + n, size - n, ", operand '%s'",
 			      desc->slots[fault->operand].name);

@@ -109,6 +109,34 @@ const char *npu_host_dtype_name(uint32_t dtype)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
+static bool share_bytes(const struct npu_host_tensor *a, const struct npu_host_tensor *b)
+{
+	uintptr_t at_a = (uintptr_t)a->data, at_b = (uintptr_t)b->data;
+	uint64_t size_a = (uint64_t)npu_host_elems(a) * npu_host_dtype_size(a->dtype);
+	uint64_t size_b = (uint64_t)npu_host_elems(b) * npu_host_dtype_size(b->dtype);
+
+	return a->present && b->present && at_a < at_b + size_b && at_b < at_a + size_a;
+}
+
+int npu_host_check_places(const struct npu_host_call *call, struct npu_error *err)
+{
+	uint32_t o, i;
+
+	for (o = 0; o < call->num_out; o++) {
+		for (i = 0; i < call->num_in; i++)
+			if (share_bytes(&call->out[o], &call->in[i]))
+				return npu_host_fail(call, err, -EINVAL,
+						     "output '%s' shares memory with input '%s'",
+						     call->out[o].name, call->in[i].name);
+		for (i = 0; i < o; i++)
+			if (share_bytes(&call->out[o], &call->out[i]))
+				return npu_host_fail(call, err, -EINVAL,
+						     "outputs '%s' and '%s' share memory",
+						     call->out[o].name, call->out[i].name);
+	}
+	return 0;
+}
+
 const struct npu_host_tensor *npu_host_in(const struct npu_host_call *call, uint32_t i)
 {
 	return i < call->num_in && call->in[i].present ? &call->in[i] : NULL;

@@ -50,6 +50,13 @@ int npu_host_check(const struct npu_host_call *call, uint32_t in_min, uint32_t i
 int npu_host_shape(const struct npu_host_call *call, uint32_t i, uint32_t dtype, uint32_t rank,
 		   const int64_t *dim, struct npu_error *err);
 
+/*
+ * An output shares no byte with an input or another output: who runs a step asks before it calls the
+ * operator. A job file is checked at its smallest and largest lengths only, and users bind what they
+ * like. -EINVAL with a reason.
+ */
+int npu_host_check_places(const struct npu_host_call *call, struct npu_error *err);
+
 /* The attribute, or NULL when it is absent or of another kind. */
 const struct npu_host_attr *npu_host_attr(const struct npu_host_call *call, const char *name,
 					  uint32_t kind);

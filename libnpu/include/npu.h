@@ -496,8 +496,8 @@ struct npu_clip_info {
 /*
  * Counters of clipped values in the last submit, number @index from 0, in the order of computation.
  * Jobs that npu-compile quantized have them. Returns 0, -ENOENT past the last one, -ENODATA (nothing
- * was submitted at these lengths), -EINVAL (size), or the error of the last submit. The strings are
- * the job's.
+ * was submitted at these lengths), -EBUSY (in flight), -EINVAL (size), or the error of the last submit.
+ * The strings are the job's.
  */
 int npu_run_clipped(struct npu_run *run, unsigned int index, struct npu_clip_info *info,
 		    struct npu_error *err);
@@ -634,7 +634,10 @@ int npu_fence_status(struct npu_fence *fence);
  */
 const char *npu_fence_text(struct npu_fence *fence);
 
-/* The fault of a job that ended with -EIO. Returns 0, -EINPROGRESS, or -ENOENT (no fault). */
+/*
+ * The fault of a job that ended with -EIO. insn and stream_offset count through all steps of the
+ * program, as in npu_insn_profile. Returns 0, -EINPROGRESS, or -ENOENT (no fault).
+ */
 int npu_fence_fault(struct npu_fence *fence, struct npu_fault *fault);
 
 struct npu_fence_times {
@@ -648,7 +651,10 @@ struct npu_fence_times {
 int npu_fence_times(struct npu_fence *fence, struct npu_fence_times *times);
 
 struct npu_insn_profile {
-	/* index and byte offset in the program: all its streams, one behind the other */
+	/*
+	 * index and byte offset in the program: all its steps, one behind the other; a host step
+	 * counts as one instruction and 8 bytes
+	 */
 	uint32_t insn;
 	uint32_t offset;
 	uint32_t tag;

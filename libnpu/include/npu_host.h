@@ -11,9 +11,10 @@
  * be constants or computed.
  *
  * It is a function on dense tensors, row-major without gaps, aligned to 64 bytes. It reads
- * its inputs and attributes, writes all elements of all outputs that are present, and keeps nothing:
- * no pointer that it was given, no memory that it allocated. It may be called from any thread, also
- * several at once for different runs, and must not call npu_* functions other than those below.
+ * its inputs and attributes, writes all elements of all outputs that are present (they share no memory
+ * with its inputs or each other), and keeps nothing: no pointer that it was given, no memory that it
+ * allocated. It may be called from any thread, also several at once for different runs, and must not
+ * call npu_* functions other than those below.
  */
 #ifndef NPU_HOST_H
 #define NPU_HOST_H
@@ -106,7 +107,8 @@ struct npu_host_op {
 	const char *limits;		/* in words; "" */
 	/*
 	 * Compute. Returns 0 or a negative errno with the reason: input values that the operator
-	 * does not take, -ENOTSUP for a type, -ENOMEM.
+	 * does not take, -ENOTSUP for a type, -ENOMEM. -EINPROGRESS and -ETIMEDOUT, which fences
+	 * have a meaning for, end the job as -EINVAL.
 	 */
 	int (*run)(const struct npu_host_call *call, struct npu_error *err);
 	/*

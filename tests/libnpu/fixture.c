@@ -242,6 +242,7 @@ void tiny_make(struct fixture *f)
 /* ---- host steps ---- */
 
 void (*fixture_scale_hook)(int64_t rows);
+int fixture_scale_status;
 
 /* y = x * factor; refuses NaN. */
 static int scale_run(const struct npu_host_call *call, struct npu_error *e)
@@ -257,6 +258,8 @@ static int scale_run(const struct npu_host_call *call, struct npu_error *e)
 		return npu_host_fail(call, e, -EINVAL, "Scale wants one f32 tensor and one like it");
 	if (fixture_scale_hook)
 		fixture_scale_hook(in->dim[0]);
+	if (fixture_scale_status)
+		return npu_host_fail(call, e, fixture_scale_status, "as the test said");
 	for (i = 0; i < npu_host_elems(in); i++) {
 		float v = ((const float *)in->data)[i];
 
@@ -423,6 +426,35 @@ void gather_make(struct fixture *f)
 		.tag = 7, .slot = 0, .node = "Gather_0", .op = "Gather", .tensor = "y"
 	};
 	finish(f, 0, 5, 2, 1);
+}
+
+void gather_host_make(struct fixture *f)
+{
+	gather_make(f);
+	((struct npu_stream_header *)f->stream.words)->num_regions = 6;
+	add_region(f, 5, "nz", NPU_REGION_OUTPUT, NPU_JOBFILE_CONST(24));
+	f->regions[3].align = f->regions[5].align = 64;
+	f->tensors[2] = f->tensors[0];
+	f->tensors[2].name = "nz";
+	f->tensors[2].role = NPU_TENSOR_OUTPUT;
+	f->tensors[2].dtype = NPU_I64;
+	f->tensors[2].rank = 2;
+	f->tensors[2].region = 5;
+	f->tensors[2].flags |= NPU_JOBFILE_BOUNDED;
+	f->tensors[2].dim[0] = NPU_JOBFILE_CONST(1);
+	f->tensors[2].dim[1] = NPU_JOBFILE_CONST(3);
+	f->args[0] = 0;
+	f->args[1] = 2;
+	f->steps[0] = (struct npu_jobfile_step){ .kind = NPU_STEP_HOST, .domain = "", .op = "NonZero",
+						 .node = "NonZero_1", .opset = 13, .tag = 11, .num_in = 1,
+						 .num_out = 1, .in = f->args, .out = f->args + 1 };
+	f->steps[1] = (struct npu_jobfile_step){ .kind = NPU_STEP_STREAM, .stream = f->stream.words,
+						 .stream_size = asm_size(&f->stream) };
+	finish(f, 0, 6, 3, 1);
+	f->programs[0].stream = NULL;
+	f->programs[0].stream_size = 0;
+	f->programs[0].steps = f->steps;
+	f->programs[0].num_steps = 2;
 }
 
 void slow_make(struct fixture *f, unsigned int insns)

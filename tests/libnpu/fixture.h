@@ -59,6 +59,8 @@ struct fixture {
 void tiny_make(struct fixture *f);
 /* y = rows of table[8][4] chosen by idx [3] i32 (an input): a bad index faults at run time. */
 void gather_make(struct fixture *f);
+/* The same behind a host step: nz = NonZero(idx), i64, an output. */
+void gather_host_make(struct fixture *f);
 /*
  * @insns matrix products of 256 x 256 x 256 in scratch: input x [1] f32 is copied to y at the end.
  */
@@ -74,6 +76,7 @@ extern const struct npu_host_op fixture_ops[FIXTURE_OPS];
 #define FIXTURE_FACTOR	2.5
 /* Called by test.Scale, when set: its argument is the rows. */
 extern void (*fixture_scale_hook)(int64_t rows);
+extern int fixture_scale_status;	/* what test.Scale returns instead of computing, when set */
 void fixture_free(struct fixture *f);
 
 /* The bytes; aborts when the writer refuses. */

@@ -180,6 +180,59 @@ static void failure(void)
 	npu_run_destroy(run);
 }
 
+/* What a fence says while a job is under way is no end of one. */
+static void odd_status(void)
+{
+	static const int codes[] = { -EINPROGRESS, -ETIMEDOUT, 7 };
+	struct npu_run *run = new_run(1);
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		fixture_scale_status = codes[i];
+		tap_ok(submit_wait(run, 0, NULL) == -EINVAL && strstr(err.text, "as the test said"),
+		       "an operator that returns %d fails the job: %s", codes[i], err.text);
+	}
+	fixture_scale_status = 0;
+	npu_run_destroy(run);
+}
+
+/* A fault in a stream behind a host step; outputs in the memory of inputs. */
+static void second_step(void)
+{
+	npu_s32 idx[3] = { 7, 0, 9 };
+	struct npu_fault fault;
+	struct npu_fence *fence;
+	struct npu_buffer *buf;
+	struct npu_job *gather;
+	struct npu_run *run;
+	struct fixture fx;
+	uint32_t offset = 0;
+	char line[1024];
+
+	gather_host_make(&fx);
+	gather = fixture_load(dev, &fx, "gather.npu");
+	fixture_free(&fx);
+	npu_job_disassemble(gather, 0, &offset, line, sizeof(line));
+	npu_run_create(gather, &run, &err);
+	npu_run_write(run, "idx", idx, sizeof(idx), &err);
+	tap_ok(submit_wait(run, 0, &fence) == -EIO && !npu_fence_fault(fence, &fault) &&
+	       strstr(err.text, "instruction 1 ") && strstr(err.text, "Gather_0"), "%s", err.text);
+	tap_ok(fault.insn == 1 && fault.stream_offset == offset + sizeof(struct npu_stream_header),
+	       "the fault has its place in the program");
+	npu_fence_put(fence);
+	npu_buffer_create(dev, 4096, 0, &buf, &err);
+	npu_run_bind(run, "idx", buf, 64, &err);
+	npu_run_bind(run, "nz", buf, 64, &err);
+	idx[2] = 1;
+	npu_run_write(run, "idx", idx, sizeof(idx), &err);
+	tap_ok(submit_wait(run, 0, NULL) == -EINVAL && strstr(err.text, "'nz' shares memory with input 'idx'"),
+	       "%s", err.text);
+	npu_run_bind(run, "nz", buf, 128, &err);
+	tap_ok(!submit_wait(run, 0, NULL), "side by side they may lie");
+	npu_buffer_put(buf);
+	npu_run_destroy(run);
+	npu_job_unload(gather);
+}
+
 /* ---- order, waits and cancels: an operator that waits for the test ---- */
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
@@ -444,6 +497,8 @@ int main(void)
 	info();
 	records();
 	failure();
+	odd_status();
+	second_step();
 	order();
 	cancel();
 	failed_wait();

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "npu_host.h"
+#include "host/host.h"
 #include "tools/check/machine.h"
 
 static const struct npu_host_op *find_op(const struct npu_jobfile_step *step)
@@ -57,7 +57,9 @@ static int call_op(struct check_machine *m, const struct npu_host_op *op,
 		if (!open_tensor(m, s->out[i], &args[s->num_in + i]))
 			return npu_error_set(err, -EINVAL, "node '%s': an output has no place",
 					     s->node);
-	ret = op->run(&call, err);
+	ret = npu_host_check_places(&call, err);
+	if (!ret)
+		ret = op->run(&call, err);
 	for (i = 0; i < s->num_out && !ret; i++)
 		if (s->out[i] != NPU_JOBFILE_ABSENT)
 			memcpy(m->dims[s->out[i]], call.out[i].dim, sizeof(call.out[i].dim));
