@@ -45,7 +45,7 @@ int ocr_calib_load(struct ocr_calib *calib, const char *path, const char *net,
 		return npu_error_set(why, -ENAMETOOLONG, "%s: the name is too long", path);
 	err = npu_npy_dir_read(folder, &calib->dir, why);
 	if (err)
-		return npu_error_prefix(why, err, "%s", "samples (npu-ocr --dump-calib makes them)");
+		return npu_error_prefix(why, err, "samples (npu-ocr --dump-calib makes them)");
 	calib->tensors = calloc(calib->dir.count, sizeof(*calib->tensors));
 	calib->samples = calloc(calib->dir.count, sizeof(*calib->samples));
 	if (!calib->tensors || !calib->samples)
