@@ -11,12 +11,11 @@ const { models } = require('../ort/session');
 
 const root = path.resolve(__dirname, '../..');
 const build = process.env.NPU_BUILD ?? path.join(root, 'build');
-const bin = name => path.join(build, name.includes('/') ? name : `${name}`);
 
 // What a tool prints; its errors become exceptions that say all it said.
 function tool(name, args)
 {
-	const r = spawnSync(bin(name), args, { encoding: 'utf8', maxBuffer: 1 << 28 });
+	const r = spawnSync(path.join(build, name), args, { encoding: 'utf8', maxBuffer: 1 << 28 });
 
 	if (r.error)
 		throw r.error;
