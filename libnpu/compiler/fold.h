@@ -52,6 +52,9 @@ bool npu_fold_reduce(const struct npu_gnode *n, struct npu_gtensor *out);
 bool npu_fold_host(const struct npu_gnode *n, struct npu_gtensor **outs);
 /* QuantizeLinear and DequantizeLinear of constants: 1, 0 when left alone, -ENOMEM. */
 int npu_fold_quant(struct npu_graph *g, struct npu_gnode *n);
+/* The real numbers of constant @codes as a new constant of float @type; NULL: no memory. */
+struct npu_gtensor *npu_fold_dequantized(struct npu_graph *g, const struct npu_gtensor *codes,
+					 enum npu_gtype type);
 /* The quantization of the result of a Transpose that was folded. 0 or -ENOMEM. */
 int npu_fold_quant_transpose(struct npu_graph *g, struct npu_gnode *n);
 bool npu_fold_matmul(const struct npu_gnode *n, struct npu_gtensor *out);

@@ -67,8 +67,10 @@ bool npu_fold_host(const struct npu_gnode *n, struct npu_gtensor **outs)
 	out = calloc(n->num_outputs + 1, sizeof(*out));
 	attr = calloc(n->num_attrs + 1, sizeof(*attr));
 	ok = ok && in && out && attr;
-	for (i = 0; ok && i < n->num_inputs; i++)
+	for (i = 0; ok && i < n->num_inputs; i++) {
 		tensor_of(&in[i], n->inputs[i]);
+		ok = !n->inputs[i] || !n->inputs[i]->quant;	/* codes are not the operator's */
+	}
 	for (i = 0; ok && i < n->num_outputs; i++)
 		tensor_of(&out[i], outs[i]);
 	for (i = 0; ok && i < n->num_attrs; i++)

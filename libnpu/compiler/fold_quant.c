@@ -32,10 +32,10 @@ static bool takes_codes(const struct npu_gnode *n, const struct npu_gtensor *t,
 
 	if (n->op != NPU_GOP_Transpose)
 		return is_weight_of(n, t, code);
-	for (unsigned int i = 0; i < y->num_consumers; i++)
+	for (unsigned int i = 0; y && i < y->num_consumers; i++)
 		if (!is_weight_of(y->consumer[i], y, code))
 			return false;
-	return y->num_consumers && !y->is_output;
+	return y && y->num_consumers && !y->is_output;
 }
 
 const struct npu_gquant *npu_gnode_quant(struct npu_graph *g, const struct npu_gnode *n)
@@ -83,6 +83,22 @@ static int alloc_data(struct npu_graph *g, struct npu_gtensor *t)
 	t->size = (size_t)npu_gtensor_const_elems(t) * npu_gtype_size(t->type);
 	t->data = npu_arena_alloc(&g->arena, t->size ? t->size : 1);
 	return t->data ? 0 : -ENOMEM;
+}
+
+struct npu_gtensor *npu_fold_dequantized(struct npu_graph *g, const struct npu_gtensor *codes,
+					 enum npu_gtype type)
+{
+	struct npu_gtensor *t = npu_graph_tensor(g, NULL, codes->name, type);
+
+	if (!t)
+		return NULL;
+	t->rank = codes->rank;
+	memcpy(t->dim, codes->dim, sizeof(t->dim));
+	if (alloc_data(g, t))
+		return NULL;
+	for (size_t i = 0; i < (size_t)npu_gtensor_const_elems(t); i++)
+		npu_fold_put(t, i, npu_gtensor_elem(codes, i));
+	return t;
 }
 
 static int fold_dequantize(struct npu_graph *g, struct npu_gnode *n, const struct npu_gquant *q)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/fold.h"
 #include "compiler/host_place.h"
 #include "compiler/lower.h"
 #include "host/host.h"
@@ -141,6 +142,24 @@ int npu_host_form_keep(struct npu_graph *g, const struct npu_gnode *n, struct np
 	return 0;
 }
 
+/*
+ * What DequantizeLinear made of constants was left as codes for the NPU's sake: the host needs the
+ * numbers, in the type of the first input, which is what operators that have weights ask for.
+ */
+static int dequantize_constants(struct npu_graph *g, struct npu_gnode *n)
+{
+	for (unsigned int i = 1; i < n->num_inputs; i++) {
+		struct npu_gtensor *t = n->inputs[i];
+
+		if (!t || !t->data || !t->quant)
+			continue;
+		t = npu_fold_dequantized(g, t, n->inputs[0]->type);
+		if (!t || npu_gnode_set_input(g, n, i, t))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int note_types(struct npu_graph *g, const struct npu_gnode *n, struct npu_ghost *h)
 {
 	enum npu_gtype *types = npu_arena_array(&g->arena, n->num_inputs + n->num_outputs + 1, sizeof(*types));
@@ -262,7 +281,7 @@ int npu_host_place(struct npu_shape *s, const struct npu_host_form *form, const 
 	for (unsigned int i = 0; i < n->num_outputs; i++)
 		if (n->outputs[i])
 			n->outputs[i]->bounded = bounded;
-	if (note_types(s->g, n, h))
+	if (dequantize_constants(s->g, n) || note_types(s->g, n, h))
 		return -ENOMEM;
 	n->attrs = form->attrs;
 	n->num_attrs = n->max_attrs = form->num_attrs;
@@ -291,7 +310,7 @@ struct call {
 	struct npu_host_tensor *in, *out;
 };
 
-static int call_prepare(const struct npu_shape *s, struct npu_host_attr *attr, struct call *c)
+static void call_prepare(const struct npu_shape *s, struct npu_host_attr *attr, struct call *c)
 {
 	const struct npu_gnode *n = s->n;
 
@@ -302,6 +321,27 @@ static int call_prepare(const struct npu_shape *s, struct npu_host_attr *attr, s
 		c->call.num_attr += npu_host_attr_of(&attr[c->call.num_attr], &n->attrs[i]);
 	c->call.in = c->in;
 	c->call.out = c->out;
+}
+
+/* What infer() says is the application's. */
+static int check_answer(const struct npu_shape *s, struct call *c)
+{
+	for (unsigned int i = 0; i < s->n->num_outputs; i++) {
+		struct npu_host_tensor *t = &c->out[i];
+
+		if (!s->n->outputs[i]) {
+			t->rank = 0;
+			continue;
+		}
+		if (t->rank > NPU_GRAPH_MAX_RANK || npu_host_gtype_of(t->dtype) == NPU_GT_NONE)
+			return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+					     "infer: output %u has rank %u and type %u", i, t->rank, t->dtype);
+		for (uint32_t d = 0; d < t->rank; d++)
+			if (t->dim[d] < 0 || t->dim[d] > INT32_MAX)
+				return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+						     "infer: dimension %u of output %u is %lld", d, i,
+						     (long long)t->dim[d]);
+	}
 	return 0;
 }
 
@@ -331,13 +371,13 @@ static int call_at(const struct npu_shape *s, struct call *c, const int64_t *sca
 	if (ret)
 		return npu_diag_node(s->diag, ret < 0 ? ret : -EINVAL, n, NULL, "infer: %s",
 				     *err.text ? err.text : "failed without a reason");
-	for (unsigned int i = 0; i < n->num_outputs; i++)
-		if (n->outputs[i] && (c->out[i].rank > NPU_GRAPH_MAX_RANK ||
-				      npu_host_gtype_of(c->out[i].dtype) == NPU_GT_NONE))
-			return npu_diag_node(s->diag, -EINVAL, n, NULL,
-					     "infer: output %u has rank %u and type %u", i, c->out[i].rank,
-					     c->out[i].dtype);
-	return 0;
+	return check_answer(s, c);
+}
+
+/* -1 behind the last one, which no dimension is: so ranks are compared, too. */
+static int64_t out_dim(const struct call *c, unsigned int o, uint32_t d)
+{
+	return d < c->out[o].rank ? c->out[o].dim[d] : -1;
 }
 
 /* Dim @d of output @o as base + factor * s of one symbol, from calls at neighbouring lengths. */
@@ -356,14 +396,16 @@ static int fit_dims(const struct npu_shape *s, struct call *c, struct npu_dim (*
 		if (err)
 			return err;
 		for (unsigned int o = 0; o < s->n->num_outputs; o++)
-			for (uint32_t d = 0; d < c->out[o].rank; d++) {
-				int64_t factor = c->out[o].dim[d] - npu_dim_eval(dim[o][d], low);
+			for (uint32_t d = 0; d < NPU_GRAPH_MAX_RANK; d++) {
+				int64_t now = out_dim(c, o, d), was = npu_dim_eval(dim[o][d], low), base;
 
-				if (!factor)
+				if (now == was)
 					continue;
-				if (dim[o][d].sym >= 0)
+				if (dim[o][d].sym >= 0 || now < 0 || was < 0 ||
+				    __builtin_mul_overflow(was - now, low[k], &base) ||
+				    __builtin_add_overflow(base, was, &base))
 					return -EDOM;
-				dim[o][d] = (struct npu_dim){ dim[o][d].base - factor * low[k], factor, (int)k };
+				dim[o][d] = (struct npu_dim){ base, now - was, (int)k };
 			}
 	}
 	return 0;
@@ -376,8 +418,8 @@ static int check_dims(const struct npu_shape *s, struct call *c, struct npu_dim 
 	int err = call_at(s, c, scalars);
 
 	for (unsigned int o = 0; o < s->n->num_outputs && !err; o++)
-		for (uint32_t d = 0; d < c->out[o].rank && !err; d++)
-			if (npu_dim_eval(dim[o][d], scalars) != c->out[o].dim[d])
+		for (uint32_t d = 0; d < NPU_GRAPH_MAX_RANK && !err; d++)
+			if (npu_dim_eval(dim[o][d], scalars) != out_dim(c, o, d))
 				err = -EDOM;
 	return err;
 }
@@ -394,8 +436,8 @@ static int infer_all(struct npu_shape *s, struct call *c, struct npu_dim (*dim)[
 	}
 	err = call_at(s, c, low);
 	for (unsigned int o = 0; o < s->n->num_outputs && !err; o++)
-		for (uint32_t d = 0; d < c->out[o].rank; d++)
-			dim[o][d] = npu_dim_const(c->out[o].dim[d]);
+		for (uint32_t d = 0; d < NPU_GRAPH_MAX_RANK; d++)
+			dim[o][d] = npu_dim_const(out_dim(c, o, d));
 	if (!err)
 		err = fit_dims(s, c, dim, low);
 	if (!err)
@@ -423,9 +465,8 @@ int npu_host_infer(struct npu_shape *s)
 				    "the application's operator has no infer(): its shapes are not known");
 	} else if (dim && attr && c.in) {
 		c.out = c.in + s->n->num_inputs;
-		err = call_prepare(s, attr, &c);
-		if (!err)
-			err = infer_all(s, &c, dim);
+		call_prepare(s, attr, &c);
+		err = infer_all(s, &c, dim);
 	}
 	free(dim);
 	free(attr);

@@ -72,12 +72,33 @@ static int square_length(const struct npu_host_call *call, struct npu_error *e)
 	return 0;
 }
 
+/* More dimensions, the longer the input is. */
+static int many_dims(const struct npu_host_call *call, struct npu_error *e)
+{
+	call->out[0].dtype = NPU_F32;
+	call->out[0].rank = call->in[0].dim[2] > 2 ? 2 : 1;
+	call->out[0].dim[0] = call->out[0].dim[1] = 3;
+	return 0;
+}
+
+static int huge_length(const struct npu_host_call *call, struct npu_error *e)
+{
+	call->out[0].dtype = NPU_F32;
+	call->out[0].rank = 1;
+	call->out[0].dim[0] = INT64_MAX;
+	return 0;
+}
+
 static const struct npu_host_op own[] = {
 	{ .domain = "test", .name = "Cube", .since = 1, .types = "f32", .limits = "", .run = cube, .infer = like_input },
 	{ .domain = "test", .name = "Parts", .since = 1, .types = "f32", .limits = "", .run = parts, .infer = like_input },
 	{ .domain = "test", .name = "NoInfer", .since = 1, .types = "f32", .limits = "", .run = cube },
 	{ .domain = "test", .name = "Square", .since = 1, .types = "f32", .limits = "", .run = cube,
 	  .infer = square_length },
+	{ .domain = "test", .name = "ManyDims", .since = 1, .types = "f32", .limits = "", .run = cube,
+	  .infer = many_dims },
+	{ .domain = "test", .name = "Huge", .since = 1, .types = "f32", .limits = "", .run = cube,
+	  .infer = huge_length },
 };
 
 #define NUM_OWN	(sizeof(own) / sizeof(own[0]))
@@ -443,6 +464,63 @@ static void test_refused_lowering(void)
 	free(m);
 }
 
+/*
+ * A convolution that only the host does, whose weight and bias are codes behind a DequantizeLinear:
+ * the NPU's would take the codes, the host's needs the numbers.
+ */
+static void test_coded_weight(void)
+{
+	static const char *const lines[] = { "r = Reshape(x, s)", "wd = DequantizeLinear(wq, ws) axis=0",
+					     "bd = DequantizeLinear(bq, bs) axis=0", "conv: y = Conv(r, wd, bd)", NULL };
+	static const float ws[] = { 0.25f, 0.5f }, bs[] = { 0.125f, 2 };
+	static const int32_t bq[] = { 40, -3 };
+	int8_t wq[2 * C * 2 * 2 * 2];
+	float y[MAX_N];
+	const struct npu_placement *p;
+	struct npu_compile_result *r;
+	size_t size, job_size;
+	unsigned int bad = 0;
+	const void *job;
+	int64_t n = 0;
+	uint8_t *m;
+	struct ob b;
+	int ret;
+
+	for (size_t i = 0; i < sizeof(wq); i++)
+		wq[i] = (int8_t)(i * 29 % 255 - 127);
+	ob_init(&b, 13);
+	ob_input(&b, "x", 1, 4, OB_DIMS(1, C, 4, W));
+	ob_ints(&b, "s", 5, OB_DIMS(1, C, 2, 2, W));
+	ob_const(&b, "wq", 3, 5, OB_DIMS(2, C, 2, 2, 2), wq, sizeof(wq));
+	ob_const(&b, "ws", 1, 1, OB_DIMS(2), ws, sizeof(ws));
+	ob_const(&b, "bq", 6, 1, OB_DIMS(2), bq, sizeof(bq));
+	ob_const(&b, "bs", 1, 1, OB_DIMS(2), bs, sizeof(bs));
+	for (unsigned int i = 0; lines[i]; i++)
+		ob_node(&b, lines[i]);
+	ob_output(&b, "y");
+	m = ob_finish(&b, &size);
+	r = compile(m, size, NPU_PRECISION_F32, NULL, false, &ret);
+	p = placement(r, "conv");
+	tap_ok(!ret && p && p->place == NPU_PLACE_HOST && p->macs == 240,
+	       "a 3-D convolution of codes is on the host, with its MACs: %s", p ? p->reason : npu_compile_messages(r));
+	tap_ok(strstr(npu_compile_summary_text(r), " 0.0 % of 0.0 million MACs") != NULL, "which count: %s",
+	       npu_compile_summary_text(r));
+	job = npu_compile_job(r, &job_size);
+	ret = ret ? ret : run_at(job, job_size, 4, "y", y, 4, &n);
+	for (int o = 0; o < 2; o++)
+		for (int at = 0; at < 5; at++) {
+			double sum = (double)bq[o] * (double)bs[o];
+
+			for (int k = 0; k < C * 8; k++)	/* channel, depth, row, column */
+				sum += (double)wq[o * C * 8 + k] * (double)ws[o] *
+				       (double)input_at((size_t)(k / 8 * 24 + k / 2 % 4 * 6 + k % 2 + at));
+			bad += !(fabs(sum - (double)y[o * 5 + at]) < 1e-4);
+		}
+	tap_ok(!ret && n == 10 && !bad, "its results: %u of 10 wrong %s", bad, ret ? err.text : "");
+	npu_compile_result_free(r);
+	free(m);
+}
+
 /* Lengths that the data decide: to outputs, and through operators that follow. */
 static void test_bounded(void)
 {
@@ -525,6 +603,7 @@ static void test_refusals(void)
 	static const char *const other[] = { "h: y = other.Cube(x)", NULL };
 	static const char *const no_infer[] = { "h: y = test.NoInfer(x)", NULL };
 	static const char *const square[] = { "h: y = test.Square(x)", NULL };
+	static const char *const dims[] = { "h: y = test.ManyDims(x)", NULL }, *const huge[] = { "h: y = test.Huge(x)", NULL };
 
 	refuse(two, true, NULL, -EOPNOTSUPP, "'h' (Cube): would run on the host", "--fail-on-host");
 	refuse(two, true, NULL, -EOPNOTSUPP, "'pool' (MaxPool): would run on the host", "--fail-on-host names all");
@@ -532,6 +611,8 @@ static void test_refusals(void)
 	refuse(other, false, NULL, -EOPNOTSUPP, "domain other", "a domain that nobody has");
 	refuse(no_infer, false, NULL, -EINVAL, "no infer()", "an operator that does not say its shapes");
 	refuse(square, false, "x=1x3x{H=2..12:2}x6", -EOPNOTSUPP, "not linear", "a length that is not linear");
+	refuse(dims, false, "x=1x3x{H=2..12:2}x6", -EOPNOTSUPP, "not linear", "a rank that depends on a length");
+	refuse(huge, false, NULL, -EINVAL, "dimension 0 of output 0 is 9223372036854775807", "a length beyond all bounds");
 }
 
 int main(void)
@@ -551,6 +632,7 @@ int main(void)
 	}
 	test_plan();
 	test_refused_lowering();
+	test_coded_weight();
 	test_bounded();
 	test_refusals();
 	npu_queue_destroy(queue);
