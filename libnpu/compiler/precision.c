@@ -83,29 +83,14 @@ static void mark(struct npu_lower *l, bool *looked_at)
 
 /*
  * What decides codes, element by element or as a scale: an error of half a step of f16 would change
- * them.
+ * them. As far back as CODES_DEPTH nodes.
  */
-static void keep_for_codes(struct npu_lower *l, const struct npu_gtensor *t, int depth)
-{
-	const struct npu_gnode *n = t ? t->producer : NULL;
+#define CODES_DEPTH	17
 
-	if (!t || npu_gtensor_is_const(t) || depth > 16)
-		return;
-	l->keep_f32[t->id] = true;
-	switch (n ? npu_gnode_info(n)->family : NPU_GF_OTHER) {
-	case NPU_GF_UNARY:
-	case NPU_GF_BINARY:
-	case NPU_GF_VARIADIC:
-	case NPU_GF_ACT:
-	case NPU_GF_CAST:
-	case NPU_GF_REDUCE:
-	case NPU_GF_RESHAPE:
-		for (unsigned int i = 0; i < n->num_inputs; i++)
-			keep_for_codes(l, n->inputs[i], depth + 1);
-		break;
-	default:
-		break;
-	}
+static void keep_for_codes(const struct npu_gtensor *t, uint8_t depth, uint8_t *left)
+{
+	if (t && !npu_gtensor_is_const(t) && left[t->id] < depth)
+		left[t->id] = depth;
 }
 
 static bool by_element(const struct npu_gnode *n)
@@ -116,28 +101,63 @@ static bool by_element(const struct npu_gnode *n)
 	case NPU_GF_VARIADIC:
 	case NPU_GF_ACT:
 	case NPU_GF_CAST:
-	case NPU_GF_SOFTMAX:
 		return true;
 	default:
 		return false;
 	}
 }
 
-static void mark_codes(struct npu_lower *l)
+/* The result is as precise as what the node reads. */
+static bool hands_on(const struct npu_gnode *n)
 {
-	for (unsigned int i = 0; i < l->g->num_nodes; i++) {
-		const struct npu_gnode *n = l->g->nodes[i];
-		enum npu_gtype type = n->outputs[0] ? n->outputs[0]->type : NPU_GT_NONE;
+	enum npu_gop_family family = npu_gnode_info(n)->family;
 
-		if (n->op == NPU_GOP_QuantizeLinear ||
-		    (n->op == NPU_GOP_Cast && (type == NPU_GT_I8 || type == NPU_GT_U8)))
-			keep_for_codes(l, n->inputs[0], 0);
-		if (n->outputs[0] && n->outputs[0]->quant && by_element(n))
-			for (unsigned int k = 0; k < n->num_inputs; k++)
-				keep_for_codes(l, n->inputs[k], 0);
-		if (n->op == NPU_GOP_ConvInteger || n->op == NPU_GOP_MatMulInteger)
-			keep_for_codes(l, npu_gnode_in(n, 4), 0);
+	return by_element(n) || family == NPU_GF_REDUCE || family == NPU_GF_RESHAPE;
+}
+
+/* Ends in one rounding to codes, of a number that no sum has averaged. */
+static bool rounds_to_codes(const struct npu_gnode *n)
+{
+	return n->outputs[0] && n->outputs[0]->quant &&
+	       (by_element(n) || npu_gnode_info(n)->family == NPU_GF_SOFTMAX);
+}
+
+/* What node @n itself makes codes of, or takes as their scale. */
+static void keep_sources(const struct npu_gnode *n, uint8_t *left)
+{
+	enum npu_gtype type = n->outputs[0] ? n->outputs[0]->type : NPU_GT_NONE;
+
+	if (n->op == NPU_GOP_QuantizeLinear ||
+	    (n->op == NPU_GOP_Cast && (type == NPU_GT_I8 || type == NPU_GT_U8)))
+		keep_for_codes(n->inputs[0], CODES_DEPTH, left);
+	if (rounds_to_codes(n))
+		for (unsigned int k = 0; k < n->num_inputs; k++)
+			keep_for_codes(n->inputs[k], CODES_DEPTH, left);
+	if (n->op == NPU_GOP_ConvInteger || n->op == NPU_GOP_MatMulInteger)
+		keep_for_codes(npu_gnode_in(n, 4), CODES_DEPTH, left);
+}
+
+/*
+ * From the outputs towards the inputs, each node once: @left is by tensor how many nodes further
+ * back it goes, 0 where nothing is kept.
+ */
+static void mark_codes(struct npu_lower *l, uint8_t *left)
+{
+	for (unsigned int i = l->g->num_nodes; i-- > 0;) {
+		const struct npu_gnode *n = l->g->nodes[i];
+		const struct npu_gtensor *y = n->outputs[0];
+
+		keep_sources(n, left);
+		for (unsigned int o = 0; o < n->num_outputs; o++)
+			if (n->outputs[o] && (!y || left[n->outputs[o]->id] > left[y->id]))
+				y = n->outputs[o];
+		if (!y || left[y->id] < 2 || !hands_on(n))
+			continue;
+		for (unsigned int k = 0; k < n->num_inputs; k++)
+			keep_for_codes(n->inputs[k], (uint8_t)(left[y->id] - 1), left);
 	}
+	for (unsigned int i = 0; i < l->g->num_tensors; i++)
+		l->keep_f32[i] |= left[i] != 0;
 }
 
 /* The host has the model's types: its arguments need no conversion then. */
@@ -159,14 +179,15 @@ static void mark_host(struct npu_lower *l)
 int npu_precision_choose(struct npu_lower *l)
 {
 	bool *looked_at = npu_arena_array(l->arena, l->g->num_tensors + 1, sizeof(*looked_at));
+	uint8_t *left = npu_arena_array(l->arena, l->g->num_tensors + 1, sizeof(*left));
 
 	l->keep_f32 = npu_arena_array(l->arena, l->g->num_tensors + 1, sizeof(*l->keep_f32));
-	if (!looked_at || !l->keep_f32)
+	if (!looked_at || !left || !l->keep_f32)
 		return -ENOMEM;
 	if (l->precision == NPU_PRECISION_F16 && !l->all_f16)
 		mark(l, looked_at);
 	if (l->precision == NPU_PRECISION_F16)
-		mark_codes(l);
+		mark_codes(l, left);
 	mark_host(l);
 	return 0;
 }

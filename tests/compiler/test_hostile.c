@@ -307,9 +307,39 @@ static void test_same_names(void)
 	free(model);
 }
 
+/* Seven ways through each of thirty nodes are looked at once, not 7^30 times. */
+static void test_many_paths(void)
+{
+	struct npu_compile_result *result = NULL;
+	char line[80];
+	uint8_t *model;
+	struct ob b;
+	size_t size;
+	int err;
+
+	ob_init(&b, 13);
+	ob_input(&b, "v0", 1, 1, OB_DIMS(4));
+	for (int i = 0; i < 30; i++) {
+		const char *s = i % 2 ? "Sum" : "Max";
+
+		snprintf(line, sizeof(line), "v%d = %s(v%d, v%d, v%d, v%d, v%d, v%d, v%d)", i + 1, s, i, i, i, i,
+			 i, i, i);
+		ob_node(&b, line);
+	}
+	ob_scalar(&b, "scale", 0.5f);
+	ob_node(&b, "y = QuantizeLinear(v30, scale)");
+	ob_output(&b, "y");
+	model = ob_finish(&b, &size);
+	err = npu_compile_onnx(model, size, NULL, NULL, &result);
+	tap_ok(!err, "many paths to one tensor: %s", err ? npu_compile_messages(result) : "compiled at once");
+	npu_compile_result_free(result);
+	free(model);
+}
+
 int main(void)
 {
 	test_files();
+	test_many_paths();
 	test_same_names();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		test_case(&cases[i]);
