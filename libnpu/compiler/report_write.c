@@ -40,23 +40,22 @@ static void write_row(FILE *f, const struct npu_placement *p)
 	fputc('\n', f);
 }
 
-static double percent(uint64_t part, uint64_t whole)
-{
-	return whole ? 100.0 * (double)part / (double)whole : 100.0;
-}
-
 static void write_line(struct npu_report *r)
 {
 	const struct npu_compile_summary *s = &r->summary;
 	unsigned int on = s->nodes - s->count[NPU_PLACE_REFUSED] - s->count[NPU_PLACE_UNKNOWN] -
 			  s->count[NPU_PLACE_HOST];
+	char macs[64] = "no MACs";
 
 	r->line[0] = 0;
-	if (s->nodes && !s->count[NPU_PLACE_UNKNOWN] && !s->count[NPU_PLACE_REFUSED])
-		snprintf(r->line, sizeof(r->line),
-			 "%u of %u operators on the NPU, %.1f %% of %.1f million MACs, %" PRIu64
-			 " bytes moved for host steps",
-			 on, s->nodes, percent(s->npu_macs, s->macs), (double)s->macs / 1e6, s->host_bytes);
+	if (!s->nodes || s->count[NPU_PLACE_UNKNOWN] || s->count[NPU_PLACE_REFUSED])
+		return;
+	if (s->macs)
+		snprintf(macs, sizeof(macs), "%.1f %% of %.1f million MACs",
+			 100.0 * (double)s->npu_macs / (double)s->macs, (double)s->macs / 1e6);
+	snprintf(r->line, sizeof(r->line),
+		 "%u of %u operators on the NPU, %s, %" PRIu64 " bytes moved for host steps", on, s->nodes,
+		 macs, s->host_bytes);
 }
 
 static void write_totals(FILE *f, const struct npu_report *r)
