@@ -15,8 +15,6 @@
 #include "host/host.h"
 #include "quant/quant.h"
 
-#define SRAM_SIZE	(2u << 20)	/* what every device has */
-
 /* One program on its way. */
 struct variant {
 	struct npu_graph *graph;
@@ -147,15 +145,6 @@ static int note_outputs(struct variant *v)
 	return v->output_name ? 0 : -ENOMEM;
 }
 
-/* A file that is no valid model, or one of operators that are not supported. */
-static int import_error(const struct npu_diag *diag)
-{
-	for (unsigned int i = 0; i < diag->count; i++)
-		if (diag->entry[i].level == NPU_DIAG_ERROR && diag->entry[i].err != -EOPNOTSUPP)
-			return -EINVAL;
-	return diag->count ? -EOPNOTSUPP : -EINVAL;
-}
-
 static int read_graph(struct compile *c, struct variant *v, unsigned int index)
 {
 	struct npu_compile_result *r = c->result;
@@ -164,7 +153,7 @@ static int read_graph(struct compile *c, struct variant *v, unsigned int index)
 
 	v->graph = npu_onnx_import_host(c->model, c->model_size, c->path, &c->host, &r->diag);
 	if (!v->graph)
-		return import_error(&r->diag);
+		return npu_onnx_import_error(&r->diag);
 	err = note_outputs(v);
 	if (!err && !index)
 		err = npu_report_note_model(&r->report, v->graph);
@@ -278,7 +267,7 @@ static int lower_variant(struct compile *c, struct variant *v)
 		dump_insns(c->opt.dump, l);
 	if (err)
 		return err;
-	err = npu_plan_memory(l, c->opt.no_sram ? 0 : SRAM_SIZE, &v->plan);
+	err = npu_plan_memory(l, c->opt.no_sram ? 0 : NPU_PLAN_SRAM, &v->plan);
 	v->planned = !err;
 	if (!err && wants_dump(c, "plan"))
 		dump_plan(c->opt.dump, l, &v->plan);
@@ -301,7 +290,6 @@ static int calibrate(struct compile *c)
 		.precision = c->opt.precision, .all_f16 = c->opt.all_f16, .diag = &c->result->diag,
 		.progress = quant_progress, .progress_arg = c,
 	};
-
 	int err;
 
 	if (!c->opt.quant)

@@ -630,6 +630,11 @@ struct npu_graph *npu_onnx_import(const void *data, size_t size, const char *pat
 /* The same for a model whose nodes may go to the host, operators of the application's among them. */
 struct npu_graph *npu_onnx_import_host(const void *data, size_t size, const char *path,
 				       const struct npu_host_config *host, struct npu_diag *diag);
+/*
+ * Why an import gave NULL: -EINVAL for a file that is no valid model, -EOPNOTSUPP for one of
+ * operators that are not supported.
+ */
+int npu_onnx_import_error(const struct npu_diag *diag);
 
 /* ---- building and changing a graph ----------------------------------------------------------- */
 

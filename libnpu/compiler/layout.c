@@ -15,8 +15,12 @@
 
 #include "compiler/lower.h"
 
-/* Channels last: the logical dimensions from the outermost in memory to the innermost. */
-static const int cl4[] = { 0, 2, 3, 1 }, cl3[] = { 0, 2, 1 };
+const int *npu_layout_channels_last(int rank)
+{
+	static const int cl4[] = { 0, 2, 3, 1 }, cl3[] = { 0, 2, 1 };
+
+	return rank == 4 ? cl4 : rank == 3 ? cl3 : NULL;
+}
 
 static bool image_rank(const struct npu_gtensor *t)
 {
@@ -97,7 +101,7 @@ static int preview(const struct npu_lower *l, const struct npu_gtensor *t, bool 
 		   struct npu_lview *v)
 {
 	npu_lview_of(t, npu_lower_dtype(l, t), v);
-	return npu_lview_dense(l, v, !channels_last ? NULL : t->rank == 4 ? cl4 : cl3, true);
+	return npu_lview_dense(l, v, channels_last ? npu_layout_channels_last(t->rank) : NULL, true);
 }
 
 static bool place(struct npu_lower *l, struct npu_gtensor *t, const struct npu_lview *v);
@@ -175,7 +179,7 @@ static int place_outputs(struct npu_lower *l)
 		npu_lview_of(t, npu_lower_user_dtype(l, t), &v);
 		v.buf = l->output_buf[i];
 		if (l->any_order && is_image(l, t))
-			order = t->rank == 4 ? cl4 : cl3;
+			order = npu_layout_channels_last(t->rank);
 		if (npu_lview_dense(l, &v, order, true))
 			return -EINVAL;
 		place(l, t, &v);

@@ -216,6 +216,8 @@ int npu_lower_in(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *o
 /* A constant with elements of type @dtype. */
 int npu_lower_const(struct npu_lower *l, const struct npu_gtensor *t, enum npu_dtype dtype,
 		    struct npu_lview *out);
+/* The type that npu_lower_in() stores constant @t as. */
+enum npu_dtype npu_lower_const_dtype(const struct npu_lower *l, const struct npu_gtensor *t);
 /* Fill in keep_f32. */
 int npu_precision_choose(struct npu_lower *l);
 
@@ -296,11 +298,12 @@ void npu_lview_of(const struct npu_gtensor *t, enum npu_dtype dtype, struct npu_
 
 /* ---- activations (lower_act.c) --------------------------------------------------------------- */
 
+struct npu_lint;
+
 /*
  * The device's form of a graph activation: v = act(v) * mul + add. -EOPNOTSUPP: needs instructions
  * of its own.
  */
-struct npu_lint;
 struct npu_lact {
 	enum npu_act act;
 	float alpha, beta;
@@ -353,6 +356,12 @@ int npu_lower_clip_begin(struct npu_lower *l);
 int npu_lower_clip(struct npu_lower *l, const struct npu_gnode *n);
 
 /* ---- places (layout.c) ----------------------------------------------------------------------- */
+
+/*
+ * Channels last: the logical dimensions of an image of @rank from the outermost in memory to the
+ * innermost; NULL: it is none.
+ */
+const int *npu_layout_channels_last(int rank);
 
 /*
  * Where part @k of Concat node @n lies in its result. @at is where it starts along the axis and goes on

@@ -394,6 +394,14 @@ static int import_model(struct npu_onnx_ctx *ctx, const void *data, size_t size,
 	return err ? err : import_graph(ctx, model->graph);
 }
 
+int npu_onnx_import_error(const struct npu_diag *diag)
+{
+	for (unsigned int i = 0; i < diag->count; i++)
+		if (diag->entry[i].level == NPU_DIAG_ERROR && diag->entry[i].err != -EOPNOTSUPP)
+			return -EINVAL;
+	return diag->count ? -EOPNOTSUPP : -EINVAL;
+}
+
 struct npu_graph *npu_onnx_import(const void *data, size_t size, const char *path,
 				  struct npu_diag *diag)
 {

@@ -10,6 +10,7 @@
 #include "compiler/lower.h"
 
 #define NPU_PLAN_ALIGN	64u
+#define NPU_PLAN_SRAM	(2u << 20)	/* on-chip memory that every device has */
 
 /* ---- packing lifetimes into memory (plan_pack.c); pure --------------------------------------- */
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "compiler/dims.h"
+#include "compiler/host_place.h"
 #include "quant/calibrate.h"
 
 /* What one run shows takes at most this much memory, or is one tensor. */
@@ -45,12 +46,6 @@ static int check_finite(const struct npu_calib_tensor *v, const struct npu_gtens
 	return 0;
 }
 
-static const int device_type[NPU_GT_COUNT] = {
-	[NPU_GT_F32] = NPU_F32, [NPU_GT_F16] = NPU_F16,	  [NPU_GT_BF16] = NPU_BF16,
-	[NPU_GT_I8] = NPU_I8,	[NPU_GT_U8] = NPU_U8,	  [NPU_GT_I32] = NPU_I32,
-	[NPU_GT_I64] = NPU_I64, [NPU_GT_BOOL] = NPU_BOOL,
-};
-
 static const char *shape_text(const struct npu_calib_tensor *v, char *buf, size_t size)
 {
 	size_t n = 0;
@@ -73,7 +68,7 @@ static int check_tensor(const struct npu_graph *g, const struct npu_calib_tensor
 		return npu_diag_add(diag, -EINVAL, "calib",
 				    "sample %u, input '%s': rank %d, or no data", k, t->name,
 				    v->rank);
-	if (v->dtype != device_type[t->type])
+	if (v->dtype <= 0 || (uint32_t)v->dtype != npu_host_dtype_of(t->type))
 		return npu_diag_add(
 			diag, -EINVAL, "calib", "sample %u, input '%s': type %s, expected %s", k,
 			t->name, npu_dtype_name((enum npu_dtype)v->dtype), npu_gtype_name(t->type));
@@ -151,7 +146,7 @@ static int read_instance(struct npu_calib *c, const struct npu_calib_model *m,
 {
 	const struct npu_pass_options options = { .skip = m->skip_passes };
 	struct npu_graph *g = npu_onnx_import(m->data, m->size, m->path, c->diag);
-	int err = g ? 0 : -EINVAL;
+	int err = g ? 0 : npu_onnx_import_error(c->diag);
 
 	*out = g;
 	for (unsigned int i = 0; !err && i < g->num_inputs; i++) {
@@ -212,7 +207,7 @@ int npu_calib_init(struct npu_calib *c, const struct npu_calib_model *model,
 		return -ENOMEM;
 	g = npu_onnx_import(model->data, model->size, model->path, diag);
 	if (!g)
-		return -EINVAL;
+		return npu_onnx_import_error(diag);
 	err = check_samples(c, g);
 	npu_graph_free(g);
 	return err ? err : add_instances(c, model);

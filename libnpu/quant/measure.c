@@ -220,6 +220,7 @@ int npu_measure_init(struct npu_measure *m, struct npu_calib *c, struct npu_tria
 {
 	struct npu_lower plain = { .precision = NPU_PRECISION_F32 };
 	unsigned int n = c->num_samples < max ? c->num_samples : max;
+	bool scores;
 	int err = 0;
 
 	*m = (struct npu_measure){ .c = c, .d = d, .like = *like, .num_samples = n };
@@ -233,8 +234,10 @@ int npu_measure_init(struct npu_measure *m, struct npu_calib *c, struct npu_tria
 	for (unsigned int i = 0; i < c->num_instances && !err; i++)
 		if (has_samples(m, i, n))
 			err = run_outputs(m, i, n, &plain, false, each_want, m->want);
+	/* of all samples or of none, which is what npu_measure_scores() relies on */
+	scores = n && has_scores(c->instance[c->instance_of[m->sample[0]]].g);
 	for (unsigned int i = 0; i < c->num_instances && !err; i++)
-		if (has_samples(m, i, n) && has_scores(c->instance[i].g))
+		if (scores && has_samples(m, i, n))
 			err = run_outputs(m, i, n, &plain, true, each_want, m->want_scores);
 	return err;
 }

@@ -116,7 +116,7 @@ static int note_texts(struct npu_quant *q)
 				 npu_arena_printf(a, "%s over %u samples", name, o->num_samples);
 	q->budget_text =
 		o->budget == NPU_BUDGET_DEFAULT ?
-			npu_arena_strdup(a, "accuracy 0.995 (default)") :
+			npu_arena_printf(a, "accuracy %.6g (default)", NPU_QUANT_ACCURACY) :
 			npu_arena_printf(a, "%s %.6g",
 					 o->budget == NPU_BUDGET_SPEED ? "speed" : "accuracy",
 					 o->budget_value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Layers, groups of tensors, and the int8 form of a graph. */
+/* Layers, groups of tensors that share codes, and the ranges of those; apply.c uses them. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -249,6 +249,24 @@ static void fill_groups(struct npu_scheme *s)
 	}
 }
 
+/*
+ * At other shapes a node may be another thing, a weight computed for example: then it is no layer
+ * of this graph.
+ */
+static void find_nodes(struct npu_scheme *s, const struct npu_qlayers *layers)
+{
+	const char *why;
+
+	for (unsigned int i = 0; i < s->g->num_nodes; i++)
+		for (unsigned int k = 0; k < layers->num; k++) {
+			struct npu_gnode *n = s->g->nodes[i];
+
+			if (!strcmp(layers->layer[k].name, n->name) &&
+			    (npu_scheme_is_layer(n, &why) || layers->layer[k].fixed_float))
+				s->node[k] = n;
+		}
+}
+
 int npu_scheme_init(struct npu_scheme *s, struct npu_graph *g, const struct npu_qlayers *layers)
 {
 	memset(s, 0, sizeof(*s));
@@ -265,10 +283,7 @@ int npu_scheme_init(struct npu_scheme *s, struct npu_graph *g, const struct npu_
 		return -ENOMEM;
 	for (unsigned int i = 0; i < g->num_tensors; i++)
 		s->group_of[i] = i;
-	for (unsigned int i = 0; i < g->num_nodes; i++)
-		for (unsigned int k = 0; k < layers->num; k++)
-			if (!strcmp(layers->layer[k].name, g->nodes[i]->name))
-				s->node[k] = g->nodes[i];
+	find_nodes(s, layers);
 	join_groups(s);
 	fill_groups(s);
 	return 0;
@@ -285,6 +300,7 @@ void npu_scheme_fini(struct npu_scheme *s)
 	memset(s, 0, sizeof(*s));
 }
 
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
 /* Codes of group @q for the range that it has. */
 static int set_codes(struct npu_scheme *s, struct npu_qgroup *q)

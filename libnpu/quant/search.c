@@ -11,7 +11,6 @@
 
 #include "quant/search.h"
 
-#define DEFAULT_ACCURACY	0.995
 #define DEFAULT_PERCENTILE	99.99
 /* Samples that each layer is tried with. */
 #define SENSITIVITY_SAMPLES	2
@@ -277,7 +276,7 @@ static int measure_inside(struct npu_search *s)
 
 int npu_search_run(struct npu_search *s, const struct npu_quant_options *o, uint64_t macs)
 {
-	double value = o->budget == NPU_BUDGET_DEFAULT ? DEFAULT_ACCURACY : o->budget_value;
+	double value = o->budget == NPU_BUDGET_DEFAULT ? NPU_QUANT_ACCURACY : o->budget_value;
 	int err;
 
 	s->macs = macs;

@@ -7,6 +7,9 @@
 
 #include "quant/measure.h"
 
+/* Of a budget that says nothing else: npu_compiler.h has it, too. */
+#define NPU_QUANT_ACCURACY	0.995
+
 /* What was measured of a layer; by layer. */
 struct npu_sensitivity {
 	double alone;		/* 1 - cosine of the outputs with only this layer in int8 */
@@ -19,7 +22,7 @@ struct npu_search {
 	struct npu_sensitivity *layer;
 	unsigned int *order;		/* layers from the one that stays float first */
 	unsigned int num_order;		/* those whose type is free */
-	uint64_t macs, free_macs;	/* of the model; of those layers */
+	uint64_t macs;			/* of the model */
 	enum npu_calib_method method;	/* chosen */
 	double percentile;
 	struct npu_closeness all_int8, chosen;

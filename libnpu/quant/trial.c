@@ -88,7 +88,7 @@ int npu_trial_build(struct npu_trial *t, struct npu_trial_device *d, struct npu_
 				       .output_name = g->output_names };
 	err = npu_lower_graph(&t->lower);
 	if (!err)
-		err = npu_plan_memory(&t->lower, 2u << 20, &t->plan);
+		err = npu_plan_memory(&t->lower, NPU_PLAN_SRAM, &t->plan);
 	if (!err)
 		err = npu_emit_program(&t->lower, &t->plan, t->weights.size, "", &t->emitted);
 	return err ? err : make_buffers(t, diag);
