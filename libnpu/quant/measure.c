@@ -160,13 +160,13 @@ typedef int (*each_fn)(struct npu_measure *m, unsigned int k, const struct npu_t
 
 /* Build the instance's graph as it is and run the compared samples of it. */
 static int run_instance(struct npu_measure *m, unsigned int index, unsigned int samples,
-			const struct npu_lower *like, bool any_order, each_fn each, void *arg)
+			const struct npu_lower *like, each_fn each, void *arg)
 {
 	struct npu_calib *c = m->c;
 	struct npu_graph *g = c->instance[index].g;
 	const void **input = calloc((size_t)g->num_inputs + 1, sizeof(*input));
 	struct npu_trial t = { 0 };
-	int err = input ? npu_trial_build(&t, m->d, g, like, any_order, c->diag) : -ENOMEM;
+	int err = input ? npu_trial_build(&t, m->d, g, like, false, c->diag) : -ENOMEM;
 
 	for (unsigned int k = 0; k < samples && !err; k++) {
 		if (c->instance_of[m->sample[k]] != index)
@@ -198,10 +198,10 @@ static int run_outputs(struct npu_measure *m, unsigned int index, unsigned int s
 	int err;
 
 	if (!scores)
-		return run_instance(m, index, samples, like, false, each, arg);
+		return run_instance(m, index, samples, like, each, arg);
 	err = swap_scores(g, &outputs);
 	if (!err)
-		err = run_instance(m, index, samples, like, false, each, arg);
+		err = run_instance(m, index, samples, like, each, arg);
 	if (g->outputs != outputs)
 		swap_back(g, outputs);
 	return err;
@@ -413,13 +413,14 @@ static int look_inside(struct npu_measure *m, unsigned int index, struct inside 
 {
 	const struct npu_lower plain = { .precision = NPU_PRECISION_F32 };
 	struct npu_calib_instance *n = &m->c->instance[index];
-	int err = run_instance(m, index, 1, &plain, true, each_inside, in), ret;
+	/* in one order, which is the model's: the two runs need not choose the same */
+	int err = run_instance(m, index, 1, &plain, each_inside, in), ret;
 
 	if (err)
 		return err;
 	err = npu_scheme_apply(&n->scheme, &m->c->layers, m->c->diag);
 	if (!err)
-		err = run_instance(m, index, 1, &m->like, true, each_inside, in);
+		err = run_instance(m, index, 1, &m->like, each_inside, in);
 	ret = npu_scheme_restore(&n->scheme, m->c->diag);
 	return err ? err : ret;
 }

@@ -212,6 +212,19 @@ static void test_methods(const struct samples *s)
 	}
 }
 
+/* The largest error that a layer has inside of the job: tensors are compared element by element. */
+static double worst_inside(const struct npu_compile_result *r)
+{
+	static const char key[] = "\"inside\": ";
+	double worst = -1;
+
+	for (const char *p = npu_compile_report_json(r); (p = strstr(p, key));) {
+		p += sizeof(key) - 1;
+		worst = fmax(worst, atof(p));
+	}
+	return worst;
+}
+
 static void test_budgets(const struct samples *s)
 {
 	static const double accuracy[] = { 0.9, 0.999, 0.9998, 1 }, speed[] = { 0, 0.3, 0.6, 0.9 };
@@ -271,6 +284,8 @@ static void test_determinism(const struct samples *s)
 	       "the same samples give the same %zu bytes", sa);
 	tap_ok(strstr(npu_compile_report_text(a), "million MACs in int8; cosine") != NULL,
 	       "the report has the table of choices");
+	tap_ok(worst_inside(a) >= 0 && worst_inside(a) < 0.05, "no layer is off by more than %.5f inside",
+	       worst_inside(a));
 	npu_compile_result_free(a);
 	npu_compile_result_free(b);
 }
@@ -290,6 +305,8 @@ static void test_keep_float(const struct samples *s)
 	r = compile(&q, NPU_PRECISION_F16, NULL, &err);
 	tap_ok(!err && strstr(npu_compile_report_json(r), "\"reason\": \"as the options say\""),
 	       "nodes that are named stay float");
+	tap_ok(worst_inside(r) >= 0 && worst_inside(r) < 0.05,
+	       "beside them no layer is off by more than %.5f inside", worst_inside(r));
 	npu_compile_result_free(r);
 }
 
