@@ -210,6 +210,8 @@ const char *npu_gtype_name(enum npu_gtype type);	/* "f32", ... */
  * @scale: of the whole tensor, finite and > 0; value = (code - @zero) * @scale
  * @axis: -1, or the dimension along which @ch_scale and @ch_zero (NULL: all 0) hold instead, one
  *	  entry per index; constants only
+ * @chosen: by the compiler, so that what is rounded to these codes need not be exact; else the
+ *	  model's, and results are expected to be the same codes everywhere
  *
  * Never changed once a tensor has it, so that tensors may share one.
  */
@@ -217,6 +219,7 @@ struct npu_gquant {
 	float scale;
 	int32_t zero;
 	int axis;
+	bool chosen;
 	unsigned int count;		/* entries of the arrays */
 	const float *ch_scale;
 	const int32_t *ch_zero;
@@ -276,10 +279,12 @@ int64_t npu_gtensor_elem_int(const struct npu_gtensor *t, size_t i);
 /* ---- quantization (quant.c) ------------------------------------------------------------------ */
 
 /**
- * npu_graph_quant - quantization of a whole tensor; NULL: no memory
+ * npu_graph_quant - quantization of a whole tensor, as the model says; NULL: no memory
+ * npu_graph_quant_chosen - the same, as the compiler chose it
  * npu_graph_quant_axis - along dimension @axis; @zero may be NULL; the arrays are copied
  */
 const struct npu_gquant *npu_graph_quant(struct npu_graph *g, float scale, int32_t zero);
+const struct npu_gquant *npu_graph_quant_chosen(struct npu_graph *g, float scale, int32_t zero);
 const struct npu_gquant *npu_graph_quant_axis(struct npu_graph *g, int axis, unsigned int count,
 					      const float *scale, const int32_t *zero);
 

@@ -239,8 +239,9 @@ int npu_lower_out(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *
 
 int npu_lower_out_float(struct npu_lower *l, struct npu_gtensor *t, struct npu_lview *out)
 {
-	/* the float is rounded again, to codes: once is enough */
-	const struct npu_lview like = { .dtype = NPU_F32 };
+	/* the float is rounded again, to codes: when those are the model's, once is enough */
+	const bool chosen = t->quant && t->quant->chosen;
+	const struct npu_lview like = { .dtype = chosen ? program_float(l) : NPU_F32 };
 	const struct npu_lvalue *val = &l->value[t->id];
 	bool quantized = val->placed ? val->view.scale != 0 : t->quant != NULL;
 

@@ -5,13 +5,25 @@
 #include "compiler/fold.h"
 #include "compiler/graph.h"
 
-const struct npu_gquant *npu_graph_quant(struct npu_graph *g, float scale, int32_t zero)
+static const struct npu_gquant *whole_tensor(struct npu_graph *g, float scale, int32_t zero,
+					     bool chosen)
 {
 	struct npu_gquant *q = npu_arena_alloc(&g->arena, sizeof(*q));
 
 	if (q)
-		*q = (struct npu_gquant){ .scale = scale, .zero = zero, .axis = -1, .count = 1 };
+		*q = (struct npu_gquant){ .scale = scale, .zero = zero, .axis = -1, .count = 1,
+					  .chosen = chosen };
 	return q;
+}
+
+const struct npu_gquant *npu_graph_quant(struct npu_graph *g, float scale, int32_t zero)
+{
+	return whole_tensor(g, scale, zero, false);
+}
+
+const struct npu_gquant *npu_graph_quant_chosen(struct npu_graph *g, float scale, int32_t zero)
+{
+	return whole_tensor(g, scale, zero, true);
 }
 
 const struct npu_gquant *npu_graph_quant_axis(struct npu_graph *g, int axis, unsigned int count,

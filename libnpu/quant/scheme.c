@@ -309,7 +309,7 @@ static int set_codes(struct npu_scheme *s, struct npu_qgroup *q)
 	float scale;
 
 	npu_range_code(q->range, 0, &scale, &zero);
-	q->quant = npu_graph_quant(s->g, scale, zero);
+	q->quant = npu_graph_quant_chosen(s->g, scale, zero);
 	return q->quant ? 0 : -ENOMEM;
 }
 
