@@ -91,6 +91,12 @@ refuse 1 "there is no device 'gpu'" "$rows.npu" --info -d gpu
 refuse 2 "NAME=FILE" "$rows.npu" -i x
 refuse 2 "usage" 
 refuse 2 "unrecognized option" "$rows.npu" --fast
+refuse 2 "--json needs --profile" "$rows.npu" --json
+refuse 2 "--precision needs --check" "$rows.npu" -p f32
+refuse 2 "--root needs --doctor" "$rows.npu" --root /
+refuse 2 "--bench does not go with --check" "$rows.npu" --check --bench
+refuse 2 "--top does not go with --doctor" "$rows.npu" --doctor -t 3
+refuse 2 "--check does not go with --doctor" "$rows.npu" --doctor --check
 tap_like "$("$run" --help)" 'usage: npu-run' "--help"
 tap_like "$("$run" --devices)" '^sim .* usable' "--devices"
 tap_done

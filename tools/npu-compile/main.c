@@ -21,6 +21,7 @@ struct options {
 	const char *shapes[MAX_SHAPES];
 	struct npu_compile_options compile;
 	bool report, quiet, int8;
+	bool quant_option;		/* one that goes with --int8 */
 	struct npu_quant_options quant;
 	const char **calib;		/* as many as there are arguments */
 	unsigned int num_calib;
@@ -171,8 +172,10 @@ static int take_option(struct options *o, int c)
 {
 	int ret = take_quant_option(o, c);
 
-	if (ret != -ENOENT)
+	if (ret != -ENOENT) {
+		o->quant_option |= c != OPT_INT8;
 		return ret;
+	}
 	switch (c) {
 	case 'o':
 		o->output = optarg;
@@ -193,8 +196,8 @@ static int take_option(struct options *o, int c)
 		o->quiet = true;
 		return 0;
 	case OPT_REPORT:
-		o->report = !optarg;
-		o->report_file = optarg;
+		o->report |= !optarg;
+		o->report_file = optarg ? optarg : o->report_file;
 		return 0;
 	case OPT_DUMP:
 		o->compile.dump_pass = optarg;
@@ -234,8 +237,9 @@ static int check_quant(struct options *o)
 {
 	if (o->int8 && !o->num_calib)
 		fputs("npu-compile: --int8: ranges are needed: --calib with samples of typical inputs\n", stderr);
-	else if (!o->int8 && (o->num_calib || o->quant.num_float_nodes || o->quant.budget || o->quant.method))
-		fputs("npu-compile: --calib, --calib-method, --budget and --keep-float go with --int8\n", stderr);
+	else if (!o->int8 && o->quant_option)
+		fputs("npu-compile: --calib, --calib-method, --budget, --keep-float and --no-clip-count go with --int8\n",
+		      stderr);
 	else
 		return 0;
 	return -EINVAL;

@@ -80,7 +80,8 @@ enum {
 	OPT_DOCTOR,
 	OPT_ROOT,
 	OPT_TRACE,
-	OPT_TRACE_RUNS
+	OPT_TRACE_RUNS,
+	NUM_OPTS
 };
 
 static const struct option longs[] = { { "input", required_argument, NULL, 'i' },
@@ -119,6 +120,20 @@ static const struct option longs[] = { { "input", required_argument, NULL, 'i' }
 				       { "trace-runs", required_argument, NULL, OPT_TRACE_RUNS },
 				       { "root", required_argument, NULL, OPT_ROOT },
 				       { NULL, 0, NULL, 0 } };
+
+/* Options that only say how another one is done. */
+static const struct { int option, needs; } details[] = {
+	{ OPT_SORT, OPT_PROFILE },	{ OPT_JSON, OPT_PROFILE },
+	{ OPT_TRACE_RUNS, OPT_TRACE },	{ OPT_ROOT, OPT_DOCTOR },
+	{ OPT_AGAINST, OPT_CHECK },	{ 'p', OPT_CHECK },
+	{ OPT_ALL_F16, OPT_CHECK },	{ OPT_NO_SRAM, OPT_CHECK },
+	{ OPT_MAX_ERROR, OPT_CHECK },	{ OPT_MIN_COSINE, OPT_CHECK },
+	{ OPT_CHECK_WORK, OPT_CHECK },
+};
+
+/* What neither --check nor --doctor does. */
+static const int actions[] = { OPT_INFO, OPT_REPORT, OPT_PROFILE, OPT_BENCH, OPT_DIGEST,
+			       OPT_DISASM, OPT_TRACE, 'o', 't' };
 
 static int usage_error(const char *what, const char *value)
 {
@@ -304,8 +319,42 @@ static int parse_one(struct options *opt, int c, char *arg)
 	}
 }
 
+static const char *option_name(int c)
+{
+	const struct option *o = longs;
+
+	while (o->name && o->val != c)
+		o++;
+	return o->name ? o->name : "?";
+}
+
+static int refuse_pair(const char *what, int a, int b)
+{
+	fprintf(stderr, "npu-run: --%s %s --%s; see npu-run --help\n", option_name(a), what, option_name(b));
+	return 2;
+}
+
+/* An option that would do nothing is a mistake. */
+static int check_together(const bool *seen)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(details) / sizeof(details[0]); i++)
+		if (seen[details[i].option] && !seen[details[i].needs])
+			return refuse_pair("needs", details[i].option, details[i].needs);
+	for (i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+		if (seen[actions[i]] && seen[OPT_CHECK])
+			return refuse_pair("does not go with", actions[i], OPT_CHECK);
+		if (seen[actions[i]] && seen[OPT_DOCTOR])
+			return refuse_pair("does not go with", actions[i], OPT_DOCTOR);
+	}
+	return seen[OPT_CHECK] && seen[OPT_DOCTOR] ?
+		       refuse_pair("does not go with", OPT_CHECK, OPT_DOCTOR) : 0;
+}
+
 int options_parse(struct options *opt, int argc, char **argv)
 {
+	bool seen[NUM_OPTS] = { false };
 	int c, ret;
 
 	*opt = (struct options){ .std = { 1, 1, 1 }, .scale = 1.0f / 255, .max_error = -1,
@@ -315,7 +364,11 @@ int options_parse(struct options *opt, int argc, char **argv)
 		ret = parse_one(opt, c, optarg);
 		if (ret)
 			return ret;
+		seen[c] = true;
 	}
+	ret = check_together(seen);
+	if (ret)
+		return ret;
 	if (optind != argc - 1 && !opt->doctor) {
 		fputs(usage, stderr);
 		return 2;

@@ -77,6 +77,12 @@ static size_t collect(struct session *s, const struct npu_insn_profile *rec, siz
 	return count;
 }
 
+/* Nothing takes no time at all; what is too short for the clock has no rate. */
+static double rate(uint64_t work, uint64_t ns)
+{
+	return ns ? (double)work / (double)ns : 0;
+}
+
 static void print_table(const struct layer *layers, size_t n, double total)
 {
 	uint64_t macs = 0, bytes = 0;
@@ -88,8 +94,8 @@ static void print_table(const struct layer *layers, size_t n, double total)
 		const struct layer *l = &layers[i];
 
 		say("%9.4f %5.1f%% %10.3f %8.1f %10.3f %8.1f  %s (%s)%s\n", l->ns / 1e6,
-		    100 * l->ns / total, l->macs / 1e6, (double)l->macs / l->ns, l->bytes / 1e6,
-		    (double)l->bytes / l->ns, l->node, l->op, l->host ? " on the host" : l->insns > 1 ? " *" : "");
+		    100 * l->ns / total, l->macs / 1e6, rate(l->macs, l->ns), l->bytes / 1e6,
+		    rate(l->bytes, l->ns), l->node, l->op, l->host ? " on the host" : l->insns > 1 ? " *" : "");
 		macs += l->macs;
 		bytes += l->bytes;
 	}
