@@ -5,7 +5,6 @@
  * sanitizer sees what goes beyond; here the operator must return, with a reason when it refuses, and
  * leave the bytes behind its outputs alone.
  */
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,22 +146,6 @@ static void one(const struct npu_host_op *op, struct count *c)
 		free(t[i].data);
 }
 
-/* Whether @name is in the list of those that are known to crash. */
-static bool is_todo(const char *name)
-{
-	FILE *f = fopen("tests/host/hostile.todo", "r");
-	char line[128];
-	bool found = false;
-
-	while (f && !found && fgets(line, sizeof(line), f)) {
-		line[strcspn(line, "\n")] = 0;
-		found = !strcmp(line, name);
-	}
-	if (f)
-		fclose(f);
-	return found;
-}
-
 /* In a process of its own, so that one that crashes is a result like others. */
 static void try_op(const struct npu_host_op *op, unsigned int n)
 {
@@ -176,7 +159,6 @@ static void try_op(const struct npu_host_op *op, unsigned int n)
 	pid = fork();
 	if (!pid) {
 		alarm(120);
-		dup2(open("/dev/null", O_WRONLY), 2);
 		for (unsigned int k = 0; k < n; k++)
 			one(op, c);
 		_exit(0);
@@ -195,9 +177,6 @@ int main(void)
 	const struct npu_host_op *op;
 
 	for (unsigned int i = 0; (op = npu_host_op(i)); i++)
-		if (is_todo(op->name))
-			tap_skip(op->name, "it trusts its arguments: tests/host/hostile.todo");
-		else
-			try_op(op, tap_cases(20000));
+		try_op(op, tap_cases(4000));
 	return tap_done();
 }

@@ -109,39 +109,3 @@ bool oracle_is_exact(const struct npu_insn *insn)
 	}
 	return true;
 }
-
-int oracle_run(const void *stream, npu_u32 size, const npu_u32 scalar[NPU_MAX_SCALARS],
-	       const struct oracle_memory *mem)
-{
-	npu_u32 words[(sizeof(struct npu_insn_header) +
-		       NPU_MAX_OPERANDS * sizeof(struct npu_operand) + NPU_MAX_PARAMS * 4 +
-		       NPU_MAX_TERMS * sizeof(struct npu_term)) /
-			      4 +
-		      2] __attribute__((aligned(8)));
-	npu_u32 offset = sizeof(struct npu_stream_header);
-	struct npu_isa_error error;
-	struct npu_insn insn;
-	int err;
-
-	for (;;) {
-		struct npu_insn_header header;
-
-		if (offset + sizeof(header) > size)
-			return -EINVAL;
-		memcpy(&header, (const char *)stream + offset, sizeof(header));
-		if (header.words * 4u > sizeof(words) || header.words * 4u > size - offset ||
-		    header.words < 4)
-			return -EINVAL;
-		memcpy(words, (const char *)stream + offset, header.words * 4u);
-		err = npu_insn_decode(words, header.words, &insn, &error);
-		if (!err)
-			err = npu_insn_apply_terms(words, scalar, &error);
-		if (!err)
-			err = npu_insn_check(&insn, &error);
-		if (!err)
-			err = oracle_execute(&insn, mem);
-		if (err || insn.desc->code == NPU_OP_END)
-			return err;
-		offset += header.words * 4u;
-	}
-}

@@ -46,17 +46,9 @@ struct oracle_view {
 
 /*
  * Execute one decoded and checked instruction on @mem. Returns 0, -ENOTSUP for an opcode the oracle
- * does not know,
- * -ERANGE when an index operand points outside.
+ * does not know, -ERANGE when an index operand points outside.
  */
 int oracle_execute(const struct npu_insn *insn, const struct oracle_memory *mem);
-
-/*
- * Execute a whole stream with these scalars. Returns as oracle_execute(), or -EINVAL for a
- * malformed stream.
- */
-int oracle_run(const void *stream, npu_u32 size, const npu_u32 scalar[NPU_MAX_SCALARS],
-	       const struct oracle_memory *mem);
 
 /*
  * True when every operation of the instruction is exactly defined, so that results must match bit
