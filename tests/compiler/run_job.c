@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "npu_host.h"
 #include "run_job.h"
@@ -82,17 +83,42 @@ void array_compare(const struct npu_npy *got, const struct npu_npy *want, struct
 	diff->rms = got->count ? sqrt(diff->rms / (double)got->count) : 0;
 }
 
+/*
+ * One device for all runs of the process: starting threads for each would take longer than most of
+ * the models do.
+ */
+static struct npu_device *shared_dev;
+static pid_t shared_by;
+
+static void close_shared(void)
+{
+	npu_device_close(shared_dev);
+}
+
+static int open_shared(struct npu_error *err)
+{
+	int ret;
+
+	if (shared_dev && shared_by == getpid())
+		return 0;
+	ret = npu_device_open("sim", NULL, &shared_dev, err);
+	if (!ret && !shared_by)
+		atexit(close_shared);
+	shared_by = getpid();
+	return ret;
+}
+
 int runner_open(struct runner *r, const void *job, size_t size)
 {
 	struct npu_error err = { 0 };
 	int ret;
 
 	memset(r, 0, sizeof(*r));
-	ret = npu_device_open("sim", NULL, &r->dev, &err);
+	ret = open_shared(&err);
 	if (!ret)
-		ret = npu_queue_create(r->dev, NULL, &r->queue, &err);
+		ret = npu_queue_create(shared_dev, NULL, &r->queue, &err);
 	if (!ret)
-		ret = npu_job_load_memory(r->dev, job, size, "test", 0, &r->job, &err);
+		ret = npu_job_load_memory(shared_dev, job, size, "test", 0, &r->job, &err);
 	if (!ret)
 		ret = npu_run_create(r->job, &r->run, &err);
 	snprintf(r->why, sizeof(r->why), "%s", err.text);
@@ -179,6 +205,5 @@ void runner_close(struct runner *r)
 	npu_run_destroy(r->run);
 	npu_job_unload(r->job);
 	npu_queue_destroy(r->queue);
-	npu_device_close(r->dev);
 	memset(r, 0, sizeof(*r));
 }

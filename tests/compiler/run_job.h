@@ -18,7 +18,6 @@ int array_alloc(struct npu_npy *arr, enum npu_npy_type type, int rank, const int
 void array_random(struct npu_npy *arr, unsigned int seed, float low, float high);
 
 struct runner {
-	struct npu_device *dev;
 	struct npu_queue *queue;
 	struct npu_job *job;
 	struct npu_run *run;

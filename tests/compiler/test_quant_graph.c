@@ -27,7 +27,7 @@ static void built_free(struct built *b)
 static bool build(struct ob *b, const char *shape, const struct npu_npy *x, struct built *out)
 {
 	struct npu_compile_options options;
-	struct runner r = { .dev = NULL };
+	struct runner r = { .queue = NULL };
 	struct named_array in = { .name = "x", .arr = *x };
 	size_t size, job_size;
 	uint8_t *model = ob_finish(b, &size);

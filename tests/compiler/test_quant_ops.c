@@ -19,7 +19,7 @@ static int run_case(const struct quant_case *c, struct npu_npy *out)
 	struct npu_compile_options options;
 	struct npu_compile_result *result = NULL;
 	struct named_array outs[3];
-	struct runner r = { .dev = NULL };
+	struct runner r = { .queue = NULL };
 	size_t size;
 	const void *job;
 	int err, n = 0;

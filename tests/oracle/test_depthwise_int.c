@@ -140,9 +140,9 @@ static void make_large(struct tcase *c)
 int main(void)
 {
 	rng_seed(31);
-	harness_many("depthwise int8, 3x3 and 5x5", 2000, make_hot);
-	harness_many("depthwise int8, any", 1500, make_any);
-	harness_many("depthwise int8, many taps", 100, make_large);
+	harness_many("depthwise int8, 3x3 and 5x5", 1200, make_hot);
+	harness_many("depthwise int8, any", 800, make_any);
+	harness_many("depthwise int8, many taps", 60, make_large);
 	harness_report();
 	return tap_done();
 }
