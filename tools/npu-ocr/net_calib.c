@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/digest.h"
-#include "npu_isa.h"
+#include "npu.h"
 
 /* Shapes are the compiler's to judge. */
-static int calib_sample(struct ocr_calib *calib, size_t i, struct npu_xxh64 *xxh)
+static int calib_sample(struct ocr_calib *calib, size_t i, uint64_t *digest)
 {
 	const struct npu_npy *arr = &calib->dir.arr[i];
 
@@ -26,16 +25,16 @@ static int calib_sample(struct ocr_calib *calib, size_t i, struct npu_xxh64 *xxh
 	};
 	calib->samples[i].tensors = &calib->tensors[i];
 	calib->samples[i].num_tensors = 1;
-	npu_xxh64_update(xxh, &arr->rank, sizeof(arr->rank));
-	npu_xxh64_update(xxh, arr->dims, (size_t)arr->rank * sizeof(*arr->dims));
-	npu_xxh64_update(xxh, arr->data, arr->count * sizeof(float));
+	*digest = npu_digest(&arr->rank, sizeof(arr->rank), *digest);
+	*digest = npu_digest(arr->dims, (size_t)arr->rank * sizeof(*arr->dims), *digest);
+	*digest = npu_digest(arr->data, arr->count * sizeof(float), *digest);
 	return 0;
 }
 
 int ocr_calib_load(struct ocr_calib *calib, const char *path, const char *net,
 		   struct npu_error *why)
 {
-	struct npu_xxh64 xxh;
+	uint64_t digest = 0;
 	char folder[PATH_MAX];
 	size_t i;
 	int err;
@@ -50,14 +49,13 @@ int ocr_calib_load(struct ocr_calib *calib, const char *path, const char *net,
 	calib->samples = calloc(calib->dir.count, sizeof(*calib->samples));
 	if (!calib->tensors || !calib->samples)
 		err = npu_error_set(why, -ENOMEM, "no memory for %zu samples", calib->dir.count);
-	npu_xxh64_init(&xxh);
 	for (i = 0; !err && i < calib->dir.count; i++)
-		if (calib_sample(calib, i, &xxh))
+		if (calib_sample(calib, i, &digest))
 			err = npu_error_set(why, -EINVAL, "%s/%s: f32 is expected, it is %s",
 					    folder, calib->dir.name[i],
 					    npu_npy_type_name(calib->dir.arr[i].type));
 	snprintf(calib->variant, sizeof(calib->variant), "int8-%016llx",
-		 (unsigned long long)npu_xxh64_final(&xxh));
+		 (unsigned long long)digest);
 	if (err)
 		ocr_calib_free(calib);
 	return err;

@@ -39,12 +39,6 @@ struct ocr_net {
 	size_t room;			/* bytes behind @out */
 };
 
-/* Carry a reason of libnpu over; @err is what the call returned. */
-static int npu_why(struct npu_error *why, const char *what, int err, const struct npu_error *text)
-{
-	return err ? npu_error_set(why, err, "%s: %s", what, text->text) : 0;
-}
-
 const char *ocr_precision_name(enum ocr_precision precision)
 {
 	static const char *const names[OCR_PRECISIONS] = { [OCR_F16] = "f16",
@@ -59,7 +53,6 @@ int ocr_runtime_open(struct ocr_runtime **out, const struct ocr_runtime_options 
 {
 	struct npu_device_options dev_opt = NPU_INIT(dev_opt);
 	struct npu_device_info info = NPU_INIT(info);
-	struct npu_error text = { 0 };
 	struct ocr_runtime *rt;
 	int err;
 
@@ -73,14 +66,14 @@ int ocr_runtime_open(struct ocr_runtime **out, const struct ocr_runtime_options 
 	rt->quiet = opt->quiet;
 	rt->precision = opt->precision;
 	dev_opt.threads = (uint32_t)opt->threads;
-	err = npu_device_open(opt->device, &dev_opt, &rt->dev, &text);
+	err = npu_device_open(opt->device, &dev_opt, &rt->dev, why);
 	if (!err)
-		err = npu_queue_create(rt->dev, NULL, &rt->queue, &text);
+		err = npu_queue_create(rt->dev, NULL, &rt->queue, why);
 	if (!err)
-		err = npu_device_info(rt->dev, &info, &text);
+		err = npu_device_info(rt->dev, &info, why);
 	if (err) {
 		ocr_runtime_close(rt);
-		return npu_why(why, "device", err, &text);
+		return npu_error_prefix(why, err, "device");
 	}
 	snprintf(rt->name, sizeof(rt->name), "%s (%s%s%s)", info.name, info.uri,
 		 *info.simd ? ", " : "", info.simd);
@@ -178,15 +171,15 @@ static int net_names(struct ocr_net *net, struct npu_error *why)
 	return 0;
 }
 
-/* The job was loaded, or @err says why not. */
-static int net_opened(struct ocr_net *net, int err, struct npu_error *text, struct npu_error *why)
+/* The job was loaded, or @err and @why say why not. */
+static int net_opened(struct ocr_net *net, int err, struct npu_error *why)
 {
 	struct npu_job_info info = NPU_INIT(info);
 
 	if (!err)
-		err = npu_run_create(net->job, &net->run, text);
+		err = npu_run_create(net->job, &net->run, why);
 	if (err)
-		return npu_why(why, net->name, err, text);
+		return npu_error_prefix(why, err, "%s", net->name);
 	err = net_names(net, why);
 	if (!err && !npu_job_info(net->job, &info))
 		ocr_placement_parse(info.report, &net->placement);
@@ -195,19 +188,15 @@ static int net_opened(struct ocr_net *net, int err, struct npu_error *text, stru
 
 static int net_load(struct ocr_net *net, const char *path, struct npu_error *why)
 {
-	struct npu_error text = { 0 };
-	int err = npu_job_load(net->rt->dev, path, 0, &net->job, &text);
-
-	return net_opened(net, err, &text, why);
+	return net_opened(net, npu_job_load(net->rt->dev, path, 0, &net->job, why), why);
 }
 
 static int net_load_memory(struct ocr_net *net, const void *job, size_t size,
 			   struct npu_error *why)
 {
-	struct npu_error text = { 0 };
-	int err = npu_job_load_memory(net->rt->dev, job, size, net->name, 0, &net->job, &text);
-
-	return net_opened(net, err, &text, why);
+	return net_opened(net,
+			  npu_job_load_memory(net->rt->dev, job, size, net->name, 0, &net->job, why),
+			  why);
 }
 
 static void net_unload(struct ocr_net *net)
@@ -285,18 +274,14 @@ static int net_check_shapes(const struct ocr_net *net, const struct ocr_net_spec
 			    struct npu_error *why)
 {
 	int64_t dims[4];
-	int i, largest;
+	int i, largest, err;
 
 	for (largest = 0; largest < 2; largest++) {
-		struct npu_error text = { 0 };
-		int err;
-
 		for (i = 0; i < 4; i++)
 			dims[i] = largest ? spec->dims[i].max : spec->dims[i].min;
-		err = npu_run_set_shape(net->run, net->input, 4, dims, &text);
+		err = npu_run_set_shape(net->run, net->input, 4, dims, why);
 		if (err)
-			return npu_error_set(why, -EINVAL, "job for %s: %s", net->name,
-					     text.text);
+			return npu_error_prefix(why, err, "job for %s", net->name);
 	}
 	return 0;
 }
@@ -370,62 +355,58 @@ void ocr_net_close(struct ocr_net *net)
 	free(net);
 }
 
-static int net_submit(struct ocr_net *net, struct npu_error *text)
+static int net_submit(struct ocr_net *net, struct npu_error *why)
 {
 	struct npu_fence *fence = NULL;
 	int err;
 
-	err = npu_queue_submit(net->rt->queue, net->run, NULL, &fence, text);
+	err = npu_queue_submit(net->rt->queue, net->run, NULL, &fence, why);
 	if (err)
 		return err;
-	err = npu_fence_wait(fence, NPU_FOREVER, text);
+	err = npu_fence_wait(fence, NPU_FOREVER, why);
 	npu_fence_put(fence);
 	return err;
 }
 
 static int net_read(struct ocr_net *net, int64_t out_dims[OCR_NET_RANK_MAX], int *out_rank,
-		    struct npu_error *text)
+		    struct npu_error *why)
 {
 	unsigned int rank, i;
 	size_t count = 1;
 	float *out;
 	int err;
 
-	err = npu_run_get_shape(net->run, net->output, &rank, out_dims, text);
+	err = npu_run_get_shape(net->run, net->output, &rank, out_dims, why);
 	if (err)
 		return err;
 	for (i = 0; i < rank; i++)
 		count *= (size_t)out_dims[i];
 	if (count * sizeof(float) > net->room) {
 		out = realloc(net->out, count * sizeof(float));
-		if (!out) {
-			snprintf(text->text, sizeof(text->text), "no memory for %zu results",
-				 count);
-			return -ENOMEM;
-		}
+		if (!out)
+			return npu_error_set(why, -ENOMEM, "no memory for %zu results", count);
 		net->out = out;
 		net->room = count * sizeof(float);
 	}
 	*out_rank = (int)rank;
-	return npu_run_read(net->run, net->output, net->out, count * sizeof(float), text);
+	return npu_run_read(net->run, net->output, net->out, count * sizeof(float), why);
 }
 
 int ocr_net_run(struct ocr_net *net, const float *in, const int64_t dims[4], const float **out,
 		int64_t out_dims[OCR_NET_RANK_MAX], int *out_rank, struct npu_error *why)
 {
 	size_t bytes = (size_t)(dims[0] * dims[1] * dims[2] * dims[3]) * sizeof(float);
-	struct npu_error text = { 0 };
 	int err;
 
-	err = npu_run_set_shape(net->run, net->input, 4, dims, &text);
+	err = npu_run_set_shape(net->run, net->input, 4, dims, why);
 	if (!err)
-		err = npu_run_write(net->run, net->input, in, bytes, &text);
+		err = npu_run_write(net->run, net->input, in, bytes, why);
 	if (!err)
-		err = net_submit(net, &text);
+		err = net_submit(net, why);
 	if (!err)
-		err = net_read(net, out_dims, out_rank, &text);
+		err = net_read(net, out_dims, out_rank, why);
 	*out = net->out;
-	return npu_why(why, net->name, err, &text);
+	return err ? npu_error_prefix(why, err, "%s", net->name) : 0;
 }
 
 void ocr_net_placement(const struct ocr_net *net, struct ocr_placement *placement)
