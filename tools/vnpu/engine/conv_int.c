@@ -24,6 +24,7 @@ struct plan {
 
 struct worker {
 	npu_s32 *tile, *row_sum, *cols;
+	void *wide;
 	struct npu_igemm_seg *seg;
 	npu_s64 *unit;			/* of each segment */
 	npu_s64 *loaded;		/* input row in each slot of the ring, or -1 */
@@ -41,7 +42,7 @@ static size_t worker_bytes(const struct plan *p)
 {
 	const struct npu_conv_units *u = &p->u;
 
-	return IGEMM_TILE_WORDS * 4 + round64((size_t)p->tile_w * 4) +
+	return IGEMM_TILE_WORDS * 4 + npu_igemm_wide_bytes(u->gemm, u->num * u->quads) + round64((size_t)p->tile_w * 4) +
 	       round64((size_t)u->cols_stride * 4) + round64((size_t)u->num * sizeof(struct npu_igemm_seg)) +
 	       round64((size_t)u->num * sizeof(npu_s64)) + round64((size_t)p->ring * sizeof(npu_s64)) +
 	       (size_t)((p->ring + 1) * p->row_bytes);
@@ -50,10 +51,13 @@ static size_t worker_bytes(const struct plan *p)
 static void worker_init(const struct plan *p, struct worker *w, char *mem)
 {
 	const struct npu_conv_units *u = &p->u;
+	size_t wide = npu_igemm_wide_bytes(u->gemm, u->num * u->quads);
 	npu_s64 i;
 
 	w->tile = (npu_s32 *)(void *)mem;
 	mem += IGEMM_TILE_WORDS * 4;
+	w->wide = wide ? mem : NULL;
+	mem += wide;
 	w->row_sum = (npu_s32 *)(void *)mem;
 	mem += round64((size_t)p->tile_w * 4);
 	w->cols = (npu_s32 *)(void *)mem;
@@ -190,6 +194,7 @@ static void run_compute(struct npu_exec *x, const struct plan *p, struct worker 
 		.num_segs = num_segs,
 		.b_panel = p->u.b_panel,
 		.b_flip = p->u.b_flip,
+		.wide = w->wide,
 		.w_zero = p->u.w_zero,
 		.row_sum = p->u.w_zero ? w->row_sum : NULL,
 		.epi = &w->epi,

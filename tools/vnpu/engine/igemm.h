@@ -47,6 +47,32 @@ struct npu_igemm_tile {
 
 typedef void (*npu_igemm_fn)(const struct npu_igemm_tile *t);
 
+/*
+ * Where there is no instruction for four products of bytes: codes are widened to 16 bits and
+ * multiplied in pairs, which is exact. Both sides are widened before the loop, even codes of a quad
+ * apart from odd ones, for several tiles at once.
+ */
+#define IGEMM_WIDE_ROWS		6
+#define IGEMM_WIDE_MIN		12	/* rows that are worth it */
+#define IGEMM_WIDE_QUADS	128	/* of a row at a time */
+#define IGEMM_WIDE_STEP		(IGEMM_WIDE_QUADS + 16)	/* words from even to odd pairs of a row */
+#define IGEMM_WIDE_ROW_WORDS	(2 * IGEMM_WIDE_STEP)
+#define IGEMM_WIDE_BYTES	128	/* of a quad of a panel */
+
+typedef void (*npu_igemm_wide_fn)(const npu_u32 *a, const npu_u8 *b, size_t quads, npu_s32 *c,
+				  ptrdiff_t ldc, bool add);
+
+struct npu_igemm_wide {
+	/*
+	 * Quads of @rows rows: row r's to pairs from dst[r * IGEMM_WIDE_ROW_WORDS] on. Up to 7 words
+	 * behind them are overwritten.
+	 */
+	void (*rows)(npu_u32 *dst, const npu_u8 *src, ptrdiff_t lda, unsigned int rows, size_t quads);
+	void (*panel)(npu_u8 *dst, const npu_u8 *src, size_t quads, npu_u8 flip);
+	/* By rows, and 1: of the first half of a panel only. @add: to what is in c. */
+	npu_igemm_wide_fn tile[2][IGEMM_WIDE_ROWS + 1];
+};
+
 struct npu_igemm {
 	/* by panels of a tile, 0 being the first half of one: most rows; 0: there is no such tile */
 	npu_u8 rows[IGEMM_MAX_PANELS + 1];
@@ -65,6 +91,7 @@ struct npu_igemm {
 	void (*planes3)(npu_u8 *dst, const npu_u8 *src, ptrdiff_t step, size_t count, npu_u8 flip);
 	/* four rows of 16 bytes, @step apart, to one quad of a panel */
 	void (*interleave)(npu_u8 *dst, const npu_u8 *src, ptrdiff_t step);
+	const struct npu_igemm_wide *wide;	/* NULL: there is something better */
 	double ns;		/* an estimate of the time of one product, for the size of chunks only */
 	enum npu_path path;
 };

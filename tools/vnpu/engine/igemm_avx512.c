@@ -9,6 +9,9 @@ typedef __m512i vw;
 #define PANEL_VECS	2
 #define PRELOAD_ROWS	0
 
+/* Sums in their order: else products would be added to each other first, and wait in memory. */
+#define IN_ORDER(v) __asm__("" : "+v"(v))
+
 #define vi_zero()	_mm512_setzero_si512()
 #define vw_flip(f)	_mm512_set1_epi8((char)(f))
 
@@ -28,7 +31,9 @@ static inline vw vw_load(const char *p, vw flip)
 
 static inline vi vi_dot(vi acc, vq q, vw w)
 {
-	return _mm512_add_epi32(acc, _mm512_madd_epi16(q, w));
+	acc = _mm512_add_epi32(acc, _mm512_madd_epi16(q, w));
+	IN_ORDER(acc);
+	return acc;
 }
 
 static inline void half_store(npu_s32 *c, const vi *acc)

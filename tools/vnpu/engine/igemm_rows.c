@@ -68,9 +68,10 @@ static void strip_load(const struct npu_igemm_rows *g, npu_u8 *dst, const char *
 	}
 }
 
-/* Scratch of a worker: the tile, the sums of the rows, the strip. */
+/* Scratch of a worker: the tile, the sums of the rows, widened codes, the strip. */
 struct scratch {
 	npu_s32 *tile, *row_sum;
+	void *wide;
 	npu_u8 *copy;
 };
 
@@ -80,7 +81,10 @@ static struct scratch scratch_of(const struct npu_igemm_rows *g, void *mem)
 
 	s.tile = mem;
 	s.row_sum = s.tile + IGEMM_TILE_WORDS;
-	s.copy = (npu_u8 *)(s.row_sum + ((g->strip + 15) & ~(npu_s64)15));
+	s.wide = s.row_sum + ((g->strip + 15) & ~(npu_s64)15);
+	s.copy = (npu_u8 *)s.wide + npu_igemm_wide_bytes(g->gemm, npu_igemm_quads(g->k));
+	if (s.copy == s.wide)
+		s.wide = NULL;
 	return s;
 }
 
@@ -128,6 +132,7 @@ static void chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 be
 		.num_segs = 1,
 		.b_panel = npu_igemm_quads(g->k) * IGEMM_QUAD_BYTES,
 		.b_flip = g->b_flip,
+		.wide = mem.wide,
 		.w_zero = g->w_zero,
 		.zero_row = g->zero_row,
 		.k_zero = (npu_u32)g->k * (npu_u32)g->x_zero,
@@ -223,6 +228,7 @@ int npu_igemm_rows_run(struct npu_exec *x, struct npu_igemm_rows *g)
 
 	plan(x, g);
 	bytes = ((size_t)IGEMM_TILE_WORDS + (((size_t)g->strip + 15) & ~(size_t)15)) * 4 +
+		npu_igemm_wide_bytes(g->gemm, npu_igemm_quads(g->k)) +
 		(g->direct ? 0 : ((size_t)g->strip + 1) * (size_t)g->lda);
 	if (npu_exec_reserve(x, bytes))
 		return -ENOMEM;

@@ -36,7 +36,7 @@ static void zeros_off(const struct npu_igemm_strip *s, npu_s64 r, unsigned int r
 				  s->w_zero + o);
 }
 
-static size_t quads(const struct npu_igemm_strip *s)
+size_t npu_igemm_strip_quads(const struct npu_igemm_strip *s)
 {
 	size_t sum = 0, i;
 
@@ -45,12 +45,31 @@ static size_t quads(const struct npu_igemm_strip *s)
 	return sum;
 }
 
+npu_s64 npu_igemm_batch(size_t quads, npu_s64 width)
+{
+	return quads <= FEW_QUADS ? IGEMM_TILE_WORDS / width : 1;
+}
+
+void npu_igemm_finish(const struct npu_igemm_strip *s, npu_s64 r, unsigned int rows, npu_s64 o,
+		      npu_s64 cols, ptrdiff_t width, npu_s32 *c)
+{
+	struct npu_epi_place place = s->place;
+
+	if (s->zero_row || s->row_sum)
+		zeros_off(s, r, rows, o, cols, width, c);
+	place.out += r * place.out_step;
+	if (place.res)
+		place.res += r * place.res_step;
+	s->epi_fn(s->epi, (float *)(void *)c, (size_t)width, rows, (npu_u32)o, (unsigned int)cols,
+		  &place);
+}
+
 /* The columns of @panels panels of all rows. */
 static void columns(const struct npu_igemm_strip *s, npu_s64 rows, npu_s64 col, npu_s64 cols,
 		    unsigned int panels, npu_s32 *c)
 {
 	npu_s64 width = npu_igemm_width(panels), all = rows + s->zero_row, done, r = 0, n;
-	npu_s64 batch = s->zero_row ? all : quads(s) <= FEW_QUADS ? IGEMM_TILE_WORDS / width : 1;
+	npu_s64 batch = s->zero_row ? all : npu_igemm_batch(npu_igemm_strip_quads(s), width);
 	struct npu_igemm_tile t = {
 		.seg = s->seg,
 		.num_segs = s->num_segs,
@@ -60,7 +79,6 @@ static void columns(const struct npu_igemm_strip *s, npu_s64 rows, npu_s64 col, 
 		.ldc = width,
 		.b = s->b + col / NPU_PANEL * s->b_panel,
 	};
-	struct npu_epi_place place;
 
 	while (r < rows) {
 		for (done = 0; r + done < all && done < batch; done += n) {
@@ -72,14 +90,7 @@ static void columns(const struct npu_igemm_strip *s, npu_s64 rows, npu_s64 col, 
 			s->gemm->fn[panels][n](&t);
 		}
 		done -= s->zero_row;
-		if (s->zero_row || s->row_sum)
-			zeros_off(s, r, (unsigned int)done, s->out0 + col, cols, width, c);
-		place = s->place;
-		place.out += r * place.out_step;
-		if (place.res)
-			place.res += r * place.res_step;
-		s->epi_fn(s->epi, (float *)(void *)c, (size_t)width, (unsigned int)done,
-			  (npu_u32)(s->out0 + col), (unsigned int)cols, &place);
+		npu_igemm_finish(s, r, (unsigned int)done, s->out0 + col, cols, width, c);
 		r += done;
 	}
 }
@@ -90,6 +101,10 @@ void npu_igemm_strip(const struct npu_igemm_strip *s, npu_s64 rows, npu_s64 col,
 	npu_s64 end = col + cols, width;
 	unsigned int panels;
 
+	if (s->wide && rows >= IGEMM_WIDE_MIN && !s->zero_row) {
+		npu_igemm_strip_wide(s, rows, col, cols, c);
+		return;
+	}
 	for (; col < end; col += width) {
 		panels = npu_igemm_panels(s->gemm, end - col, rows + s->zero_row);
 		width = npu_igemm_width(panels);

@@ -30,6 +30,7 @@ struct npu_igemm_strip {
 	npu_u32 k_zero;			/* K times the zero point, with @zero_row and @w_zero */
 	const struct npu_epi *epi;
 	npu_epi_fn epi_fn;
+	void *wide;			/* npu_igemm_wide_bytes() of scratch */
 	npu_s64 out0;			/* output channel of the group's first column */
 	struct npu_epi_place place;	/* of the first row */
 };
@@ -41,5 +42,20 @@ struct npu_igemm_strip {
 #define IGEMM_TILE_WORDS	4096
 void npu_igemm_strip(const struct npu_igemm_strip *s, npu_s64 rows, npu_s64 col, npu_s64 cols,
 		     npu_s32 *c);
+
+/* For strips of @quads of K in all their segments together. 0: none is needed. */
+size_t npu_igemm_wide_bytes(const struct npu_igemm *g, npu_s64 quads);
+
+/* The same as npu_igemm_strip() for many rows; s->gemm->wide and s->wide are there. */
+void npu_igemm_strip_wide(const struct npu_igemm_strip *s, npu_s64 rows, npu_s64 col, npu_s64 cols,
+			  npu_s32 *c);
+
+/* Zero points off the sums of rows [r, r + rows), columns from @o on, and then the epilogue. */
+void npu_igemm_finish(const struct npu_igemm_strip *s, npu_s64 r, unsigned int rows, npu_s64 o,
+		      npu_s64 cols, ptrdiff_t width, npu_s32 *c);
+
+/* Rows of the results that the epilogue takes at once. */
+npu_s64 npu_igemm_batch(size_t quads, npu_s64 width);
+size_t npu_igemm_strip_quads(const struct npu_igemm_strip *s);
 
 #endif
