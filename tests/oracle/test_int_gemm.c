@@ -350,6 +350,25 @@ static void make_long(struct tcase *c)
 	random_matmul(c, rng_range(1, 5), rng_range(2000, 8192), rng_range(1, 20));
 }
 
+/* Rows and columns of many tiles, K of more than one part of them. */
+static void make_many_rows(struct tcase *c)
+{
+	random_matmul(c, rng_range(12, 150), rng_range(1, rng_chance(4) ? 1500 : 300), rng_range(1, 150));
+}
+
+static void make_wide_conv(struct tcase *c)
+{
+	unsigned int x = code_type(), w = code_type();
+	npu_u32 k = rng_chance(2) ? 3 : rng_range(2, 5);
+	struct shape s = { .n = 1, .h = rng_range(2, 5), .w = rng_range(12, 60), .groups = 1, .kh = k,
+			   .cg = rng_range(8, rng_chance(4) ? 120 : 40), .og = rng_range(1, 80), .kw = k,
+			   .sh = 1, .sw = 1, .dh = 1, .dw = rng_chance(4) ? 2 : 1, .pt = k / 2, .pl = k / 2,
+			   .pb = k / 2, .pr = k / 2 };
+
+	case_init(c, conv.opcode);
+	place(c, &conv, &s, any_zero(x), any_zero(w), x, w);
+}
+
 /* Every zero point of both sides, in all four combinations of types. */
 static unsigned int turn;
 
@@ -409,6 +428,8 @@ int main(void)
 	harness_many("integer conv_transpose, 2x2", 300, make_deconv_2x2);
 	harness_many("integer conv_transpose, every zero point", 1024, make_zero_deconv);
 	harness_many("integer matmul", 1000, make_matmul);
+	harness_many("integer matmul, many rows", 200, make_many_rows);
+	harness_many("integer conv, long K and wide", 100, make_wide_conv);
 	harness_many("integer matmul, K to 8192", 60, make_long);
 	harness_many("integer matmul, every zero point", 1024, make_zero_matmul);
 	harness_report();

@@ -320,6 +320,9 @@ static int slab_run(struct npu_exec *x, struct plan *p)
 	if (npu_exec_reserve(x, worker_bytes(p)))
 		return -ENOMEM;
 	npu_exec_path(x, p->u.gemm->path);
+	if (npu_igemm_widens(p->u.gemm, p->u.num * p->u.quads,
+			     p->tile_w / (c->transposed ? c->stride_w : 1)))
+		npu_exec_path(x, NPU_PATH_IGEMM_WIDE);
 	return npu_exec_parallel(x, (npu_u64)(c->n * p->num_tiles * c->oh),
 				 100.0 + macs * p->u.gemm->ns, chunk, p);
 }

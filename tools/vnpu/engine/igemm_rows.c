@@ -233,6 +233,8 @@ int npu_igemm_rows_run(struct npu_exec *x, struct npu_igemm_rows *g)
 	if (npu_exec_reserve(x, bytes))
 		return -ENOMEM;
 	npu_exec_path(x, g->gemm->path);
+	if (!g->zero_row && npu_igemm_widens(g->gemm, npu_igemm_quads(g->k), g->strip))
+		npu_exec_path(x, NPU_PATH_IGEMM_WIDE);
 	if (g->use_cols) {
 		ret = npu_exec_parallel(x, (npu_u64)panels, 20.0 + (double)g->k * g->gemm->ns * 16,
 					cols_chunk, g);

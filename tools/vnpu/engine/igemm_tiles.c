@@ -101,7 +101,7 @@ void npu_igemm_strip(const struct npu_igemm_strip *s, npu_s64 rows, npu_s64 col,
 	npu_s64 end = col + cols, width;
 	unsigned int panels;
 
-	if (s->wide && rows >= IGEMM_WIDE_MIN && !s->zero_row) {
+	if (s->wide && rows >= IGEMM_WIDE_MIN && !s->zero_row && s->num_segs) {
 		npu_igemm_strip_wide(s, rows, col, cols, c);
 		return;
 	}

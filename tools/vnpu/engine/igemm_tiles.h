@@ -46,6 +46,12 @@ void npu_igemm_strip(const struct npu_igemm_strip *s, npu_s64 rows, npu_s64 col,
 /* For strips of @quads of K in all their segments together. 0: none is needed. */
 size_t npu_igemm_wide_bytes(const struct npu_igemm *g, npu_s64 quads);
 
+/* Strips of @rows rows are widened. */
+static inline bool npu_igemm_widens(const struct npu_igemm *g, npu_s64 quads, npu_s64 rows)
+{
+	return rows >= IGEMM_WIDE_MIN && npu_igemm_wide_bytes(g, quads);
+}
+
 /* The same as npu_igemm_strip() for many rows; s->gemm->wide and s->wide are there. */
 void npu_igemm_strip_wide(const struct npu_igemm_strip *s, npu_s64 rows, npu_s64 col, npu_s64 cols,
 			  npu_s32 *c);

@@ -17,11 +17,14 @@ static unsigned int group_panels(size_t quads)
 	return n < 1 ? 1 : n > IGEMM_MAX_PANELS ? IGEMM_MAX_PANELS : (unsigned int)n;
 }
 
+/* Strips may have fewer segments, and more panels at a time then. */
 size_t npu_igemm_wide_bytes(const struct npu_igemm *g, npu_s64 quads)
 {
+	size_t panel = (size_t)quads * IGEMM_WIDE_BYTES;
+
 	if (!g->wide || quads > (npu_s64)(WIDE_MAX / IGEMM_WIDE_BYTES))
 		return 0;
-	return ROWS_BYTES + group_panels((size_t)quads) * (size_t)quads * IGEMM_WIDE_BYTES;
+	return ROWS_BYTES + (panel > GROUP_BYTES ? panel : GROUP_BYTES);
 }
 
 /* One group of panels; @b: widened, those of a panel side by side. */

@@ -51,6 +51,7 @@
 	X(IGEMM_AVXVNNI)			\
 	X(IGEMM_AVX512)				\
 	X(IGEMM_AVX512VNNI)			\
+	X(IGEMM_WIDE)				\
 	X(PARALLEL)				\
 	X(SERIAL)				\
 	X(EWISE_FAST)				\
