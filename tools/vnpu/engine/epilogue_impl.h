@@ -168,7 +168,7 @@ EPI_INLINE bool is_code(npu_u32 dtype)
 /* What a store of codes needs, in registers: memory that codes are written to may be anything. */
 struct codes {
 	vf scale, lo, hi;
-	bool divide, may_be_nan;
+	bool divide, may_be_nan, is_signed;
 	npu_s32 zero;
 };
 
@@ -179,6 +179,7 @@ EPI_INLINE struct codes codes_of(const struct npu_epi *e, const struct fast *f)
 			       .hi = vf_set1(f->q_hi),
 			       .divide = f->q_scale != 1.0f,
 			       .may_be_nan = !e->tame,
+			       .is_signed = e->out->dtype == NPU_I8,
 			       .zero = e->out->zero_point };
 }
 
@@ -193,6 +194,22 @@ EPI_INLINE void codes_store(const struct codes *c, char *p, vf v, unsigned int n
 	v = vf_min(vf_max(v, c->lo), c->hi);
 	vf_store_codes((unsigned char *)p, v, c->zero, n);
 }
+
+#ifdef VF_CODES4
+EPI_INLINE void codes_store4(const struct codes *c, char *p, ptrdiff_t step, vf *v)
+{
+	unsigned int i;
+
+#pragma GCC unroll 4
+	for (i = 0; i < 4; i++) {
+		if (c->may_be_nan)
+			v[i] = vf_nan_to_0(v[i]);
+		if (c->divide)
+			v[i] = vf_div(v[i], c->scale);
+	}
+	vf_store_codes4((unsigned char *)p, step, v, c->hi, c->zero, c->is_signed);
+}
+#endif
 
 EPI_INLINE vf residual_load(const struct npu_epi *e, const struct fast *f, const char *res,
 			    unsigned int n)
@@ -223,6 +240,28 @@ EPI_INLINE vf fast_tail(const struct npu_epi *e, const struct fast *f, vf v, con
 	return act_simple(v, f->act2, vf_set1(f->a2), vf_set1(f->b2));
 }
 
+/* What is the same for all rows of a column, in registers. */
+struct column {
+	vf a, b, bias, scale;
+	vn ibias;
+	bool has_bias, from_sum;
+};
+
+EPI_INLINE vf column_value(const struct npu_epi *e, const struct fast *f, const struct column *k,
+			   const float *acc, const char *res, unsigned int n, npu_u32 act, bool tail)
+{
+	vf v;
+
+	if (k->from_sum)
+		v = vf_mul(vf_from_sum(acc, k->ibias), k->scale);
+	else
+		v = vf_load(acc);
+	if (k->has_bias)
+		v = vf_add(v, k->bias);
+	v = act_simple(v, act, k->a, k->b);
+	return tail ? fast_tail(e, f, v, res, n) : v;
+}
+
 /*
  * The vector of channels [o, o + n) of all rows; act, tail and the output's type are constants
  * where this is expanded.
@@ -232,26 +271,37 @@ EPI_INLINE void fast_column(const struct npu_epi *e, const struct fast *f, float
 			    ptrdiff_t out_step, const char *res, ptrdiff_t res_step, npu_u32 act,
 			    bool tail, npu_u32 type)
 {
-	vf a = f->slope ? vf_load(f->slope + o) : vf_set1(f->a), b = vf_set1(f->b), v;
-	vf bias = f->bias ? vf_load(f->bias + o) : vf_zero();
-	bool has_bias = f->bias, from_sum = type == NPU_I8 && f->integer, in_place = f->in_place;
+	bool in_place = f->in_place, from_sum = type == NPU_I8 && f->integer;
 	struct codes codes = codes_of(e, f);
-	vf scale = from_sum ? vf_load(e->scale + o) : vf_zero();
-	vn ibias = from_sum && e->ibias ? vn_load(e->ibias + o) : vn_zero();
-	unsigned int r;
+	const struct column k = {
+		.a = f->slope ? vf_load(f->slope + o) : vf_set1(f->a),
+		.b = vf_set1(f->b),
+		.bias = f->bias ? vf_load(f->bias + o) : vf_zero(),
+		.has_bias = f->bias,
+		.from_sum = from_sum,
+		.scale = from_sum ? vf_load(e->scale + o) : vf_zero(),
+		.ibias = from_sum && e->ibias ? vn_load(e->ibias + o) : vn_zero(),
+	};
+	unsigned int r = 0;
+	vf v;
 
-	for (r = 0; r < rows; r++, acc += ld, out += out_step) {
-		if (from_sum)
-			v = vf_mul(vf_from_sum(acc, ibias), scale);
-		else
-			v = vf_load(acc);
-		if (has_bias)
-			v = vf_add(v, bias);
-		v = act_simple(v, act, a, b);
-		if (tail) {
-			v = fast_tail(e, f, v, res, n);
-			res = res ? res + res_step : NULL;
+#ifdef VF_CODES4
+	for (; type == NPU_I8 && n == VL && !in_place && r + 4 <= rows; r += 4) {
+		vf four[4];
+		unsigned int i;
+
+#pragma GCC unroll 4
+		for (i = 0; i < 4; i++, acc += ld) {
+			four[i] = column_value(e, f, &k, acc, res, n, act, tail);
+			res = tail && res ? res + res_step : res;
 		}
+		codes_store4(&codes, out, out_step, four);
+		out += 4 * out_step;
+	}
+#endif
+	for (; r < rows; r++, acc += ld, out += out_step) {
+		v = column_value(e, f, &k, acc, res, n, act, tail);
+		res = tail && res ? res + res_step : res;
 		if (in_place) {
 			/* The next row may begin right behind. */
 			if (n == VL)

@@ -80,6 +80,33 @@ static inline void vf_store_codes(unsigned char *p, vf v, int zero, unsigned int
 	memcpy(p, part, n);
 }
 
+/*
+ * Four rows of codes, @step bytes apart: @hi is the highest code minus @zero, and packing cuts off
+ * below the lowest one.
+ */
+#define VF_CODES4 1
+static inline void vf_store_codes4(unsigned char *p, ptrdiff_t step, const vf *v, vf hi, int zero,
+				   int is_signed)
+{
+	const __m256i zeros = _mm256_set1_epi16((short)zero);
+	__m256i a = _mm256_packs_epi32(_mm256_cvtps_epi32(_mm256_min_ps(v[0], hi)),
+				       _mm256_cvtps_epi32(_mm256_min_ps(v[1], hi)));
+	__m256i b = _mm256_packs_epi32(_mm256_cvtps_epi32(_mm256_min_ps(v[2], hi)),
+				       _mm256_cvtps_epi32(_mm256_min_ps(v[3], hi)));
+	__m128i c, d;
+
+	a = _mm256_adds_epi16(a, zeros);
+	b = _mm256_adds_epi16(b, zeros);
+	a = is_signed ? _mm256_packs_epi16(a, b) : _mm256_packus_epi16(a, b);
+	a = _mm256_permutevar8x32_epi32(a, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+	c = _mm256_castsi256_si128(a);
+	d = _mm256_extracti128_si256(a, 1);
+	_mm_storel_epi64((void *)p, c);
+	_mm_storeh_pd((void *)(p + step), _mm_castsi128_pd(c));
+	_mm_storel_epi64((void *)(p + 2 * step), d);
+	_mm_storeh_pd((void *)(p + 3 * step), _mm_castsi128_pd(d));
+}
+
 static inline __m256i vf_part_mask(unsigned int n)
 {
 	static const int32_t mask[16] = { -1, -1, -1, -1, -1, -1, -1, -1 };
