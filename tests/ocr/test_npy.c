@@ -117,7 +117,8 @@ static void test_mangled(void)
 			  24),
 	       i;
 	struct npu_npy arr;
-	int accepted = 0, tried = 0, v;
+	struct npu_error why;
+	int accepted = 0, silent = 0, tried = 0, v;
 
 	for (i = 0; i < len; i++) {
 		/* so that reading past it shows under ASan */
@@ -133,10 +134,11 @@ static void test_mangled(void)
 		for (v = 0; v < 256; v += 5, tried++) {
 			memcpy(copy, file, len);
 			copy[i] = (uint8_t)v;
-			npu_npy_parse(copy, len, "t", &arr, NULL);
+			*why.text = 0;
+			silent += npu_npy_parse(copy, len, "t", &arr, &why) && !*why.text;
 			npu_npy_free(&arr);
 		}
-	tap_ok(1, "%d one-byte changes end in an array or in an error", tried);
+	tap_ok(!silent, "%d one-byte changes end in an array or in an error with a reason", tried);
 }
 
 static void test_write(void)

@@ -22,6 +22,7 @@ look()
 	tap_like "$(node tests/run/check_trace.js "$trace" "$profile" "$runs")" "^0 wrong in [0-9]+ events: $want" "$what: nesting, times, sums"
 }
 
+look "steps on the host" 2 '2 jobs, 4 layers, 6 instructions' tests/data/golden-1.1-det.npu -s x=3x2x2
 look "one run" 1 '1 jobs, 5 layers, 5 instructions' "$golden"
 look "four runs" 4 '4 jobs, 20 layers, 20 instructions' "$golden"
 if [ -e "$NPU_MODELS/blazeface_front.onnx" ]; then
