@@ -58,6 +58,12 @@ out=$("$run" --check "$tap_tmp/i8.npu" --against "$mnist" -i Input3=tests/data/g
 tap_is $? 0 "an int8 job: exit status 0"
 tap_like "$out" ' same +u8 +[0-9.e+-]+ +[0-9.e+-]+ +0\.99[0-9]+ +Convolution110 \+ Plus112 \+ ReLU114 \(Conv\)' "its layers are those of the model"
 tap_like "$out" 'cosine 0\.95 \(int8\)' "with limits of their own"
+same=$("$run" --check "$mnist" --int8 --calib "$tap_tmp/calib" --budget speed=1 -i Input3=tests/data/golden-1.0-mnist.in.npy 2>&1)
+tap_is $? 0 "the model with --int8: exit status 0"
+tap_is "$(grep -vE '^tests|\.npu: |\.onnx: ' <<<"$same")" "$(grep -vE '^tests|\.npu: |\.onnx: ' <<<"$out")" "and the same table"
+tap_refused "is for models" "--int8 with a job file" "$run" --check "$tap_tmp/i8.npu" --int8 --calib "$tap_tmp/calib"
+tap_refused "--int8 needs --calib" "--int8 without samples" "$run" --check "$mnist" --int8
+tap_refused "--calib: .*No such file" "samples that are not there" "$run" --check "$mnist" --int8 --calib "$tap_tmp/none"
 tap_refused "is the first that is off" "limits that int8 can not hold" "$run" --check "$tap_tmp/i8.npu" --against "$mnist" --min-cosine 0.9999999
 
 # A step on the host is executed, and said to be nobody's business but its own.

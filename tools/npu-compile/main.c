@@ -10,7 +10,7 @@
 
 #include "npu_compiler.h"
 #include "tools/common/file.h"
-#include "tools/npu-compile/calib.h"
+#include "tools/common/calib.h"
 
 #define MAX_SHAPES	256
 #define MAX_NODES	256

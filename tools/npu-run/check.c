@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "tools/common/calib.h"
 #include "tools/common/file.h"
 
 #define MODEL_MAX	((size_t)8 << 30)
@@ -278,23 +279,37 @@ static int step_through(struct session *s, struct side *side, const char *what, 
 	return ret ? fail("%s, instruction %u: %s", what, side->machine.done, s->err.text) : 0;
 }
 
+/* The model as npu-compile would make it with these options. */
+static int compile_checked(struct session *s, struct side *job, const uint8_t *model, size_t size)
+{
+	const struct options *opt = s->opt;
+	struct npu_compile_options compile_opt = opt->compile;
+	struct npu_quant_options quant = opt->quant;
+	struct calib_set set = { 0 };
+	char *shapes[MAX_ITEMS];
+	unsigned int count = 0;
+	int ret = given_shapes(opt, shapes, &count);
+
+	if (!ret && opt->int8 && calib_load(&set, opt->calib, opt->num_calib, &s->err))
+		ret = fail("--calib: %s", s->err.text);
+	quant.samples = set.sample;
+	quant.num_samples = set.num_samples;
+	compile_opt.quant = opt->int8 ? &quant : NULL;
+	if (!ret)
+		ret = compile(job, opt->model, model, size, compile_opt, shapes, count);
+	calib_free(&set);
+	while (count)
+		free(shapes[--count]);
+	return ret;
+}
+
 /* The job that is checked. */
 static int open_job(struct session *s, struct side *job, const uint8_t *model, size_t size)
 {
-	const struct options *opt = s->opt;
-	char *shapes[MAX_ITEMS];
-	unsigned int count = 0;
-	int ret = 0;
+	int ret = is_job(model, size) ? 0 : compile_checked(s, job, model, size);
 
-	if (!is_job(model, size)) {
-		ret = given_shapes(opt, shapes, &count);
-		if (!ret)
-			ret = compile(job, opt->model, model, size, opt->compile, shapes, count);
-		while (count)
-			free(shapes[--count]);
-	}
 	if (!ret)
-		ret = side_load(s, job, opt->model);
+		ret = side_load(s, job, s->opt->model);
 	s->job = job->loaded;
 	s->run = job->run;
 	if (!ret)
@@ -398,6 +413,8 @@ int check_run(struct session *s)
 	if (npu_file_read(opt->model, MODEL_MAX, &model, &size, &why) ||
 	    (opt->against && npu_file_read(opt->against, MODEL_MAX, &against, &against_size, &why)))
 		ret = fail("%s", why.text);
+	else if (opt->int8 && is_job(model, size))
+		ret = fail("--int8 is for models: %s is a job file and checked as it is", opt->model);
 	else if (opt->against && !is_job(model, size))
 		ret = fail("--against is for job files: %s is compared with itself in f32",
 			   opt->model);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "run.h"
+#include "tools/common/calib.h"
 
 static const char usage[] =
 "usage: npu-run MODEL.npu [options]\n"
@@ -39,7 +40,8 @@ static const char usage[] =
 "      --check[=json]       every instruction beside the oracle, a plain reference: the same bits? And\n"
 "                           every layer beside the model in f32: how far off? Exit status 1 when not good\n"
 "      --against MODEL.onnx   the model that a checked job file was made from, for the second question\n"
-"  -p, --precision f16|f32, --all-f16, --no-sram, -s NAME=DIMS   as of npu-compile, for a checked model\n"
+"  -p, --precision f16|f32, --all-f16, --no-sram, -s NAME=DIMS,\n"
+"      --int8, --calib PATH, --calib-method M, --budget B   as of npu-compile, for a checked model\n"
 "      --max-error V, --min-cosine V   what a layer may be off by, of its largest value (default: by type)\n"
 "      --check-work N       million MACs that the oracle does of a job, default 1000; 'all': no sampling\n"
 "\n"
@@ -74,6 +76,10 @@ enum {
 	OPT_AGAINST,
 	OPT_ALL_F16,
 	OPT_NO_SRAM,
+	OPT_INT8,
+	OPT_CALIB,
+	OPT_METHOD,
+	OPT_BUDGET,
 	OPT_MAX_ERROR,
 	OPT_MIN_COSINE,
 	OPT_CHECK_WORK,
@@ -112,6 +118,10 @@ static const struct option longs[] = { { "input", required_argument, NULL, 'i' }
 				       { "precision", required_argument, NULL, 'p' },
 				       { "all-f16", no_argument, NULL, OPT_ALL_F16 },
 				       { "no-sram", no_argument, NULL, OPT_NO_SRAM },
+				       { "int8", no_argument, NULL, OPT_INT8 },
+				       { "calib", required_argument, NULL, OPT_CALIB },
+				       { "calib-method", required_argument, NULL, OPT_METHOD },
+				       { "budget", required_argument, NULL, OPT_BUDGET },
 				       { "max-error", required_argument, NULL, OPT_MAX_ERROR },
 				       { "min-cosine", required_argument, NULL, OPT_MIN_COSINE },
 				       { "check-work", required_argument, NULL, OPT_CHECK_WORK },
@@ -127,6 +137,9 @@ static const struct { int option, needs; } details[] = {
 	{ OPT_TRACE_RUNS, OPT_TRACE },	{ OPT_ROOT, OPT_DOCTOR },
 	{ OPT_AGAINST, OPT_CHECK },	{ 'p', OPT_CHECK },
 	{ OPT_ALL_F16, OPT_CHECK },	{ OPT_NO_SRAM, OPT_CHECK },
+	{ OPT_INT8, OPT_CHECK },	{ OPT_INT8, OPT_CALIB },
+	{ OPT_CALIB, OPT_INT8 },	{ OPT_METHOD, OPT_INT8 },
+	{ OPT_BUDGET, OPT_INT8 },
 	{ OPT_MAX_ERROR, OPT_CHECK },	{ OPT_MIN_COSINE, OPT_CHECK },
 	{ OPT_CHECK_WORK, OPT_CHECK },
 };
@@ -224,12 +237,35 @@ static int parse_format(const char *what, const char *arg, enum format *out)
 	return arg && strcmp(arg, "json") ? usage_error(what, arg) : 0;
 }
 
+/* Those of --check that are for int8; -1: none of them. */
+static int parse_int8(struct options *opt, int c, char *arg)
+{
+	switch (c) {
+	case OPT_INT8: opt->int8 = true; return 0;
+	case OPT_CALIB:
+		if (opt->num_calib == MAX_ITEMS)
+			return usage_error("too many of these", arg);
+		opt->calib[opt->num_calib++] = arg;
+		return 0;
+	case OPT_METHOD:
+		return calib_parse_method(arg, &opt->quant.method, &opt->quant.percentile) ?
+			       usage_error("--calib-method wants auto, minmax, percentile[=50..100], mse or kl", arg) : 0;
+	case OPT_BUDGET:
+		return calib_parse_budget(arg, &opt->quant.budget, &opt->quant.budget_value) ?
+			       usage_error("--budget wants accuracy=0..1 or speed=0..1", arg) : 0;
+	default:
+		return -1;
+	}
+}
+
 /* Options that only --check has. */
 static int parse_check(struct options *opt, int c, char *arg)
 {
 	static const char *const types[] = { "f16", "f32", NULL };
-	int ret, word = 0;
+	int ret = parse_int8(opt, c, arg), word = 0;
 
+	if (ret >= 0)
+		return ret;
 	switch (c) {
 	case OPT_CHECK: return parse_format("--check takes nothing or =json", arg, &opt->check);
 	case OPT_AGAINST: opt->against = arg; return 0;
@@ -360,6 +396,7 @@ int options_parse(struct options *opt, int argc, char **argv)
 	*opt = (struct options){ .std = { 1, 1, 1 }, .scale = 1.0f / 255, .max_error = -1,
 				 .min_cosine = -1, .check_work = 1000, .trace_runs = 1 };
 	npu_compile_options_init(&opt->compile);
+	npu_quant_options_init(&opt->quant);
 	while ((c = getopt_long(argc, argv, "i:s:o:t:d:p:hV", longs, NULL)) != -1) {
 		ret = parse_one(opt, c, optarg);
 		if (ret)

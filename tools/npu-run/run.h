@@ -38,6 +38,10 @@ struct options {
 	enum format check;
 	const char *against;		/* --check of a job file: the model it came from */
 	struct npu_compile_options compile;	/* --check of a model */
+	bool int8;			/* the same in int8, with these */
+	struct npu_quant_options quant;
+	const char *calib[MAX_ITEMS];
+	unsigned int num_calib;
 	double max_error, min_cosine;	/* limits of --check; negative: by the types in use */
 	unsigned int check_work;	/* million MACs for the oracle; 0: all */
 	bool check_all;

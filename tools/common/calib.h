@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Calibration samples from .npy files. One thread. */
-#ifndef NPU_COMPILE_CALIB_H
-#define NPU_COMPILE_CALIB_H
+#ifndef TOOLS_CALIB_H
+#define TOOLS_CALIB_H
 
 #include "npu_compiler.h"
 #include "tools/common/npy.h"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "npu_isa.h"
-#include "tools/npu-compile/calib.h"
+#include "tools/common/calib.h"
 
 #define MAX_SAMPLES	100000
 
