@@ -110,7 +110,7 @@ typedef __m256i codes_i;
 #define codes_add(a, b)		_mm256_add_ps(a, b)
 #define codes_sub(a, b)		_mm256_sub_ps(a, b)
 #define codes_float(i)		_mm256_cvtepi32_ps(i)
-#define codes_round(v)		_mm256_cvtps_epi32(_mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))
+#define codes_round(v)		_mm256_cvtps_epi32(v)	/* to nearest: fpenv.h */
 #define codes_trunc(v)		_mm256_cvttps_epi32(v)
 #define codes_u8(p)		_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(p)))
 #define codes_i8(p)		_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p)))
@@ -334,6 +334,7 @@ struct codes_pair {
 	struct codes_q q;
 	codes_f lo, hi, same;
 	bool b_same, is_signed;
+	bool tame;	/* nothing can become infinite or NaN: one pair of bounds is enough */
 };
 
 CODES_INLINE void codes_pair_vectors(char *dst, const char *a, const char *b, unsigned int n,
@@ -352,7 +353,13 @@ CODES_INLINE void codes_pair_vectors(char *dst, const char *a, const char *b, un
 						codes_mul(v[j], y);
 		v[j] = codes_min(p->hi, codes_max(p->lo, v[j]));
 	}
-	codes_of(r, v, n, way, &p->q);
+	if (p->tame && way == CODES_ONE) {
+#pragma GCC unroll 4
+		for (j = 0; j < n; j++)
+			r[j] = codes_add_i(codes_round(v[j]), p->q.zero);
+	} else {
+		codes_of(r, v, n, way, &p->q);
+	}
 	if (n == 4)
 		codes_put4(dst, r, p->is_signed);
 	else
@@ -385,13 +392,17 @@ CODES_INLINE void codes_pair_line(char *dst, const char *a, const char *b, size_
 CODES_INLINE void codes_pair_patch(const struct npu_patch p[3], const struct npu_codes_binary *f,
 				   unsigned int func, enum codes_way way)
 {
+	/* bounds on both sides of 0, and on this side of what codes are clamped to */
+	const bool tame = way == CODES_ONE && f->a.scale < 0x1p50f && f->b.scale < 0x1p50f &&
+			  f->lo <= CODES_CLAMP && f->hi >= -CODES_CLAMP;
 	struct codes_pair pair = {
 		.a = codes_side_of(&f->a),
 		.b = codes_side_of(&f->b),
 		.q = codes_q_of(&f->out, way),
-		.lo = codes_set1(f->lo),
-		.hi = codes_set1(f->hi),
+		.lo = codes_set1(tame && f->lo < -CODES_CLAMP ? -CODES_CLAMP : f->lo),
+		.hi = codes_set1(tame && f->hi > CODES_CLAMP ? CODES_CLAMP : f->hi),
 		.b_same = f->b_same,
+		.tame = tame,
 		.is_signed = f->out.dtype == NPU_I8,
 	};
 	npu_u32 r;
