@@ -311,7 +311,7 @@ static void test_same_names(void)
 static void test_many_paths(void)
 {
 	struct npu_compile_result *result = NULL;
-	char line[80];
+	char line[160];
 	uint8_t *model;
 	struct ob b;
 	size_t size;
