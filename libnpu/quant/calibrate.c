@@ -130,7 +130,8 @@ static bool same_shapes(const struct npu_calib_sample *a, const struct npu_calib
 	return true;
 }
 
-void npu_calib_inputs(const struct npu_calib *c, unsigned int sample, const void **input)
+/* The data of @sample for every input of its instance's graph, in that order. */
+static void sample_inputs(const struct npu_calib *c, unsigned int sample, const void **input)
 {
 	const struct npu_graph *g = c->instance[c->instance_of[sample]].g;
 
@@ -246,6 +247,13 @@ static int list_stats(struct npu_calib *c)
 	return 0;
 }
 
+unsigned int npu_shown_max(const struct npu_graph *g)
+{
+	unsigned int used = NPU_REGION_ID_IO + g->num_inputs + g->num_outputs;
+
+	return used < NPU_MAX_REGIONS ? NPU_MAX_REGIONS - used : 1;
+}
+
 int npu_shown_show(struct npu_shown *v, struct npu_graph *g, struct npu_gtensor *const *tensor,
 		   unsigned int count)
 {
@@ -293,7 +301,7 @@ static unsigned int how_many(const struct npu_scheme *s, unsigned int from)
 	int64_t bytes = 0;
 	unsigned int n = 0;
 
-	while (n < NPU_CALIB_SHOWN && from + n < s->num_watch) {
+	while (n < npu_shown_max(s->g) && from + n < s->num_watch) {
 		bytes += 4 * npu_gtensor_const_elems(s->watch[from + n]);
 		if (n && bytes > MAX_SHOWN_BYTES)
 			break;
@@ -302,11 +310,21 @@ static unsigned int how_many(const struct npu_scheme *s, unsigned int from)
 	return n;
 }
 
-static int count_values(struct npu_calib *c, const struct npu_trial *t, const struct npu_shown *v)
+/* What each_count works on. */
+struct counting {
+	struct npu_calib *c;
+	const struct npu_shown *shown;
+};
+
+static int each_count(void *arg, unsigned int k, const struct npu_trial *t)
 {
+	const struct counting *n = arg;
+	const struct npu_shown *v = n->shown;
+
+	(void)k;
 	for (unsigned int i = 0; i < v->count; i++) {
 		const struct npu_gtensor *g = v->all[v->num + i];
-		struct npu_qstat *st = npu_qstats_find(&c->stats, g->name);
+		struct npu_qstat *st = npu_qstats_find(&n->c->stats, g->name);
 		const float *data = npu_trial_output(t, v->num + i);
 
 		if (!st)
@@ -316,29 +334,31 @@ static int count_values(struct npu_calib *c, const struct npu_trial *t, const st
 		npu_histogram_add(&st->h, data, (size_t)npu_gtensor_const_elems(g));
 		if (st->h.not_finite)
 			return npu_diag_add(
-				c->diag, -EINVAL, "calib",
+				n->c->diag, -EINVAL, "calib",
 				"tensor '%s' is not finite when the float model runs the samples",
 				g->name);
 	}
 	return 0;
 }
 
-/* One pass over the samples of instance @index with the tensors of @v shown. */
-static int run_shown(struct npu_calib *c, unsigned int index, struct npu_trial_device *d,
-		     const struct npu_lower *like, const struct npu_shown *v)
+int npu_calib_run(struct npu_calib *c, struct npu_trial_device *d, unsigned int index,
+		  const unsigned int *list, unsigned int count, const struct npu_lower *like,
+		  bool any_order, npu_calib_each each, void *arg)
 {
 	struct npu_graph *g = c->instance[index].g;
 	const void **input = calloc((size_t)g->num_inputs + 1, sizeof(*input));
 	struct npu_trial t = { 0 };
-	int err = input ? npu_trial_build(&t, d, g, like, true, c->diag) : -ENOMEM;
+	int err = input ? npu_trial_build(&t, d, g, like, any_order, c->diag) : -ENOMEM;
 
-	for (unsigned int k = 0; k < c->num_samples && !err; k++) {
-		if (c->instance_of[k] != index)
+	for (unsigned int k = 0; k < count && !err; k++) {
+		unsigned int sample = list ? list[k] : k;
+
+		if (c->instance_of[sample] != index)
 			continue;
-		npu_calib_inputs(c, k, input);
+		sample_inputs(c, sample, input);
 		err = npu_trial_run(&t, input, c->diag);
 		if (!err)
-			err = count_values(c, &t, v);
+			err = each(arg, k, &t);
 	}
 	npu_trial_free(&t);
 	free(input);
@@ -356,6 +376,7 @@ int npu_calib_collect(struct npu_calib *c, struct npu_trial_device *d, const str
 
 		for (unsigned int from = 0; from < s->num_watch && !err; from += count) {
 			struct npu_shown v;
+			struct counting n = { c, &v };
 
 			count = how_many(s, from);
 			if (progress &&
@@ -363,7 +384,8 @@ int npu_calib_collect(struct npu_calib *c, struct npu_trial_device *d, const str
 				return -ECANCELED;
 			err = npu_shown_show(&v, c->instance[i].g, s->watch + from, count);
 			if (!err)
-				err = run_shown(c, i, d, like, &v);
+				err = npu_calib_run(c, d, i, NULL, c->num_samples, like, true,
+						    each_count, &n);
 			npu_shown_hide(&v, c->instance[i].g);
 		}
 	}

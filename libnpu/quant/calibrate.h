@@ -9,8 +9,6 @@
 #include "quant/scheme.h"
 #include "quant/trial.h"
 
-/* Tensors that one run shows: the regions of a stream, less what inputs and outputs need. */
-#define NPU_CALIB_SHOWN	200
 
 /* Where a model is read from. */
 struct npu_calib_model {
@@ -64,15 +62,24 @@ struct npu_shown {
 	bool *was_output;
 };
 
+/* How many tensors one run can show beside the inputs and outputs of @g: a region each. At least 1. */
+unsigned int npu_shown_max(const struct npu_graph *g);
+
 /* Make @count tensors outputs of @g, behind its own. 0 or -ENOMEM; npu_shown_hide() in any case. */
 int npu_shown_show(struct npu_shown *v, struct npu_graph *g, struct npu_gtensor *const *tensor,
 		   unsigned int count);
 void npu_shown_hide(struct npu_shown *v, struct npu_graph *g);
 
+/* Called behind every run with the sample's place in the list; nonzero ends with that. */
+typedef int (*npu_calib_each)(void *arg, unsigned int k, const struct npu_trial *t);
+
 /*
- * The data of sample @sample for every input of the instance's graph, in its order, into @input
- * (room for as many).
+ * npu_calib_run - build the graph of instance @index as it is and run those of the samples
+ * @list[0..@count) that have its shapes; @list NULL: all samples in their order. @like and
+ * @any_order as npu_trial_build(). Returns 0, what @each returned, or as npu_trial_build().
  */
-void npu_calib_inputs(const struct npu_calib *c, unsigned int sample, const void **input);
+int npu_calib_run(struct npu_calib *c, struct npu_trial_device *d, unsigned int index,
+		  const unsigned int *list, unsigned int count, const struct npu_lower *like,
+		  bool any_order, npu_calib_each each, void *arg);
 
 #endif

@@ -18,11 +18,13 @@ static struct npu_quant_clip *clip_of(struct npu_quant *q, const char *name)
 }
 
 /* As npu_run_clipped() does it. */
-static int add_clips(struct npu_quant *q, const struct npu_trial *t)
+static int each_clips(void *arg, unsigned int k, const struct npu_trial *t)
 {
+	struct npu_quant *q = arg;
 	const struct npu_lclip *clip;
 	const int64_t *count;
 
+	(void)k;
 	for (unsigned int i = 0; (count = npu_trial_clip(t, i, &clip)); i++) {
 		struct npu_quant_clip *sum = clip_of(q, clip->name);
 
@@ -33,27 +35,6 @@ static int add_clips(struct npu_quant *q, const struct npu_trial *t)
 		sum->looked_at += (uint64_t)count[2];
 	}
 	return 0;
-}
-
-static int run_instance(struct npu_quant *q, unsigned int index, const struct npu_lower *like)
-{
-	struct npu_calib *c = &q->calib;
-	struct npu_graph *g = c->instance[index].g;
-	const void **input = calloc((size_t)g->num_inputs + 1, sizeof(*input));
-	struct npu_trial t = { 0 };
-	int err = input ? npu_trial_build(&t, &q->device, g, like, false, c->diag) : -ENOMEM;
-
-	for (unsigned int k = 0; k < c->num_samples && !err; k++) {
-		if (c->instance_of[k] != index)
-			continue;
-		npu_calib_inputs(c, k, input);
-		err = npu_trial_run(&t, input, c->diag);
-		if (!err)
-			err = add_clips(q, &t);
-	}
-	npu_trial_free(&t);
-	free(input);
-	return err;
 }
 
 int npu_quant_count_clips(struct npu_quant *q)
@@ -72,7 +53,8 @@ int npu_quant_count_clips(struct npu_quant *q)
 
 		err = npu_scheme_apply(s, &q->calib.layers, q->calib.diag);
 		if (!err)
-			err = run_instance(q, i, &like);
+			err = npu_calib_run(&q->calib, &q->device, i, NULL, q->calib.num_samples, &like,
+					    false, each_clips, q);
 		ret = npu_scheme_restore(s, q->calib.diag);
 		err = err ? err : ret;
 	}

@@ -136,7 +136,7 @@ static size_t output_bytes(const struct npu_gtensor *t)
 	return (size_t)npu_gtensor_const_elems(t) * npu_gtype_size(t->type);
 }
 
-static int each_want(struct npu_measure *m, unsigned int k, const struct npu_trial *t, void *arg)
+static int each_want(void *arg, unsigned int k, const struct npu_trial *t)
 {
 	const struct npu_graph *g = t->g;
 	void ***want = arg;
@@ -156,29 +156,11 @@ static int each_want(struct npu_measure *m, unsigned int k, const struct npu_tri
 	return 0;
 }
 
-typedef int (*each_fn)(struct npu_measure *m, unsigned int k, const struct npu_trial *t, void *arg);
-
 /* Build the instance's graph as it is and run the compared samples of it. */
 static int run_instance(struct npu_measure *m, unsigned int index, unsigned int samples,
-			const struct npu_lower *like, each_fn each, void *arg)
+			const struct npu_lower *like, npu_calib_each each, void *arg)
 {
-	struct npu_calib *c = m->c;
-	struct npu_graph *g = c->instance[index].g;
-	const void **input = calloc((size_t)g->num_inputs + 1, sizeof(*input));
-	struct npu_trial t = { 0 };
-	int err = input ? npu_trial_build(&t, m->d, g, like, false, c->diag) : -ENOMEM;
-
-	for (unsigned int k = 0; k < samples && !err; k++) {
-		if (c->instance_of[m->sample[k]] != index)
-			continue;
-		npu_calib_inputs(c, m->sample[k], input);
-		err = npu_trial_run(&t, input, c->diag);
-		if (!err)
-			err = each(m, k, &t, arg);
-	}
-	npu_trial_free(&t);
-	free(input);
-	return err;
+	return npu_calib_run(m->c, m->d, index, m->sample, samples, like, false, each, arg);
 }
 
 static bool has_samples(const struct npu_measure *m, unsigned int index, unsigned int samples)
@@ -191,7 +173,7 @@ static bool has_samples(const struct npu_measure *m, unsigned int index, unsigne
 
 /* Run the compared samples of instance @index, whose outputs may be scores. */
 static int run_outputs(struct npu_measure *m, unsigned int index, unsigned int samples,
-		       const struct npu_lower *like, bool scores, each_fn each, void *arg)
+		       const struct npu_lower *like, bool scores, npu_calib_each each, void *arg)
 {
 	struct npu_graph *g = m->c->instance[index].g;
 	struct npu_gtensor **outputs;
@@ -295,7 +277,7 @@ static int add_centred(struct sums *s, const float *a, const float *b, size_t co
 	return 0;
 }
 
-static int each_compare(struct npu_measure *m, unsigned int k, const struct npu_trial *t, void *arg)
+static int each_compare(void *arg, unsigned int k, const struct npu_trial *t)
 {
 	const struct comparison *c = arg;
 	int err = 0;
@@ -386,10 +368,11 @@ static float *shown_values(const struct npu_trial *t, const struct npu_gtensor *
 	return v;
 }
 
-static int each_inside(struct npu_measure *m, unsigned int k, const struct npu_trial *t, void *arg)
+static int each_inside(void *arg, unsigned int k, const struct npu_trial *t)
 {
 	struct inside *in = arg;
 
+	(void)k;
 	for (unsigned int i = 0; i < in->shown.count; i++) {
 		const struct npu_gtensor *g = in->shown.all[in->shown.num + i];
 		float *v = shown_values(t, g, in->shown.num + i);
@@ -436,7 +419,7 @@ int npu_measure_inside(struct npu_measure *m, double *error)
 	int err = tensor && layer && in.want && in.error ? 0 : -ENOMEM;
 
 	for (unsigned int i = 0; i < layers && !err; i++) {
-		if (!n->scheme.node[i] || count == NPU_CALIB_SHOWN)
+		if (!n->scheme.node[i] || count == npu_shown_max(n->g))
 			continue;
 		layer[count] = i;
 		tensor[count++] = n->scheme.node[i]->outputs[0];
