@@ -320,7 +320,8 @@ static int describe_io(struct scalars *sc, struct npu_jobfile_region *regions,
 		const struct npu_lbuf *b;
 		const struct npu_gtensor *t = io_tensor(l, i, &b);
 		const char *name = in ? t->name : l->output_name[i - l->g->num_inputs];
-		const struct npu_gnode *node = in ? (t->num_consumers ? t->consumer[0] : NULL) : t->producer;
+		const struct npu_gnode *node =
+			in ? (t->num_consumers ? t->consumer[0] : NULL) : t->producer;
 		struct npu_jobfile_region *r = &regions[NPU_REGION_ID_IO + i];
 		bool padded;
 		struct npu_lview v;
@@ -339,11 +340,13 @@ static int describe_io(struct scalars *sc, struct npu_jobfile_region *regions,
 			.name = name,
 			.node = node ? node->name : "",
 			.role = in ? NPU_TENSOR_INPUT : NPU_TENSOR_OUTPUT,
-			.dtype = npu_lower_dtype(l, t) == NPU_NONE ? npu_host_dtype_of(t->type) : v.dtype,
+			.dtype = npu_lower_dtype(l, t) == NPU_NONE ? npu_host_dtype_of(t->type) :
+								     v.dtype,
 			.rank = (npu_u32)t->rank,
 			.region = NPU_REGION_ID_IO + i,
-			.flags = padded ? 0 : t->bounded && !in ? NPU_JOBFILE_DENSE | NPU_JOBFILE_BOUNDED :
-								  NPU_JOBFILE_DENSE,
+			.flags = padded		   ? 0 :
+				 t->bounded && !in ? NPU_JOBFILE_DENSE | NPU_JOBFILE_BOUNDED :
+						     NPU_JOBFILE_DENSE,
 			.scale = v.scale,
 			.zero_point = v.zero_point,
 		};
@@ -359,30 +362,36 @@ static int describe_io(struct scalars *sc, struct npu_jobfile_region *regions,
 }
 
 /* The counters of clipped values: one state tensor, and a name for each row of it. */
-static void describe_clips(const struct npu_lower *l, struct npu_jobfile_region *r, unsigned int region,
-			   struct npu_jobfile_tensor *t)
+static void describe_clips(const struct npu_lower *l, struct npu_jobfile_region *r,
+			   unsigned int region, struct npu_jobfile_tensor *t)
 {
 	*r = (struct npu_jobfile_region){ .name = l->clip_buf->name,
 					  .role = NPU_REGION_STATE,
 					  .access = NPU_ACCESS_READ | NPU_ACCESS_WRITE,
 					  .size = NPU_JOBFILE_CONST((int64_t)l->clip_buf->size),
 					  .align = NPU_PLAN_ALIGN };
-	*t = (struct npu_jobfile_tensor){ .name = NPU_CLIP_TENSOR, .node = "", .role = NPU_TENSOR_STATE,
-					  .dtype = NPU_I64, .rank = 2, .region = region,
-					  .dim = { NPU_JOBFILE_CONST(l->max_clips), NPU_JOBFILE_CONST(3) },
+	*t = (struct npu_jobfile_tensor){ .name = NPU_CLIP_TENSOR,
+					  .node = "",
+					  .role = NPU_TENSOR_STATE,
+					  .dtype = NPU_I64,
+					  .rank = 2,
+					  .region = region,
+					  .dim = { NPU_JOBFILE_CONST(l->max_clips),
+						   NPU_JOBFILE_CONST(3) },
 					  .flags = NPU_JOBFILE_DENSE };
 	for (unsigned int i = 0; i < l->num_clips; i++)
-		t[1 + i] = (struct npu_jobfile_tensor){ .name = l->clip[i].name,
-							.node = l->clip[i].node->name,
-							.role = NPU_TENSOR_INTERNAL,
-							.dtype = NPU_I64,
-							.rank = 1,
-							.region = region,
-							.dim = { NPU_JOBFILE_CONST(3) },
-							.offset = NPU_JOBFILE_CONST(24 * (int64_t)i),
-							.flags = NPU_JOBFILE_DENSE,
-							.scale = l->clip[i].t->quant->scale,
-							.zero_point = l->clip[i].t->quant->zero };
+		t[1 + i] =
+			(struct npu_jobfile_tensor){ .name = l->clip[i].name,
+						     .node = l->clip[i].node->name,
+						     .role = NPU_TENSOR_INTERNAL,
+						     .dtype = NPU_I64,
+						     .rank = 1,
+						     .region = region,
+						     .dim = { NPU_JOBFILE_CONST(3) },
+						     .offset = NPU_JOBFILE_CONST(24 * (int64_t)i),
+						     .flags = NPU_JOBFILE_DENSE,
+						     .scale = l->clip[i].t->quant->scale,
+						     .zero_point = l->clip[i].t->quant->zero };
 }
 
 static unsigned int count_host_args(const struct npu_lower *l)
@@ -401,8 +410,8 @@ static int describe_memory(struct scalars *sc, const struct npu_plan *plan, uint
 	unsigned int io = sc->l->g->num_inputs + sc->l->g->num_outputs, clips = sc->l->num_clips;
 	struct npu_jobfile_region *r = npu_arena_array(sc->l->arena, NPU_REGION_ID_IO + io + 1,
 						       sizeof(*r));
-	struct npu_jobfile_tensor *t = npu_arena_array(sc->l->arena, io + clips + count_host_args(sc->l) + 1,
-						       sizeof(*t));
+	struct npu_jobfile_tensor *t =
+		npu_arena_array(sc->l->arena, io + clips + count_host_args(sc->l) + 1, sizeof(*t));
 
 	if (!r || !t)
 		return -ENOMEM;
@@ -444,7 +453,8 @@ void npu_emit_traffic(const struct npu_lower *l, const struct npu_linsn *insn, u
 
 	*read = *written = 0;
 	for (unsigned int i = 0; h && i < h->num_in + h->num_out; i++) {
-		uint64_t bytes = h->arg[i].present ? (uint64_t)npu_lview_bytes(l, &h->arg[i].view) : 0;
+		uint64_t bytes =
+			h->arg[i].present ? (uint64_t)npu_lview_bytes(l, &h->arg[i].view) : 0;
 
 		*(i < h->num_in ? read : written) += bytes;
 	}
@@ -459,6 +469,15 @@ void npu_emit_traffic(const struct npu_lower *l, const struct npu_linsn *insn, u
 	}
 }
 
+static uint64_t host_macs(const struct npu_lower *l, const struct npu_gnode *n)
+{
+	int64_t high[NPU_GRAPH_MAX_SYMS] = { 0 };
+
+	for (unsigned int i = 0; i < l->g->num_syms; i++)
+		high[i] = l->g->syms[i].smax;
+	return (uint64_t)npu_gnode_macs(n, high);
+}
+
 /*
  * Multiply-accumulates at the bound. The last dimensions of a weight, or the last of a, are what is
  * summed over.
@@ -469,6 +488,8 @@ static uint64_t insn_macs(const struct npu_lower *l, const struct npu_linsn *ins
 	int64_t macs = 1;
 	int from;
 
+	if (insn->host)
+		return host_macs(l, insn->host->node);
 	switch (insn->desc->code) {
 	case NPU_OP_CONV:
 	case NPU_OP_CONV_TRANSPOSE:
@@ -555,7 +576,8 @@ static bool same_tensor(const struct npu_jobfile_tensor *a, const struct npu_job
 
 /* Argument @arg as a tensor of the program: the model's input or output that it is, or a new one. */
 static int describe_arg(struct scalars *sc, struct npu_jobfile_program *p,
-			struct npu_jobfile_tensor *tensors, const struct npu_lharg *arg, npu_u32 *index)
+			struct npu_jobfile_tensor *tensors, const struct npu_lharg *arg,
+			npu_u32 *index)
 {
 	const struct npu_lbuf *b = arg->view.buf;
 	struct npu_jobfile_tensor t = {
@@ -566,7 +588,8 @@ static int describe_arg(struct scalars *sc, struct npu_jobfile_program *p,
 		.rank = (npu_u32)arg->view.rank,
 		.region = region_of(sc->l, b),
 		.offset = NPU_JOBFILE_CONST(arg->view.offset.base + (int64_t)b->offset),
-		.flags = arg->t->bounded ? NPU_JOBFILE_DENSE | NPU_JOBFILE_BOUNDED : NPU_JOBFILE_DENSE,
+		.flags = arg->t->bounded ? NPU_JOBFILE_DENSE | NPU_JOBFILE_BOUNDED :
+					   NPU_JOBFILE_DENSE,
 	};
 	int err = 0;
 
@@ -587,7 +610,8 @@ static int describe_arg(struct scalars *sc, struct npu_jobfile_program *p,
 	return err;
 }
 
-static int describe_attrs(struct npu_lower *l, const struct npu_gnode *n, struct npu_jobfile_step *step)
+static int describe_attrs(struct npu_lower *l, const struct npu_gnode *n,
+			  struct npu_jobfile_step *step)
 {
 	struct npu_host_attr *a = npu_arena_array(l->arena, n->num_attrs + 1, sizeof(*a));
 
@@ -599,18 +623,23 @@ static int describe_attrs(struct npu_lower *l, const struct npu_gnode *n, struct
 	return 0;
 }
 
-static int emit_host(struct scalars *sc, struct npu_jobfile_program *p, const struct npu_linsn *insn,
-		     struct npu_jobfile_step *step)
+static int emit_host(struct scalars *sc, struct npu_jobfile_program *p,
+		     const struct npu_linsn *insn, struct npu_jobfile_step *step)
 {
 	const struct npu_lhost *h = insn->host;
 	struct npu_jobfile_tensor *tensors = (struct npu_jobfile_tensor *)p->tensors;
 	npu_u32 *args = npu_arena_array(sc->l->arena, h->num_in + h->num_out + 1, sizeof(*args));
 	int err = args ? 0 : -ENOMEM;
 
-	*step = (struct npu_jobfile_step){ .kind = NPU_STEP_HOST, .domain = h->node->host->domain,
-					   .op = h->node->host->name, .node = join_sources(sc->l, h->node),
-					   .opset = (npu_u32)h->node->opset, .tag = insn->tag,
-					   .num_in = h->num_in, .num_out = h->num_out, .in = args };
+	*step = (struct npu_jobfile_step){ .kind = NPU_STEP_HOST,
+					   .domain = h->node->host->domain,
+					   .op = h->node->host->name,
+					   .node = join_sources(sc->l, h->node),
+					   .opset = (npu_u32)h->node->opset,
+					   .tag = insn->tag,
+					   .num_in = h->num_in,
+					   .num_out = h->num_out,
+					   .in = args };
 	if (!step->node)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < h->num_in + h->num_out && !err; i++) {
@@ -657,7 +686,8 @@ static int emit_steps(struct scalars *sc, struct npu_emitted *out)
 {
 	struct npu_jobfile_program *p = &out->program;
 	struct npu_lower *l = sc->l;
-	struct npu_jobfile_step *steps = npu_arena_array(l->arena, l->num_insns + 1, sizeof(*steps));
+	struct npu_jobfile_step *steps =
+		npu_arena_array(l->arena, l->num_insns + 1, sizeof(*steps));
 	unsigned int at = 0, n = 0;
 	int err = 0, first = 0;
 

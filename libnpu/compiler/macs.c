@@ -19,6 +19,20 @@ static int64_t per_output(const struct npu_gtensor *w)
 	return n;
 }
 
+/* X [steps, batch, in] or [batch, steps, in]; every step meets all of W and R of every direction. */
+static int64_t recurrent(const struct npu_gnode *n, const int64_t *scalars)
+{
+	const struct npu_gtensor *x = n->inputs[0], *w = npu_gnode_in(n, 1), *r = npu_gnode_in(n, 2);
+	int64_t steps, weights;
+
+	if (x->rank != 3 || !w || !r || w->rank != 3 || r->rank != 3)
+		return 0;
+	steps = mul(npu_dim_eval(x->dim[0], scalars), npu_dim_eval(x->dim[1], scalars));
+	if (__builtin_add_overflow(npu_gtensor_elems(w, scalars), npu_gtensor_elems(r, scalars), &weights))
+		weights = INT64_MAX;
+	return mul(steps, weights);
+}
+
 int64_t npu_gnode_macs(const struct npu_gnode *n, const int64_t *scalars)
 {
 	const struct npu_gtensor *x = npu_gnode_in(n, 0),
@@ -44,6 +58,8 @@ int64_t npu_gnode_macs(const struct npu_gnode *n, const int64_t *scalars)
 	case NPU_GOP_Gemm:
 		inner = npu_gnode_int(n, "transA", 0) ? 0 : 1;
 		return mul(npu_gtensor_elems(y, scalars), npu_dim_eval(x->dim[inner], scalars));
+	case NPU_GOP_RNN: case NPU_GOP_GRU: case NPU_GOP_LSTM:
+		return recurrent(n, scalars);
 	default:
 		return 0;
 	}

@@ -521,6 +521,31 @@ static void test_coded_weight(void)
 	free(m);
 }
 
+/* The work of recurrent nodes counts as well: 7 steps of 2 sequences, 4 gates of 5 that see 3 + 5. */
+static void test_recurrent_work(void)
+{
+	struct npu_compile_result *r;
+	const struct npu_placement *p;
+	size_t size;
+	uint8_t *m;
+	struct ob b;
+	int ret;
+
+	ob_init(&b, 13);
+	ob_input(&b, "x", 1, 3, OB_DIMS(7, 2, 3));
+	free(ob_random(&b, "w", 3, OB_DIMS(1, 20, 3)));
+	free(ob_random(&b, "r", 3, OB_DIMS(1, 20, 5)));
+	ob_node(&b, "lstm: y = LSTM(x, w, r) hidden_size=5");
+	ob_output(&b, "y");
+	m = ob_finish(&b, &size);
+	r = compile(m, size, NPU_PRECISION_F32, NULL, false, &ret);
+	p = placement(r, "lstm");
+	tap_ok(!ret && p && p->place == NPU_PLACE_HOST && p->macs == 7 * 2 * 4 * 5 * (3 + 5),
+	       "LSTM is on the host, with its MACs: %s", p ? p->reason : npu_compile_messages(r));
+	npu_compile_result_free(r);
+	free(m);
+}
+
 /* Lengths that the data decide: to outputs, and through operators that follow. */
 static void test_bounded(void)
 {
@@ -633,6 +658,7 @@ int main(void)
 	test_plan();
 	test_refused_lowering();
 	test_coded_weight();
+	test_recurrent_work();
 	test_bounded();
 	test_refusals();
 	npu_queue_destroy(queue);
