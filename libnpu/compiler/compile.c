@@ -145,22 +145,29 @@ static int note_outputs(struct variant *v)
 	return v->output_name ? 0 : -ENOMEM;
 }
 
+/* The model as it is, with the lengths of this variant. */
+static int import_graph(struct compile *c, struct variant *v, unsigned int index)
+{
+	struct npu_diag *diag = &c->result->diag;
+	int err;
+
+	v->graph = npu_onnx_import_host(c->model, c->model_size, c->path, &c->host, diag);
+	if (!v->graph)
+		return npu_onnx_import_error(diag);
+	err = note_outputs(v);
+	if (!err && !index)
+		err = npu_report_note_model(&c->result->report, v->graph);
+	if (!err)
+		err = npu_shape_text_bind(v->graph, c->shapes, c->opt.num_shapes, index, diag);
+	return err ? err : check_inputs(c, v->graph);
+}
+
 static int read_graph(struct compile *c, struct variant *v, unsigned int index)
 {
 	struct npu_compile_result *r = c->result;
 	struct npu_pass_options options = { .skip = c->opt.skip_passes };
-	int err;
+	int err = import_graph(c, v, index);
 
-	v->graph = npu_onnx_import_host(c->model, c->model_size, c->path, &c->host, &r->diag);
-	if (!v->graph)
-		return npu_onnx_import_error(&r->diag);
-	err = note_outputs(v);
-	if (!err && !index)
-		err = npu_report_note_model(&r->report, v->graph);
-	if (!err)
-		err = npu_shape_text_bind(v->graph, c->shapes, c->opt.num_shapes, index, &r->diag);
-	if (!err)
-		err = check_inputs(c, v->graph);
 	if (err)
 		return err;
 	if (c->opt.dump_pass && !is_own_pass(c->opt.dump_pass)) {
@@ -177,7 +184,10 @@ static int read_graph(struct compile *c, struct variant *v, unsigned int index)
 
 static void dump_view(FILE *f, const struct npu_lower *l, const struct npu_lview *v)
 {
-	static const char *const kind[] = { "scratch", "weights", "in", "out" };
+	static const char *const kind[] = {
+		[NPU_LBUF_SCRATCH] = "scratch", [NPU_LBUF_WEIGHT] = "weights",
+		[NPU_LBUF_INPUT] = "in", [NPU_LBUF_OUTPUT] = "out", [NPU_LBUF_STATE] = "state",
+	};
 	char buf[64];
 
 	fprintf(f, "%s%u:%s[", kind[v->buf->kind], v->buf->id, npu_dtype_name(v->dtype));
@@ -189,7 +199,8 @@ static void dump_view(FILE *f, const struct npu_lower *l, const struct npu_lview
 		return;
 	}
 	for (int i = 0; i < v->rank; i++)
-		fprintf(f, "%c%lld%s", i ? ',' : '/', (long long)v->stride[i].base, v->stride[i].num_terms ? "+" : "");
+		fprintf(f, "%c%lld%s", i ? ',' : '/', (long long)v->stride[i].base,
+			v->stride[i].num_terms ? "+" : "");
 	if (v->offset.base || v->offset.num_terms)
 		fprintf(f, "@%lld", (long long)v->offset.base);
 }
@@ -283,6 +294,21 @@ static int quant_progress(void *arg, const char *stage, double fraction)
 	return c->opt.progress ? c->opt.progress(c->opt.progress_arg, stage, fraction) : 0;
 }
 
+/* Calibration may take minutes: what is wrong about the shapes is said before. */
+static int check_shapes(struct compile *c)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < c->num_variants && !err; i++) {
+		struct variant v = { .graph = NULL };
+
+		err = import_graph(c, &v, i);
+		npu_graph_free(v.graph);
+		npu_arena_fini(&v.arena);
+	}
+	return err;
+}
+
 static int calibrate(struct compile *c)
 {
 	struct npu_quant_setup setup = {
@@ -295,10 +321,14 @@ static int calibrate(struct compile *c)
 	if (!c->opt.quant)
 		return 0;
 	setup.options = c->quant_options;
+	err = check_shapes(c);
+	if (err)
+		return err;
 	err = npu_quant_create(&setup, &c->quant);
 	if (err == -EOPNOTSUPP)
-		npu_diag_named(&c->result->diag, NPU_DIAG_NOTE, 0, "", "",
-			       "calibration for int8 runs on the NPU alone; without int8 such nodes may run on the host");
+		npu_diag_named(
+			&c->result->diag, NPU_DIAG_NOTE, 0, "", "",
+			"calibration for int8 runs on the NPU alone; without int8 such nodes may run on the host");
 	return err;
 }
 
@@ -343,7 +373,8 @@ static int compile_variants(struct compile *c)
 
 static int by_node(const void *a, const void *b)
 {
-	return strcmp(((const struct npu_host_pin *)a)->node, ((const struct npu_host_pin *)b)->node);
+	return strcmp(((const struct npu_host_pin *)a)->node,
+		      ((const struct npu_host_pin *)b)->node);
 }
 
 static bool is_pinned(const struct compile *c, const char *node)
@@ -383,7 +414,8 @@ static const char *refused_node(const struct compile *c, const struct npu_diag_e
 static int add_pin(struct compile *c, const struct npu_diag_entry *e)
 {
 	struct npu_arena *a = &c->result->arena;
-	const char *node = e->level == NPU_DIAG_ERROR && e->err == -EOPNOTSUPP ? refused_node(c, e) : NULL;
+	const char *node =
+		e->level == NPU_DIAG_ERROR && e->err == -EOPNOTSUPP ? refused_node(c, e) : NULL;
 	struct npu_host_pin *pins;
 	unsigned int n = c->host.num_pins;
 
@@ -430,7 +462,8 @@ static bool refuse_host(struct compile *c)
 		if (n->dead || !n->host)
 			continue;
 		npu_diag_node(&c->result->diag, -EOPNOTSUPP, n, NULL,
-			      "would run on the host, which is not wanted (--fail-on-host): %s", n->host->reason);
+			      "would run on the host, which is not wanted (--fail-on-host): %s",
+			      n->host->reason);
 		any = true;
 	}
 	return any;
@@ -499,11 +532,15 @@ static const struct npu_jobfile_record *make_records(struct compile *c, unsigned
 	r[n++] = (struct npu_jobfile_record){ "model", g->name ? g->name : "" };
 	r[n++] = (struct npu_jobfile_record){ "producer", g->producer ? g->producer : "" };
 	r[n++] = (struct npu_jobfile_record){ "model sha256", npu_arena_strdup(a, hex) };
-	r[n++] = (struct npu_jobfile_record){ "precision", c->opt.precision == NPU_PRECISION_F32 ? "f32" :
-							   c->opt.all_f16 ? "f16 throughout" : "f16" };
+	r[n++] = (struct npu_jobfile_record){ "precision", c->opt.precision == NPU_PRECISION_F32 ?
+								   "f32" :
+							   c->opt.all_f16 ? "f16 throughout" :
+									    "f16" };
 	if (c->quant) {
-		r[n++] = (struct npu_jobfile_record){ "int8 ranges", npu_quant_method_text(c->quant) };
-		r[n++] = (struct npu_jobfile_record){ "int8 budget", npu_quant_budget_text(c->quant) };
+		r[n++] = (struct npu_jobfile_record){ "int8 ranges",
+						      npu_quant_method_text(c->quant) };
+		r[n++] = (struct npu_jobfile_record){ "int8 budget",
+						      npu_quant_budget_text(c->quant) };
 		r[n++] = (struct npu_jobfile_record){ "int8", npu_quant_result_text(c->quant) };
 	}
 	for (unsigned int i = 0; i < clips; i++, n++) {
@@ -571,8 +608,8 @@ static int fill_report(struct compile *c, bool failed)
 		r->report.model_name = npu_arena_strdup(&r->arena, v->graph->name);
 	if (!r->report.model_name)
 		r->report.model_name = "";
-	err = npu_report_fill(&r->report, v && v->lowered ? &v->lower : NULL, v && v->planned ? &v->plan : NULL,
-			      &r->diag);
+	err = npu_report_fill(&r->report, v && v->lowered ? &v->lower : NULL,
+			      v && v->planned ? &v->plan : NULL, &r->diag);
 	return err ? err : npu_report_write(&r->report);
 }
 
@@ -612,9 +649,12 @@ static int check_options(struct compile *c, const struct npu_compile_options *op
 		return npu_diag_add(diag, -EINVAL, "host_ops", "NULL with num_host_ops %u",
 				    c->opt.num_host_ops);
 	for (unsigned int k = 0; k < c->opt.num_host_ops; k++)
-		if (!c->opt.host_ops[k].domain || !c->opt.host_ops[k].name || !c->opt.host_ops[k].run)
-			return npu_diag_add(diag, -EINVAL, "host_ops", "entry %u needs domain, name and run", k);
-	c->host = (struct npu_host_config){ .ops = c->opt.host_ops, .num_ops = c->opt.num_host_ops };
+		if (!c->opt.host_ops[k].domain || !c->opt.host_ops[k].name ||
+		    !c->opt.host_ops[k].run)
+			return npu_diag_add(diag, -EINVAL, "host_ops",
+					    "entry %u needs domain, name and run", k);
+	c->host =
+		(struct npu_host_config){ .ops = c->opt.host_ops, .num_ops = c->opt.num_host_ops };
 	if (c->opt.num_shapes && !c->opt.shapes)
 		return npu_diag_add(diag, -EINVAL, "shapes", "NULL with num_shapes %u",
 				    c->opt.num_shapes);

@@ -484,6 +484,60 @@ static void test_cancel(const struct samples *s)
 	npu_compile_result_free(r);
 }
 
+static int note_stage(void *arg, const char *stage, double fraction)
+{
+	*(bool *)arg |= !strcmp(stage, "calibrate") || !strcmp(stage, "sensitivity");
+	return 0;
+}
+
+/* An input whose lengths nobody gave is no reason to calibrate first. */
+static void test_shapes_first(const struct samples *s)
+{
+	struct npu_compile_options o;
+	struct npu_compile_result *r = NULL;
+	struct npu_quant_options q;
+	bool calibrated = false;
+	size_t size;
+	uint8_t *m = network(true, &size);
+	int err;
+
+	options(&q, s);
+	npu_compile_options_init(&o);
+	o.quant = &q;
+	o.progress = note_stage;
+	o.progress_arg = &calibrated;
+	err = npu_compile_onnx(m, size, "model.onnx", &o, &r);
+	tap_ok(err == -EINVAL && !calibrated && strstr(npu_compile_messages(r), "give its sizes"),
+	       "a missing shape is found before calibration");
+	npu_compile_result_free(r);
+	free(m);
+}
+
+/* Every dump of an int8 job, whose instructions name a buffer that other jobs have not. */
+static void test_dump(const struct samples *s)
+{
+	struct npu_compile_options o;
+	struct npu_compile_result *r = NULL;
+	struct npu_quant_options q;
+	char *text = NULL;
+	size_t size = 0;
+	int err;
+
+	options(&q, s);
+	q.budget = NPU_BUDGET_SPEED;
+	q.budget_value = 1;
+	npu_compile_options_init(&o);
+	o.quant = &q;
+	o.dump_pass = "all";
+	o.dump = open_memstream(&text, &size);
+	err = o.dump ? npu_compile_onnx(model, model_size, "model.onnx", &o, &r) : -ENOMEM;
+	if (o.dump)
+		fclose(o.dump);
+	tap_ok(!err && text && strstr(text, "state"), "the dump names the counters' buffer");
+	npu_compile_result_free(r);
+	free(text);
+}
+
 int main(void)
 {
 	struct samples s;
@@ -499,6 +553,8 @@ int main(void)
 	test_sizes();
 	test_refusals(&s);
 	test_cancel(&s);
+	test_shapes_first(&s);
+	test_dump(&s);
 	free_samples(&s);
 	free(m);
 	return tap_done();
