@@ -84,8 +84,9 @@ static const char *pinned(const struct npu_graph *g, const struct npu_gnode *n)
 		else
 			hi = mid;
 	}
-	return lo < g->host->num_pins && !strcmp(g->host->pins[lo].node, name) ? g->host->pins[lo].reason :
-										 NULL;
+	return lo < g->host->num_pins && !strcmp(g->host->pins[lo].node, name) ?
+		       g->host->pins[lo].reason :
+		       NULL;
 }
 
 static bool all_constant(const struct npu_gnode *n)
@@ -106,8 +107,8 @@ static const char *foreign_type(struct npu_graph *g, struct npu_gtensor **t, uns
 {
 	for (unsigned int i = 0; i < count; i++)
 		if (is_foreign(t[i]))
-			return npu_arena_printf(&g->arena, "%s: type %s is not one of the device's", t[i]->name,
-						npu_gtype_name(t[i]->type));
+			return npu_arena_printf(&g->arena, "%s: type %s is not one of the device's",
+						t[i]->name, npu_gtype_name(t[i]->type));
 	return NULL;
 }
 
@@ -120,7 +121,8 @@ const char *npu_host_place_reason(struct npu_graph *g, const struct npu_gnode *n
 		return why ? why : foreign_type(g, n->outputs, n->num_outputs);
 	for (unsigned int i = 0; i < n->num_inputs; i++)
 		if (n->inputs[i] && n->inputs[i]->bounded)
-			return npu_arena_printf(&g->arena, "%s: the data decide its length", n->inputs[i]->name);
+			return npu_arena_printf(&g->arena, "%s: the data decide its length",
+						n->inputs[i]->name);
 	if (all_constant(n))
 		return NULL;	/* rather computed now */
 	why = foreign_type(g, n->inputs, n->num_inputs);
@@ -162,12 +164,14 @@ static int dequantize_constants(struct npu_graph *g, struct npu_gnode *n)
 
 static int note_types(struct npu_graph *g, const struct npu_gnode *n, struct npu_ghost *h)
 {
-	enum npu_gtype *types = npu_arena_array(&g->arena, n->num_inputs + n->num_outputs + 1, sizeof(*types));
+	enum npu_gtype *types =
+		npu_arena_array(&g->arena, n->num_inputs + n->num_outputs + 1, sizeof(*types));
 
 	if (!types)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < n->num_inputs + n->num_outputs; i++) {
-		const struct npu_gtensor *t = i < n->num_inputs ? n->inputs[i] : n->outputs[i - n->num_inputs];
+		const struct npu_gtensor *t =
+			i < n->num_inputs ? n->inputs[i] : n->outputs[i - n->num_inputs];
 
 		types[i] = t ? t->type : NPU_GT_NONE;
 	}
@@ -190,16 +194,17 @@ static bool can_try(const struct npu_gnode *n)
 	for (unsigned int i = 0; i < n->num_inputs; i++) {
 		const struct npu_gtensor *t = n->inputs[i];
 
-		if (t && (t->bounded || (i && !t->data && t->type != NPU_GT_F32 && t->type != NPU_GT_F16 &&
-					 t->type != NPU_GT_BF16 && t->type != NPU_GT_F64)))
+		if (t && (t->bounded ||
+			  (i && !t->data && t->type != NPU_GT_F32 && t->type != NPU_GT_F16 &&
+			   t->type != NPU_GT_BF16 && t->type != NPU_GT_F64)))
 			return false;
 	}
 	return true;
 }
 
 /* @t at the smallest lengths in memory from *@at on; false when there is no room. */
-static bool trial_tensor(const struct npu_graph *g, const struct npu_gtensor *t, unsigned char *memory,
-			 size_t *at, struct npu_host_tensor *h)
+static bool trial_tensor(const struct npu_graph *g, const struct npu_gtensor *t,
+			 unsigned char *memory, size_t *at, struct npu_host_tensor *h)
 {
 	double bytes = (double)npu_gtype_size(t ? t->type : NPU_GT_NONE);
 
@@ -228,8 +233,13 @@ static int try_call(struct npu_shape *s, const struct npu_host_op *op)
 	unsigned int args = n->num_inputs + n->num_outputs, i;
 	struct npu_host_attr *attr = calloc(n->num_attrs + 1, sizeof(*attr));
 	struct npu_host_tensor *t = calloc(args + 1, sizeof(*t));
-	struct npu_host_call call = { .op = op, .opset = (uint32_t)n->opset, .num_in = n->num_inputs,
-				      .num_out = n->num_outputs, .node = n->name, .in = t, .attr = attr };
+	struct npu_host_call call = { .op = op,
+				      .opset = (uint32_t)n->opset,
+				      .num_in = n->num_inputs,
+				      .num_out = n->num_outputs,
+				      .node = n->name,
+				      .in = t,
+				      .attr = attr };
 	struct npu_error err = { 0 };
 	void *memory = NULL;
 	bool fits = true;
@@ -242,8 +252,9 @@ static int try_call(struct npu_shape *s, const struct npu_host_op *op)
 	}
 	memset(memory, 0, TRIAL_BYTES);
 	for (i = 0; i < args && fits; i++)
-		fits = trial_tensor(s->g, i < n->num_inputs ? n->inputs[i] : n->outputs[i - n->num_inputs], memory,
-				    &at, &t[i]);
+		fits = trial_tensor(
+			s->g, i < n->num_inputs ? n->inputs[i] : n->outputs[i - n->num_inputs],
+			memory, &at, &t[i]);
 	for (i = 0; i < n->num_attrs; i++)
 		call.num_attr += npu_host_attr_of(&attr[call.num_attr], &n->attrs[i]);
 	call.out = t + n->num_inputs;
@@ -335,12 +346,13 @@ static int check_answer(const struct npu_shape *s, struct call *c)
 		}
 		if (t->rank > NPU_GRAPH_MAX_RANK || npu_host_gtype_of(t->dtype) == NPU_GT_NONE)
 			return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
-					     "infer: output %u has rank %u and type %u", i, t->rank, t->dtype);
+					     "infer: output %u has rank %u and type %u", i, t->rank,
+					     t->dtype);
 		for (uint32_t d = 0; d < t->rank; d++)
 			if (t->dim[d] < 0 || t->dim[d] > INT32_MAX)
 				return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
-						     "infer: dimension %u of output %u is %lld", d, i,
-						     (long long)t->dim[d]);
+						     "infer: dimension %u of output %u is %lld", d,
+						     i, (long long)t->dim[d]);
 	}
 	return 0;
 }
@@ -358,15 +370,18 @@ static int call_at(const struct npu_shape *s, struct call *c, const int64_t *sca
 		c->in[i] = (struct npu_host_tensor){ .name = "" };
 		if (!t)
 			continue;
-		c->in[i] = (struct npu_host_tensor){ .name = t->name, .dtype = npu_host_dtype_of(t->type),
-						     .rank = (uint32_t)t->rank, .present = true,
+		c->in[i] = (struct npu_host_tensor){ .name = t->name,
+						     .dtype = npu_host_dtype_of(t->type),
+						     .rank = (uint32_t)t->rank,
+						     .present = true,
 						     .data = (void *)(uintptr_t)t->data };
 		for (int d = 0; d < t->rank; d++)
 			c->in[i].dim[d] = npu_dim_eval(t->dim[d], scalars);
 	}
 	for (unsigned int i = 0; i < n->num_outputs; i++)
-		c->out[i] = (struct npu_host_tensor){ .name = n->outputs[i] ? n->outputs[i]->name : "",
-						      .present = n->outputs[i] != NULL };
+		c->out[i] =
+			(struct npu_host_tensor){ .name = n->outputs[i] ? n->outputs[i]->name : "",
+						  .present = n->outputs[i] != NULL };
 	ret = n->host->op->infer(&c->call, &err);
 	if (ret)
 		return npu_diag_node(s->diag, ret < 0 ? ret : -EINVAL, n, NULL, "infer: %s",
@@ -381,8 +396,8 @@ static int64_t out_dim(const struct call *c, unsigned int o, uint32_t d)
 }
 
 /* Dim @d of output @o as base + factor * s of one symbol, from calls at neighbouring lengths. */
-static int fit_dims(const struct npu_shape *s, struct call *c, struct npu_dim (*dim)[NPU_GRAPH_MAX_RANK],
-		    const int64_t *low)
+static int fit_dims(const struct npu_shape *s, struct call *c,
+		    struct npu_dim (*dim)[NPU_GRAPH_MAX_RANK], const int64_t *low)
 {
 	int64_t at[NPU_GRAPH_MAX_SYMS];
 	int err;
@@ -397,7 +412,8 @@ static int fit_dims(const struct npu_shape *s, struct call *c, struct npu_dim (*
 			return err;
 		for (unsigned int o = 0; o < s->n->num_outputs; o++)
 			for (uint32_t d = 0; d < NPU_GRAPH_MAX_RANK; d++) {
-				int64_t now = out_dim(c, o, d), was = npu_dim_eval(dim[o][d], low), base;
+				int64_t now = out_dim(c, o, d), was = npu_dim_eval(dim[o][d], low),
+					base;
 
 				if (now == was)
 					continue;
@@ -412,8 +428,8 @@ static int fit_dims(const struct npu_shape *s, struct call *c, struct npu_dim (*
 }
 
 /* Do the fitted dims hold at @scalars as well? */
-static int check_dims(const struct npu_shape *s, struct call *c, struct npu_dim (*dim)[NPU_GRAPH_MAX_RANK],
-		      const int64_t *scalars)
+static int check_dims(const struct npu_shape *s, struct call *c,
+		      struct npu_dim (*dim)[NPU_GRAPH_MAX_RANK], const int64_t *scalars)
 {
 	int err = call_at(s, c, scalars);
 
@@ -426,7 +442,8 @@ static int check_dims(const struct npu_shape *s, struct call *c, struct npu_dim 
 
 static int infer_all(struct npu_shape *s, struct call *c, struct npu_dim (*dim)[NPU_GRAPH_MAX_RANK])
 {
-	int64_t low[NPU_GRAPH_MAX_SYMS] = { 0 }, high[NPU_GRAPH_MAX_SYMS] = { 0 }, mid[NPU_GRAPH_MAX_SYMS] = { 0 };
+	int64_t low[NPU_GRAPH_MAX_SYMS] = { 0 }, high[NPU_GRAPH_MAX_SYMS] = { 0 },
+		mid[NPU_GRAPH_MAX_SYMS] = { 0 };
 	int err;
 
 	for (unsigned int k = 0; k < s->g->num_syms; k++) {
@@ -445,10 +462,12 @@ static int infer_all(struct npu_shape *s, struct call *c, struct npu_dim (*dim)[
 	if (!err)
 		err = check_dims(s, c, dim, high);
 	if (err == -EDOM)
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL,
-				     "infer: an output's dimension is not linear in one run-time length");
+		return npu_diag_node(
+			s->diag, -EOPNOTSUPP, s->n, NULL,
+			"infer: an output's dimension is not linear in one run-time length");
 	for (unsigned int o = 0; o < s->n->num_outputs && !err; o++)
-		err = npu_shape_out(s, o, npu_host_gtype_of(c->out[o].dtype), (int)c->out[o].rank, dim[o]);
+		err = npu_shape_out(s, o, npu_host_gtype_of(c->out[o].dtype), (int)c->out[o].rank,
+				    dim[o]);
 	return err;
 }
 
@@ -461,8 +480,9 @@ int npu_host_infer(struct npu_shape *s)
 	int err = -ENOMEM;
 
 	if (!s->n->host->op->infer) {
-		err = npu_diag_node(s->diag, -EINVAL, s->n, NULL,
-				    "the application's operator has no infer(): its shapes are not known");
+		err = npu_diag_node(
+			s->diag, -EINVAL, s->n, NULL,
+			"the application's operator has no infer(): its shapes are not known");
 	} else if (dim && attr && c.in) {
 		c.out = c.in + s->n->num_inputs;
 		call_prepare(s, attr, &c);

@@ -37,8 +37,9 @@ static bool is_dense(const struct npu_lower *l, const struct npu_lview *v, enum 
 {
 	struct npu_lview w = *v;
 
-	if (v->dtype != dtype || v->scale != 0 || v->layout != NPU_LAYOUT_STRIDED || v->offset.num_terms ||
-	    v->offset.base % NPU_WEIGHT_ALIGN || npu_lview_dense(l, &w, NULL, false))
+	if (v->dtype != dtype || v->scale != 0 || v->layout != NPU_LAYOUT_STRIDED ||
+	    v->offset.num_terms || v->offset.base % NPU_WEIGHT_ALIGN ||
+	    npu_lview_dense(l, &w, NULL, false))
 		return false;
 	for (int i = 0; i < v->rank; i++)
 		if (!(npu_dim_is_const(v->dim[i]) && v->dim[i].base == 1) &&
@@ -56,9 +57,11 @@ static int own_memory(struct npu_lower *l, const struct npu_gtensor *t, enum npu
 	if (err)
 		return err;
 	v->buf->name = t->name;
-	return is_dense(l, v, dtype) ? 0 :
-	       npu_lower_refuse(l, t->name,
-				"the host needs it dense, but two run-time lengths multiply in its strides; fix one of them");
+	return is_dense(l, v, dtype) ?
+		       0 :
+		       npu_lower_refuse(
+			       l, t->name,
+			       "the host needs it dense, but two run-time lengths multiply in its strides; fix one of them");
 }
 
 static int constant_in(struct npu_lower *l, const struct npu_gtensor *t, struct npu_lharg *arg)
@@ -99,7 +102,9 @@ static int argument_in(struct npu_lower *l, struct npu_gtensor *t, struct npu_lh
 		return 0;
 	}
 	if (t->bounded || (npu_host_dtype_of(t->type) >= NPU_NUM_DTYPES && dtype == NPU_F16))
-		return npu_lower_refuse(l, t->name, "it would have to be copied for the host, which is not possible");
+		return npu_lower_refuse(
+			l, t->name,
+			"it would have to be copied for the host, which is not possible");
 	err = own_memory(l, t, dtype, &arg->view);
 	return err ? err : npu_lower_copy(l, &arg->view, &have, "the host reads dense data");
 }
@@ -119,7 +124,8 @@ static int argument_out(struct npu_lower *l, struct npu_gtensor *t, enum npu_gty
 	}
 	*copy = val->placed || type != t->type || t->quant;
 	if (*copy && t->bounded)
-		return npu_lower_refuse(l, t->name, "the data decide its length, and it would have to be copied");
+		return npu_lower_refuse(
+			l, t->name, "the data decide its length, and it would have to be copied");
 	err = own_memory(l, t, arg->view.dtype, &arg->view);
 	if (err)
 		return err;
@@ -133,12 +139,14 @@ static int argument_out(struct npu_lower *l, struct npu_gtensor *t, enum npu_gty
 static int check_argument(struct npu_lower *l, const struct npu_gtensor *t, enum npu_gtype type)
 {
 	if (npu_lower_host_dtype(type) == NPU_NONE)
-		return npu_lower_refuse(l, t->name, "the host has no type %s", npu_gtype_name(type));
+		return npu_lower_refuse(l, t->name, "the host has no type %s",
+					npu_gtype_name(type));
 	if (t->rank < 0)
 		return npu_lower_refuse(l, t->name, "its shape is not known");
 	for (int i = 0; i < t->rank && !npu_gtensor_is_const(t); i++)
 		if (npu_dim_low(l->g, t->dim[i]) < 1)
-			return npu_lower_refuse(l, t->name, "the tensor can be empty (dimension %d)", i);
+			return npu_lower_refuse(l, t->name,
+						"the tensor can be empty (dimension %d)", i);
 	return 0;
 }
 
@@ -184,8 +192,8 @@ int npu_lower_host(struct npu_lower *l, struct npu_gnode *n)
 		return -ENOMEM;
 	for (i = 0; i < h->num_out && !err; i++)
 		if (n->outputs[i])
-			err = argument_out(l, n->outputs[i], n->host->types[h->num_in + i], &h->arg[h->num_in + i],
-					   &copy[i]);
+			err = argument_out(l, n->outputs[i], n->host->types[h->num_in + i],
+					   &h->arg[h->num_in + i], &copy[i]);
 	for (i = 0; i < h->num_out && !err; i++)
 		if (n->outputs[i] && copy[i])
 			err = npu_lower_finish(l, n->outputs[i], &h->arg[h->num_in + i].view);

@@ -49,8 +49,8 @@ static struct npu_gtensor *view(struct npu_graph *g, const struct npu_gnode *fro
 }
 
 /* Sum over the letters that neither the other term nor the result has. */
-static int sum_own(struct npu_graph *g, const struct npu_gnode *from, struct term *a, const struct term *b,
-		   const struct letters *result)
+static int sum_own(struct npu_graph *g, const struct npu_gnode *from, struct term *a,
+		   const struct term *b, const struct letters *result)
 {
 	int64_t axes[NPU_GRAPH_MAX_RANK];
 	struct npu_dim dim[NPU_GRAPH_MAX_RANK];
@@ -77,8 +77,8 @@ static int sum_own(struct npu_graph *g, const struct npu_gnode *from, struct ter
 }
 
 /* Bring the dims of @t into the order of @order; labels are those of @a. */
-static struct npu_gtensor *transpose(struct npu_graph *g, const struct npu_gnode *from, const struct term *a,
-				     const struct letters *order)
+static struct npu_gtensor *transpose(struct npu_graph *g, const struct npu_gnode *from,
+				     const struct term *a, const struct letters *order)
 {
 	int64_t perm[NPU_GRAPH_MAX_RANK];
 	struct npu_dim dim[NPU_GRAPH_MAX_RANK];
@@ -113,16 +113,19 @@ static bool merged(const struct term *a, const struct letters *l, struct npu_dim
 
 	*out = npu_dim_const(1);
 	for (i = 0; i < l->count; i++)
-		if (npu_dim_mul(*out, a->t->dim[find_label(a->label, a->t->rank, l->label[i])], out))
+		if (npu_dim_mul(*out, a->t->dim[find_label(a->label, a->t->rank, l->label[i])],
+				out))
 			return false;
 	return true;
 }
 
 struct groups {
-	struct letters both, own_a, own_b, sum;	/* in both and the result; in one and it; in both only */
+	struct letters both, own_a, own_b,
+		sum; /* in both and the result; in one and it; in both only */
 };
 
-static void group(const struct term *a, const struct term *b, const struct letters *result, struct groups *s)
+static void group(const struct term *a, const struct term *b, const struct letters *result,
+		  struct groups *s)
 {
 	int i;
 
@@ -140,9 +143,10 @@ static void group(const struct term *a, const struct term *b, const struct lette
 }
 
 /* Operand @a as [both, first, second]. */
-static struct npu_gtensor *operand(struct npu_graph *g, const struct npu_gnode *from, const struct term *a,
-				   const struct letters *both, const struct letters *first,
-				   const struct letters *second, int *err)
+static struct npu_gtensor *operand(struct npu_graph *g, const struct npu_gnode *from,
+				   const struct term *a, const struct letters *both,
+				   const struct letters *first, const struct letters *second,
+				   int *err)
 {
 	struct letters order = { .count = 0 };
 	struct npu_dim dim[3];
@@ -163,8 +167,8 @@ static struct npu_gtensor *operand(struct npu_graph *g, const struct npu_gnode *
 }
 
 /* The product's result, [both, own_a, own_b], in the order of the equation. */
-static int finish(struct npu_graph *g, struct npu_gnode *n, struct npu_gtensor *t, const struct groups *s,
-		  const struct letters *result)
+static int finish(struct npu_graph *g, struct npu_gnode *n, struct npu_gtensor *t,
+		  const struct groups *s, const struct letters *result)
 {
 	struct term whole = { .t = t };
 	struct letters order = { .count = 0 };
@@ -177,7 +181,8 @@ static int finish(struct npu_graph *g, struct npu_gnode *n, struct npu_gtensor *
 	add_letters(&order, &s->own_b);
 	for (i = 0; i < order.count; i++) {
 		whole.label[i] = order.label[i];
-		dim[i] = n->outputs[0]->dim[find_label(result->label, result->count, order.label[i])];
+		dim[i] = n->outputs[0]
+				 ->dim[find_label(result->label, result->count, order.label[i])];
 	}
 	whole.t = view(g, n, NPU_GOP_Reshape, t, dim, order.count, &made);
 	whole.t = whole.t ? transpose(g, n, &whole, result) : NULL;
@@ -196,7 +201,8 @@ static int product(struct npu_graph *g, struct npu_gnode *n, struct term *a, str
 	in[0] = operand(g, n, a, &s.both, &s.own_a, &s.sum, &err);
 	in[1] = err ? NULL : operand(g, n, b, &s.both, &s.sum, &s.own_b, &err);
 	if (err == -EDOM)
-		return npu_diag_node(diag, -EOPNOTSUPP, n, "equation", "a merged dimension mixes run-time lengths");
+		return npu_diag_node(diag, -EOPNOTSUPP, n, "equation",
+				     "a merged dimension mixes run-time lengths");
 	mm = err ? NULL : npu_graph_insert(g, NPU_GOP_MatMul, n, in, 2, in[0]);
 	if (!mm)
 		return -ENOMEM;
@@ -220,7 +226,8 @@ static const char *beyond(const struct npu_gnode *n, const struct npu_einsum *e)
 
 		for (k = 0; k < e->rank[term]; k++) {
 			int l = e->label[term][k];
-			struct npu_dim d = i < e->num_terms ? n->inputs[i]->dim[k] : n->outputs[0]->dim[k];
+			struct npu_dim d =
+				i < e->num_terms ? n->inputs[i]->dim[k] : n->outputs[0]->dim[k];
 
 			if (find_label(e->label[term], k, l) >= 0)
 				return "a letter twice in one term";

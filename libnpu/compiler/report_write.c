@@ -54,8 +54,8 @@ static void write_line(struct npu_report *r)
 		snprintf(macs, sizeof(macs), "%.1f %% of %.1f million MACs",
 			 100.0 * (double)s->npu_macs / (double)s->macs, (double)s->macs / 1e6);
 	snprintf(r->line, sizeof(r->line),
-		 "%u of %u operators on the NPU, %s, %" PRIu64 " bytes moved for host steps", on, s->nodes,
-		 macs, s->host_bytes);
+		 "%u of %u operators on the NPU, %s, %" PRIu64 " bytes moved for host steps", on,
+		 s->nodes, macs, s->host_bytes);
 }
 
 static void write_totals(FILE *f, const struct npu_report *r)
@@ -191,7 +191,8 @@ static void write_json(FILE *f, const struct npu_report *r)
 		s->count[NPU_PLACE_VIEW], s->count[NPU_PLACE_FOLDED], s->count[NPU_PLACE_REFUSED],
 		s->count[NPU_PLACE_UNKNOWN], s->count[NPU_PLACE_HOST]);
 	fprintf(f,
-		"  \"macs\": %" PRIu64 ", \"npu_macs\": %" PRIu64 ", \"host_bytes\": %" PRIu64 ",\n",
+		"  \"macs\": %" PRIu64 ", \"npu_macs\": %" PRIu64 ", \"host_bytes\": %" PRIu64
+		",\n",
 		s->macs, s->npu_macs, s->host_bytes);
 	fprintf(f,
 		"  \"programs\": %u, \"instructions\": %u, \"copies\": %u, \"copy_bytes\": %" PRIu64

@@ -12,8 +12,8 @@
 
 static int bad_rank(struct npu_shape *s, unsigned int input, int rank, const char *expected)
 {
-	return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "input %u has rank %d, expected %s", input,
-			     rank, expected);
+	return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "input %u has rank %d, expected %s",
+			     input, rank, expected);
 }
 
 /* The product of all dims of @t; reports what is not linear in one length. */
@@ -108,7 +108,8 @@ static int grid_sample(struct npu_shape *s)
 
 	if (x->rank != 4 || at->rank != 4)
 		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, NULL,
-				     "ranks %d and %d; pictures of rank 4 are supported", x->rank, at->rank);
+				     "ranks %d and %d; pictures of rank 4 are supported", x->rank,
+				     at->rank);
 	dims[0] = x->dim[0];
 	dims[1] = x->dim[1];
 	dims[2] = at->dim[1];
@@ -121,20 +122,21 @@ static int det(struct npu_shape *s)
 	const struct npu_gtensor *x = npu_shape_in(s, 0);
 
 	if (x->rank < 2 || !npu_dim_equal(x->dim[x->rank - 1], x->dim[x->rank - 2]))
-		return npu_diag_node(s->diag, -EINVAL, s->n, NULL, "input '%s' holds no square matrices",
-				     x->name);
+		return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+				     "input '%s' holds no square matrices", x->name);
 	return npu_shape_out(s, 0, x->type, x->rank - 2, x->dim);
 }
 
 /* An element type of ONNX's in an integer attribute; @def when it is absent. */
-static int type_attr(struct npu_shape *s, const char *name, enum npu_gtype def, enum npu_gtype *type)
+static int type_attr(struct npu_shape *s, const char *name, enum npu_gtype def,
+		     enum npu_gtype *type)
 {
 	int64_t v = npu_gnode_int(s->n, name, 0);
 
 	*type = v ? npu_onnx_type(v > 0 && v < 1000 ? (int)v : -1) : def;
 	if (*type == NPU_GT_NONE || *type == NPU_GT_STRING)
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, name, "element type %lld is not supported",
-				     (long long)v);
+		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, name,
+				     "element type %lld is not supported", (long long)v);
 	return 0;
 }
 
@@ -159,8 +161,9 @@ static int window(struct npu_shape *s)
 	if (err)
 		return err;
 	if (!npu_tensor_has_value(size) || !npu_tensor_value(size, 0, &n))
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "size",
-				     "it must be known when compiling: the result's length has no bound");
+		return npu_diag_node(
+			s->diag, -EOPNOTSUPP, s->n, "size",
+			"it must be known when compiling: the result's length has no bound");
 	return npu_shape_out(s, 0, type, 1, &n);
 }
 
@@ -175,13 +178,14 @@ static int max_unpool(struct npu_shape *s)
 	size_t spatial = x->rank > 2 ? (size_t)x->rank - 2 : 0, i;
 	int n;
 
-	if (!spatial || kernels != spatial || (strides && strides != spatial) || (pads && pads != 2 * spatial))
+	if (!spatial || kernels != spatial || (strides && strides != spatial) ||
+	    (pads && pads != 2 * spatial))
 		return npu_diag_node(s->diag, -EINVAL, s->n, "kernel_shape",
 				     "the windows do not fit an input of rank %d", x->rank);
 	n = npu_shape_in(s, 2) ? npu_shape_list(s, NULL, 2, dims) : -ENOENT;
 	if (n >= 0 && n != x->rank)
-		return npu_diag_node(s->diag, -EINVAL, s->n, "output_shape", "%d entries, expected %d", n,
-				     x->rank);
+		return npu_diag_node(s->diag, -EINVAL, s->n, "output_shape",
+				     "%d entries, expected %d", n, x->rank);
 	if (n != -ENOENT)
 		return n < 0 ? n : npu_shape_out(s, 0, x->type, x->rank, dims);
 	memcpy(dims, x->dim, sizeof(x->dim));
@@ -189,9 +193,12 @@ static int max_unpool(struct npu_shape *s)
 		struct npu_dim *d = &dims[i + 2];
 
 		if (k[i] < 1 || k[i] > 1 << 24 || (strides && (st[i] < 1 || st[i] > 1 << 24)) ||
-		    (pads && (p[i] < 0 || p[i] > 1 << 24 || p[spatial + i] < 0 || p[spatial + i] > 1 << 24)))
-			return npu_diag_node(s->diag, -EINVAL, s->n, "kernel_shape", "window %zu", i);
-		if (npu_dim_add(*d, npu_dim_const(-1), d) || npu_dim_scale(*d, strides ? st[i] : 1, d) ||
+		    (pads && (p[i] < 0 || p[i] > 1 << 24 || p[spatial + i] < 0 ||
+			      p[spatial + i] > 1 << 24)))
+			return npu_diag_node(s->diag, -EINVAL, s->n, "kernel_shape", "window %zu",
+					     i);
+		if (npu_dim_add(*d, npu_dim_const(-1), d) ||
+		    npu_dim_scale(*d, strides ? st[i] : 1, d) ||
 		    npu_dim_add(*d, npu_dim_const(k[i] - (pads ? p[i] + p[spatial + i] : 0)), d))
 			return npu_shape_nonlinear(s, "strides", x->dim[i + 2], 0);
 	}
@@ -217,7 +224,8 @@ static int number_input(struct npu_shape *s, unsigned int i, const char *what, i
 	struct npu_dim d;
 
 	if (!npu_tensor_has_value(t) || !npu_tensor_value(t, 0, &d) || !npu_dim_is_const(d))
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, what, "it must be known when compiling");
+		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, what,
+				     "it must be known when compiling");
 	*out = d.base;
 	return 0;
 }
@@ -239,7 +247,8 @@ static int dft(struct npu_shape *s)
 	if (err)
 		return err;
 	if (onesided && npu_gnode_int(s->n, "inverse", 0))
-		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "onesided", "of an inverse transform");
+		return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "onesided",
+				     "of an inverse transform");
 	memcpy(dims, x->dim, sizeof(dims));
 	dims[x->rank - 1] = npu_dim_const(2);
 	if (npu_shape_in(s, 1)) {
@@ -268,8 +277,8 @@ static int stft(struct npu_shape *s)
 		return err;
 	if (x->rank < 2 || step < 1 || frame < 1)
 		return npu_diag_node(s->diag, -EINVAL, s->n, "frame_length",
-				     "frames of %lld every %lld of a signal of rank %d", (long long)frame,
-				     (long long)step, x->rank);
+				     "frames of %lld every %lld of a signal of rank %d",
+				     (long long)frame, (long long)step, x->rank);
 	dims[0] = x->dim[0];
 	if (npu_dim_add(x->dim[1], npu_dim_const(-frame), &dims[1]))
 		return npu_shape_nonlinear(s, "signal", x->dim[1], 0);
@@ -303,9 +312,10 @@ static int einsum(struct npu_shape *s)
 			label = e.label[i][k];
 			if (known[label] && !one && !npu_dim_equal(size[label], d) &&
 			    !(npu_dim_is_const(size[label]) && size[label].base == 1))
-				return npu_diag_node(s->diag, -EINVAL, s->n, "equation",
-						     "dimension %d of input %d has another size than the same letter elsewhere",
-						     k, i);
+				return npu_diag_node(
+					s->diag, -EINVAL, s->n, "equation",
+					"dimension %d of input %d has another size than the same letter elsewhere",
+					k, i);
 			if (!known[label] || !one)
 				size[label] = d;
 			known[label] = true;
@@ -349,8 +359,10 @@ int npu_shape_host(struct npu_shape *s)
 		return stft(s);
 	case NPU_GOP_Einsum:
 		return einsum(s);
-	case NPU_GOP_BitShift: case NPU_GOP_BitwiseAnd: case NPU_GOP_BitwiseOr: case NPU_GOP_BitwiseXor:
-		return npu_shape_elementwise(s);
+	case NPU_GOP_BitShift:
+	case NPU_GOP_BitwiseAnd:
+	case NPU_GOP_BitwiseOr:
+	case NPU_GOP_BitwiseXor: return npu_shape_elementwise(s);
 	default:
 		return npu_shape_same(s);	/* Scatter, Shrink, ... */
 	}

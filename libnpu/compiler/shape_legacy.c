@@ -22,8 +22,8 @@ static int align_input(struct npu_shape *s, unsigned int i, int axis)
 
 	if (extra < 0)
 		return npu_diag_node(s->diag, -EINVAL, s->n, "axis",
-				     "%d: '%s' of rank %d does not fit there into rank %d", axis, y->name,
-				     y->rank, x->rank);
+				     "%d: '%s' of rank %d does not fit there into rank %d", axis,
+				     y->name, y->rank, x->rank);
 	if (!extra)
 		return 0;
 	made = npu_graph_tensor(s->g, NULL, y->name, y->type);
@@ -51,9 +51,10 @@ int npu_shape_legacy_broadcast(struct npu_shape *s)
 	for (same = x->rank == y->rank, k = 0; same && k < x->rank; k++)
 		same = npu_dim_equal(x->dim[k], y->dim[k]);
 	if (!broadcast && !same)
-		return npu_diag_node(s->diag, -EINVAL, s->n, "broadcast",
-				     "the shapes differ, which operator set %d allows with broadcast=1 only",
-				     s->n->opset);
+		return npu_diag_node(
+			s->diag, -EINVAL, s->n, "broadcast",
+			"the shapes differ, which operator set %d allows with broadcast=1 only",
+			s->n->opset);
 	if (broadcast && npu_gnode_attr(s->n, "axis") && y->rank) {
 		err = npu_shape_axis_arg(s, "axis", npu_gnode_int(s->n, "axis", 0), x->rank, &axis);
 		if (!err)
@@ -71,7 +72,8 @@ int npu_shape_legacy_slope(struct npu_shape *s)
 {
 	const struct npu_gtensor *x = npu_shape_in(s, 0), *slope = npu_shape_in(s, 1);
 
-	if (slope->rank != 1 || x->rank < 3 || (npu_dim_is_const(slope->dim[0]) && slope->dim[0].base == 1))
+	if (slope->rank != 1 || x->rank < 3 ||
+	    (npu_dim_is_const(slope->dim[0]) && slope->dim[0].base == 1))
 		return 0;
 	return align_input(s, 1, 1);
 }
@@ -81,5 +83,6 @@ int npu_shape_legacy_training(struct npu_shape *s)
 	if (npu_gnode_int(s->n, "is_test", 0))
 		return 0;
 	return npu_diag_node(s->diag, -EOPNOTSUPP, s->n, "is_test",
-			     "0, training: in operator set %d only is_test=1 is inference", s->n->opset);
+			     "0, training: in operator set %d only is_test=1 is inference",
+			     s->n->opset);
 }
