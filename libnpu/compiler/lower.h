@@ -122,9 +122,12 @@ struct npu_lower {
 	bool all_f16;			/* f16 even where the result is steep */
 	/* outputs lie in the memory order of their tensors: for who counts values only */
 	bool any_order;
-	bool count_clips;		/* count clipped values of 8-bit activations */
+	bool count_clips;		/* count clipped values of 8-bit activations, */
+	bool count_all_clips;		/* of all of them, whatever it costs */
 	struct npu_lclip *clip;		/* in the order of their counters */
 	unsigned int num_clips, max_clips;
+	/* activations that could be counted: how many, how many so far, how many should be */
+	uint64_t clip_candidates, seen_clips, clip_budget;
 	struct npu_lbuf *clip_buf;	/* i64 [num_clips][3], NULL: nothing is counted */
 	bool *keep_f32;			/* by tensor id: stays f32 in an f16 job (precision.c) */
 	/* the model's; passes may put another tensor in an output's place */

@@ -41,7 +41,8 @@ int npu_quant_count_clips(struct npu_quant *q)
 {
 	const struct npu_lower like = { .precision = q->setup.precision,
 					.all_f16 = q->setup.all_f16,
-					.count_clips = true };
+					.count_clips = true,
+					.count_all_clips = true };
 	int err = 0, ret;
 
 	q->max_clips = q->calib.instance[0].g->num_tensors + q->calib.layers.num;

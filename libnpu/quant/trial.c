@@ -84,6 +84,7 @@ int npu_trial_build(struct npu_trial *t, struct npu_trial_device *d, struct npu_
 				       .precision = like->precision,
 				       .all_f16 = like->all_f16,
 				       .count_clips = like->count_clips,
+				       .count_all_clips = like->count_all_clips,
 				       .any_order = any_order,
 				       .output_name = g->output_names };
 	err = npu_lower_graph(&t->lower);

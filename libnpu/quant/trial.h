@@ -34,7 +34,7 @@ struct npu_trial {
 
 /**
  * npu_trial_build - compile @g; a trial starts zeroed and ends with npu_trial_free() in any case
- * @like: precision, all_f16 and count_clips are taken from here
+ * @like: precision, all_f16, count_clips and count_all_clips are taken from here
  * @any_order: outputs may lie in any order of their elements (what is counted needs no address)
  *
  * One trial of a device at a time. Returns 0 or a negative errno with a text in @diag.

@@ -183,6 +183,44 @@ CODES_INLINE void codes_part(char *out, __m512i r, bool is_signed, unsigned int 
 	_mm_mask_storeu_epi8(out, (__mmask16)((1u << n) - 1u), _mm_loadu_si128((const __m128i *)code));
 }
 
+/* f32 or f16, as npu_canon_f32() and npu_f32_to_f16() give them. */
+CODES_INLINE void real_put(char *out, __m512 v, npu_u32 dtype, unsigned int n)
+{
+	const __mmask16 m = (__mmask16)((1u << n) - 1u);
+	const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+
+	v = _mm512_castsi512_ps(_mm512_mask_set1_epi32(_mm512_castps_si512(v), nan, 0x7fc00000));
+	if (dtype == NPU_F32)
+		_mm512_mask_storeu_ps(out, m, v);
+	else
+		_mm256_mask_storeu_epi16(out, m, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT |
+								    _MM_FROUND_NO_EXC));
+}
+
+CODES_INLINE __m512 column_value(const struct column *k, __m512i r, const struct column_v *x, npu_u32 act)
+{
+	__m512 v = k->real ? _mm512_castsi512_ps(r) :
+			     _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(r, x->bias)), x->scale);
+
+	return act_v(v, act, x->a, x->b);
+}
+
+CODES_INLINE void column_real(const struct column *k, npu_u32 act, npu_u32 dtype)
+{
+	const struct column_v x = {
+		.scale = _mm512_loadu_ps(k->e->scale + k->o),
+		.bias = k->e->ibias ? _mm512_loadu_si512(k->e->ibias + k->o) : _mm512_setzero_si512(),
+		.a = _mm512_set1_ps(k->a),
+		.b = _mm512_set1_ps(k->b),
+	};
+	char *out = k->out;
+	unsigned int i;
+
+	for (i = 0; i < k->count; i++, out += k->step)
+		real_put(out, column_value(k, _mm512_loadu_si512(k->c + i * DW8_LANES), &x, act), dtype,
+			 k->n);
+}
+
 /* @m pixels, a constant where this is expanded. */
 CODES_INLINE void column_pixels(const struct column *k, const npu_s32 *c, char *out, unsigned int m,
 				const struct column_v *x, npu_u32 act, enum codes_way way)
@@ -194,9 +232,7 @@ CODES_INLINE void column_pixels(const struct column *k, const npu_s32 *c, char *
 #pragma GCC unroll 4
 	for (j = 0; j < m; j++) {
 		r[j] = _mm512_loadu_si512(c + j * DW8_LANES);
-		v[j] = k->real ? _mm512_castsi512_ps(r[j]) :
-				 _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(r[j], x->bias)), x->scale);
-		v[j] = act_v(v[j], act, x->a, x->b);
+		v[j] = column_value(k, r[j], x, act);
 	}
 	codes_of(r, v, m, way, &x->q);
 #pragma GCC unroll 4
@@ -231,6 +267,14 @@ CODES_INLINE void column_way(const struct column *k, npu_u32 act, enum codes_way
 
 CODES_INLINE void column_act(const struct column *k, npu_u32 act)
 {
+	if (k->e->out->dtype == NPU_F32) {
+		column_real(k, act, NPU_F32);
+		return;
+	}
+	if (k->e->out->dtype == NPU_F16) {
+		column_real(k, act, NPU_F16);
+		return;
+	}
 	switch (codes_way_of(k->e->out->scale)) {
 	case CODES_ONE:
 		column_way(k, act, CODES_ONE);
@@ -267,7 +311,7 @@ static void to_real(const struct npu_epi *e, npu_s32 *c, unsigned int count, npu
 static void finish(const struct npu_epi *e, npu_s32 *c, unsigned int count, npu_u32 o,
 		   unsigned int n, const struct npu_epi_place *place)
 {
-	struct column k = { .e = e, .c = c, .count = count, .n = n, .o = o, .out = place->out + o,
+	struct column k = { .e = e, .c = c, .count = count, .n = n, .o = o, .out = place->out + o * e->out_chan,
 			    .step = place->out_step, .a = e->alpha, .b = e->beta };
 
 	if (!act_in_registers(e->act) || e->post) {
