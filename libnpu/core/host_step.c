@@ -114,7 +114,7 @@ int npu_host_step_run(const struct npu_work *work, const struct npu_job_step *st
 	const struct npu_jobfile_step *s = &step->desc;
 	struct npu_host_call call = { .op = step->op, .opset = s->opset, .num_in = s->num_in,
 				      .num_out = s->num_out, .num_attr = s->num_attr,
-				      .node = s->node, .attr = s->attr };
+				      .node = s->node, .attr = s->attr, .stop = &work->stop };
 	struct npu_error reason = { 0 };
 	struct args a = { .err = err };
 	npu_u32 i;

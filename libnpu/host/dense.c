@@ -180,9 +180,19 @@ double *npu_host_doubles(const struct npu_host_call *call, const struct npu_host
 		return NULL;
 	n = npu_host_elems(t);
 	v = npu_host_alloc(call, n, sizeof(*v), err);
-	for (i = 0; v && i < n; i++)
+	for (i = 0; v && i < n; i++) {
+		if (NPU_HOST_NOW_AND_THEN(i, call, err)) {
+			free(v);
+			return NULL;
+		}
 		v[i] = npu_host_get(t, i);
+	}
 	return v;
+}
+
+int npu_host_poll(const struct npu_host_call *call, struct npu_error *err)
+{
+	return npu_host_stopped(call) ? npu_host_fail(call, err, -ECANCELED, "cancelled") : 0;
 }
 
 void npu_host_clear(struct npu_host_tensor *t)

@@ -83,7 +83,8 @@ bool npu_host_is_float(uint32_t dtype);
 bool npu_host_is_unsigned(uint32_t dtype);
 
 /*
- * All elements as f64, in memory that the caller frees; NULL (reported): no memory. A tensor that is
+ * All elements as f64, in memory that the caller frees; NULL (reported): no memory, or the job was
+ * cancelled, which the caller need not tell apart. A tensor that is
  * absent gives NULL without a report.
  */
 double *npu_host_doubles(const struct npu_host_call *call, const struct npu_host_tensor *t,
@@ -94,6 +95,14 @@ double *npu_host_doubles(const struct npu_host_call *call, const struct npu_host
  */
 void *npu_host_alloc(const struct npu_host_call *call, int64_t count, size_t size,
 		     struct npu_error *err);
+
+/*
+ * -ECANCELED (reported) when the job was cancelled. What a job file asks for may take years: every
+ * loop whose length is a product of sizes asks once in each outer round, loops over elements use
+ * NPU_HOST_NOW_AND_THEN.
+ */
+int npu_host_poll(const struct npu_host_call *call, struct npu_error *err);
+#define NPU_HOST_NOW_AND_THEN(i, call, err)	((i) & 4095 ? 0 : npu_host_poll(call, err))
 
 /* Zero, whatever the type. */
 void npu_host_clear(struct npu_host_tensor *t);

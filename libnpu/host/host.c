@@ -2,6 +2,7 @@
 /* Host operators: the table, attributes, element types. */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include "core/error.h"
@@ -36,6 +37,7 @@ static int guarded_run(const struct npu_host_call *call, struct npu_error *err)
 {
 	uint32_t i;
 	size_t row;
+	int ret;
 
 	if (call->op < table || call->op >= table + NUM_OPS)
 		return npu_host_fail(call, err, -EINVAL, "the operator is none of libnpu's");
@@ -51,7 +53,9 @@ static int guarded_run(const struct npu_host_call *call, struct npu_error *err)
 	for (i = 0; i < needs[row].out_min; i++)
 		if (!call->out[i].present)
 			return npu_host_fail(call, err, -EINVAL, "output %u is missing", i);
-	return needs[row].run(call, err);
+	ret = needs[row].run(call, err);
+	/* what went wrong on the way out does not matter */
+	return ret && npu_host_stopped(call) ? npu_host_fail(call, err, -ECANCELED, "cancelled") : ret;
 }
 
 const struct npu_host_op *npu_host_op(unsigned int i)
@@ -145,6 +149,14 @@ const struct npu_host_tensor *npu_host_in(const struct npu_host_call *call, uint
 struct npu_host_tensor *npu_host_out(const struct npu_host_call *call, uint32_t i)
 {
 	return i < call->num_out && call->out[i].present ? &call->out[i] : NULL;
+}
+
+/* Only how soon it is seen matters, nothing is read because of it. */
+bool npu_host_stopped(const struct npu_host_call *call)
+{
+	const atomic_bool *stop = call->stop;
+
+	return stop && atomic_load_explicit(stop, memory_order_relaxed);
 }
 
 int64_t npu_host_elems(const struct npu_host_tensor *t)

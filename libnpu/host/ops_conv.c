@@ -73,7 +73,8 @@ static void transpose_bias(const struct conv *c)
 				c->y[(n * channels + o) * c->win.in_size + i] = c->b ? c->b[o] : 0;
 }
 
-static void conv_run(const struct conv *c, bool transposed)
+static int conv_run(const struct npu_host_call *call, const struct conv *c, bool transposed,
+		    struct npu_error *err)
 {
 	int64_t index[NPU_HOST_RANK] = { 0 }, n, g, at;
 
@@ -83,12 +84,15 @@ static void conv_run(const struct conv *c, bool transposed)
 		for (g = 0; g < c->group; g++) {
 			at = 0;
 			do {
+				if (npu_host_poll(call, err))
+					return -ECANCELED;
 				if (transposed)
 					transpose_point(c, n, g, index, at++);
 				else
 					conv_point(c, n, g, index, at++);
 			} while (npu_host_next(c->win.rank, c->win.out, index));
 		}
+	return 0;
 }
 
 /*
@@ -158,9 +162,11 @@ static int conv(const struct npu_host_call *call, bool transposed, struct npu_er
 		c.x = x;
 		c.w = w;
 		c.b = b;
-		conv_run(&c, transposed);
-		for (i = 0; i < npu_host_elems(&call->out[0]); i++)
+		ret = conv_run(call, &c, transposed, err);
+		for (i = 0; !ret && i < npu_host_elems(&call->out[0]); i++) {
+			ret = NPU_HOST_NOW_AND_THEN(i, call, err);
 			npu_host_set(&call->out[0], i, c.y[i]);
+		}
 	} else {
 		ret = -ENOMEM;
 	}

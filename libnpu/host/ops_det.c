@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include "host/host.h"
+#include "host/dense.h"
 
-/* By elimination with the largest pivot of each column; @a is overwritten. */
-static double determinant(double *a, int64_t n)
+/*
+ * By elimination with the largest pivot of each column; @a is overwritten. Stopped, any result will do.
+ */
+static double determinant(const struct npu_host_call *call, double *a, int64_t n)
 {
 	double det = 1, t;
 	int64_t k, r, c, best;
@@ -23,7 +25,7 @@ static double determinant(double *a, int64_t n)
 			a[best * n + c] = t;
 		}
 		det *= best != k ? -a[k * n + k] : a[k * n + k];
-		for (r = k + 1; r < n; r++) {
+		for (r = k + 1; r < n && !npu_host_stopped(call); r++) {
 			t = a[r * n + k] / a[k * n + k];
 			for (c = k; c < n; c++)
 				a[r * n + c] -= t * a[k * n + c];
@@ -54,11 +56,12 @@ int npu_host_det(const struct npu_host_call *call, struct npu_error *err)
 	a = calloc((size_t)(n * n) + 1, sizeof(*a));
 	if (!a)
 		return npu_host_fail(call, err, -ENOMEM, "no memory for a matrix of %lld", (long long)n);
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < count && !ret; i++) {
+		ret = npu_host_poll(call, err);
 		for (k = 0; k < n * n; k++)
 			a[k] = npu_host_get(in, i * n * n + k);
-		npu_host_set(&call->out[0], i, determinant(a, n));
+		npu_host_set(&call->out[0], i, determinant(call, a, n));
 	}
 	free(a);
-	return 0;
+	return ret;
 }

@@ -56,8 +56,8 @@ static int by_score(const void *va, const void *vb)
 	return a->box < b->box ? -1 : 1;
 }
 
-/* Boxes of one class that stay, best first; returns how many, in the front of @c. */
-static int64_t nms_class(const struct nms *n, const float *score, int64_t boxes, struct candidate *c)
+/* Boxes of one class that stay, best first; returns how many, in the front of @c. Stopped, fewer. */
+static int64_t nms_class(const struct npu_host_call *call, const struct nms *n, const float *score, int64_t boxes, struct candidate *c)
 {
 	int64_t found = 0, kept = 0, i, k;
 
@@ -65,7 +65,7 @@ static int64_t nms_class(const struct nms *n, const float *score, int64_t boxes,
 		if (score[i] > n->min_score)
 			c[found++] = (struct candidate){ score[i], i };
 	qsort(c, (size_t)found, sizeof(*c), by_score);
-	for (i = 0; i < found && kept < n->most; i++) {
+	for (i = 0; i < found && kept < n->most && !npu_host_stopped(call); i++) {
 		struct box box = nms_box(n, c[i].box);
 
 		for (k = 0; k < kept && !(overlap(nms_box(n, c[k].box), box) > n->max_iou); k++)
@@ -90,6 +90,7 @@ int npu_host_non_max_suppression(const struct npu_host_call *call, struct npu_er
 	int64_t *to = out->data, room = out->dim[0], rows = 0, b, c, k, kept, num, classes;
 	struct nms n = { .center = npu_host_int(call, "center_point_box", 0) != 0 };
 	struct candidate *cand;
+	int ret = 0;
 
 	if (boxes->dtype != NPU_F32 || scores->dtype != NPU_F32)
 		return npu_host_bad_type(call, boxes->dtype != NPU_F32 ? boxes : scores, err);
@@ -108,9 +109,10 @@ int npu_host_non_max_suppression(const struct npu_host_call *call, struct npu_er
 	if (!cand)
 		return -ENOMEM;
 	for (b = 0; b < boxes->dim[0]; b++)
-		for (c = 0; c < classes; c++) {
+		for (c = 0; c < classes && !ret; c++) {
+			ret = npu_host_poll(call, err);
 			n.boxes = (const float *)boxes->data + b * num * 4;
-			kept = nms_class(&n, (const float *)scores->data + (b * classes + c) * num, num,
+			kept = nms_class(call, &n, (const float *)scores->data + (b * classes + c) * num, num,
 					 cand);
 			for (k = 0; k < kept && rows < room; k++, rows++) {
 				to[3 * rows] = b;
@@ -120,7 +122,7 @@ int npu_host_non_max_suppression(const struct npu_host_call *call, struct npu_er
 		}
 	free(cand);
 	out->dim[0] = rows;
-	return 0;
+	return ret;
 }
 
 /* ---- RoiAlign --------------------------------------------------------------------------------- */
@@ -165,14 +167,15 @@ struct roi_bin {
 	bool max;
 };
 
-static double roi_pool(const struct roi *r, const struct roi_bin *b, int64_t i, int64_t k)
+/* Stopped, any result will do. */
+static double roi_pool(const struct npu_host_call *call, const struct roi *r, const struct roi_bin *b, int64_t i, int64_t k)
 {
 	double bh = b->h / (double)b->rows, bw = b->w / (double)b->cols, sum = 0, v, weight[4];
 	bool first = true;
 	int64_t sy, sx, at[4];
 	int c;
 
-	for (sy = 0; sy < b->ny; sy++)
+	for (sy = 0; sy < b->ny && !npu_host_stopped(call); sy++)
 		for (sx = 0; sx < b->nx; sx++) {
 			roi_corners(r, b->y + bh * ((double)i + ((double)sy + 0.5) / (double)b->ny),
 				    b->x + bw * ((double)k + ((double)sx + 0.5) / (double)b->nx), at,
@@ -257,8 +260,10 @@ int npu_host_roi_align(const struct npu_host_call *call, struct npu_error *err)
 		for (c = 0; c < x->dim[1] && !ret; c++) {
 			r.map = map + (picture * x->dim[1] + c) * r.h * r.w;
 			for (i = 0; i < b.rows; i++)
-				for (k = 0; k < b.cols; k++)
-					npu_host_set(out, at++, r.h && r.w ? roi_pool(&r, &b, i, k) : 0);
+				for (k = 0; k < b.cols && !ret; k++) {
+					ret = npu_host_poll(call, err);
+					npu_host_set(out, at++, r.h && r.w ? roi_pool(call, &r, &b, i, k) : 0);
+				}
 		}
 	}
 	free(map);

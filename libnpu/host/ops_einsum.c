@@ -179,11 +179,12 @@ int npu_host_einsum(const struct npu_host_call *call, struct npu_error *err)
 		term_strides(&e, (int)t, &call->in[t], loop, loops, stride[t]);
 	for (i = outer; i < loops; i++)
 		sums *= dim[i];
-	for (i = 0; i < npu_host_elems(&call->out[0]); i++) {
+	for (i = 0; i < npu_host_elems(&call->out[0]) && !ret; i++) {
 		double sum = 0;
 		uint64_t isum = 0;
 
-		for (k = 0; k < sums; k++) {
+		ret = NPU_HOST_NOW_AND_THEN(i, call, err);
+		for (k = 0; k < sums && !ret; k++) {
 			double v = 1;
 			uint64_t iv = 1;
 
@@ -195,6 +196,7 @@ int npu_host_einsum(const struct npu_host_call *call, struct npu_error *err)
 				else
 					v *= npu_host_get(&call->in[t], at);
 			}
+			ret = NPU_HOST_NOW_AND_THEN(k + 1, call, err);
 			sum += v;
 			isum += iv;
 			npu_host_next(loops, dim, index);
@@ -206,5 +208,5 @@ int npu_host_einsum(const struct npu_host_call *call, struct npu_error *err)
 		else
 			npu_host_set(&call->out[0], i, sum);
 	}
-	return 0;
+	return ret;
 }

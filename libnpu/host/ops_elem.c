@@ -111,6 +111,8 @@ static int apply(const struct npu_host_call *call, enum binary op, const struct 
 	do {
 		int64_t ia = npu_host_offset(out->rank, index, sa), ib = npu_host_offset(out->rank, index, sb);
 
+		if (NPU_HOST_NOW_AND_THEN(at, call, err))
+			return -ECANCELED;
 		if (whole)
 			npu_host_set_int(out, at, (int64_t)binary_int(op, (uint64_t)npu_host_get_int(a, ia),
 								       (uint64_t)npu_host_get_int(b, ib),
@@ -174,8 +176,11 @@ static int variadic(const struct npu_host_call *call, enum binary op, struct npu
 		ret = npu_host_is_float(call->in[0].dtype) == npu_host_is_float(out->dtype) ?
 			      apply(call, copy, &call->in[0], &call->in[0], err) :
 			      npu_host_want_type(call, out, call->in[0].dtype, err);
-	for (i = 1; i < call->num_in && !ret; i++)
-		ret = apply(call, op, out, &call->in[i], err);
+	for (i = 1; i < call->num_in && !ret; i++) {
+		ret = npu_host_poll(call, err);
+		if (!ret)
+			ret = apply(call, op, out, &call->in[i], err);
+	}
 	return ret;
 }
 
@@ -218,6 +223,8 @@ int npu_host_where(const struct npu_host_call *call, struct npu_error *err)
 	if (ret || !npu_host_elems(out))
 		return ret;
 	do {
+		if (NPU_HOST_NOW_AND_THEN(at, call, err))
+			return -ECANCELED;
 		k = npu_host_get_int(&call->in[0], npu_host_offset(out->rank, index, stride[0])) ? 1 : 2;
 		memcpy((char *)out->data + (size_t)at++ * size,
 		       (const char *)call->in[k].data +
@@ -237,6 +244,7 @@ int npu_host_##name(const struct npu_host_call *call, struct npu_error *err)			\
 	int ret = npu_host_fit(call, &call->out[0], err);					\
 												\
 	for (i = 0; i < n && !ret; i++) {							\
+		ret = NPU_HOST_NOW_AND_THEN(i, call, err);					\
 		if (npu_host_is_float(in->dtype)) {						\
 			double v = npu_host_get(in, i);						\
 												\
@@ -284,6 +292,7 @@ int npu_host_cast(const struct npu_host_call *call, struct npu_error *err)
 	int ret = npu_host_want(call, out, 0, in->rank, in->dim, err);
 
 	for (i = 0; i < n && !ret; i++) {
+		ret = NPU_HOST_NOW_AND_THEN(i, call, err);
 		if (npu_host_is_float(in->dtype))
 			npu_host_set(out, i, npu_host_get(in, i));
 		else if (out->dtype == NPU_BOOL)

@@ -135,7 +135,8 @@ int npu_host_grid_sample(const struct npu_host_call *call, struct npu_error *err
 		return -ENOMEM;
 	for (n = 0; n < x->dim[0]; n++)
 		for (c = 0; c < x->dim[1]; c++)
-			for (i = 0; i < points; i++) {
+			for (i = 0; i < points && !ret; i++) {
+				ret = NPU_HOST_NOW_AND_THEN(i, call, err);
 				double gx = npu_host_get(at, 2 * (n * points + i));
 				double gy = npu_host_get(at, 2 * (n * points + i) + 1);
 
@@ -144,5 +145,5 @@ int npu_host_grid_sample(const struct npu_host_call *call, struct npu_error *err
 						    denormalize(&g, gy, g.h), denormalize(&g, gx, g.w)));
 			}
 	free(map);
-	return 0;
+	return ret;
 }

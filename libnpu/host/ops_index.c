@@ -97,7 +97,9 @@ int npu_host_gather_nd(const struct npu_host_call *call, struct npu_error *err)
 	bytes = (size_t)inner * npu_host_dtype_size(x->dtype);
 	for (b = 0; b < batches; b++)
 		for (i = 0; i < tuples; i++) {
-			ret = tuple_offset(call, b * tuples + i, depth, (uint32_t)batch, &at, err);
+			ret = npu_host_poll(call, err);
+			if (!ret)
+				ret = tuple_offset(call, b * tuples + i, depth, (uint32_t)batch, &at, err);
 			if (ret)
 				return ret;
 			memcpy((char *)call->out[0].data + (size_t)(b * tuples + i) * bytes,
@@ -132,7 +134,9 @@ int npu_host_scatter_nd(const struct npu_host_call *call, struct npu_error *err)
 				     (long long)npu_host_elems(up), (long long)(tuples * inner));
 	memcpy(out->data, x->data, (size_t)npu_host_elems(x) * npu_host_dtype_size(x->dtype));
 	for (i = 0; i < tuples; i++) {
-		ret = tuple_offset(call, i, depth, 0, &at, err);
+		ret = npu_host_poll(call, err);
+		if (!ret)
+			ret = tuple_offset(call, i, depth, 0, &at, err);
 		if (ret)
 			return ret;
 		for (k = 0; k < inner; k++)
@@ -166,6 +170,8 @@ static int along_axis(const struct npu_host_call *call, const struct npu_host_te
 				     call->in[2].name);
 	npu_host_strides(x, stride);
 	do {
+		if (NPU_HOST_NOW_AND_THEN(at, call, err))
+			return -ECANCELED;
 		v = value = npu_host_get_int(idx, at);
 		if (!npu_host_index(&v, x->dim[axis]))
 			return bad_index(call, err, at, value, x->dim[axis]);
@@ -227,6 +233,8 @@ int npu_host_gather(const struct npu_host_call *call, struct npu_error *err)
 	n = npu_host_elems(idx);
 	for (o = 0; o < outer; o++)
 		for (i = 0; i < n; i++) {
+			if (npu_host_poll(call, err))
+				return -ECANCELED;
 			v = value = npu_host_get_int(idx, i);
 			if (!npu_host_index(&v, x->dim[axis]))
 				return bad_index(call, err, i, value, x->dim[axis]);

@@ -41,7 +41,11 @@ static int loss_all(const struct loss *l, struct npu_error *err)
 	int ret = 0;
 
 	for (i = 0; i < l->n * l->inner && !ret; i++) {
-		ret = loss_one(l, i, &value, &weight, err);
+		ret = NPU_HOST_NOW_AND_THEN(i, l->call, err);
+		if (!ret)
+			ret = loss_one(l, i, &value, &weight, err);
+		if (ret)
+			break;
 		if (none && !ret)
 			npu_host_set(&l->call->out[0], i, value);
 		sum += value;

@@ -65,6 +65,8 @@ int npu_host_slice(const struct npu_host_call *call, struct npu_error *err)
 	if (!npu_host_elems(out))
 		return 0;
 	do {
+		if (NPU_HOST_NOW_AND_THEN(at, call, err))
+			return -ECANCELED;
 		for (to = 0, d = 0; d < x->rank; d++)
 			to += (from[d] + index[d] * step[d]) * stride[d];
 		copy_elem(out, at++, x, to);
@@ -94,9 +96,11 @@ int npu_host_transpose(const struct npu_host_call *call, struct npu_error *err)
 		return -EINVAL;
 	if (!npu_host_elems(out))
 		return 0;
-	do
+	do {
+		if (NPU_HOST_NOW_AND_THEN(at, call, err))
+			return -ECANCELED;
 		copy_elem(out, at++, x, npu_host_offset(x->rank, index, stride));
-	while (npu_host_next(out->rank, out->dim, index));
+	} while (npu_host_next(out->rank, out->dim, index));
 	return 0;
 }
 
@@ -152,9 +156,11 @@ int npu_host_expand(const struct npu_host_call *call, struct npu_error *err)
 		ret = npu_host_want_type(call, out, call->in[0].dtype, err);
 	if (ret || !npu_host_elems(out))
 		return ret;
-	do
+	do {
+		if (NPU_HOST_NOW_AND_THEN(at, call, err))
+			return -ECANCELED;
 		copy_elem(out, at++, &call->in[0], npu_host_offset(out->rank, index, stride));
-	while (npu_host_next(out->rank, out->dim, index));
+	} while (npu_host_next(out->rank, out->dim, index));
 	return 0;
 }
 
@@ -173,6 +179,8 @@ int npu_host_tile(const struct npu_host_call *call, struct npu_error *err)
 	if (!npu_host_elems(out) || !npu_host_elems(x))
 		return 0;
 	do {
+		if (NPU_HOST_NOW_AND_THEN(at, call, err))
+			return -ECANCELED;
 		for (from = 0, d = 0; d < x->rank; d++)
 			from += index[d] % x->dim[d] * stride[d];
 		copy_elem(out, at++, x, from);

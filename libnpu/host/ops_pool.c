@@ -21,7 +21,9 @@ struct pooled {
 	int64_t where;		/* of the maximum, in the plane */
 };
 
-static struct pooled pool_one(const struct pool *p, const double *plane, const int64_t *index)
+/* A window may reach far beyond the plane, so it alone may take years: stopped, any result will do. */
+static struct pooled pool_one(const struct npu_host_call *call, const struct pool *p,
+			      const double *plane, const int64_t *index)
 {
 	int64_t tap[NPU_HOST_RANK] = { 0 }, at, count = 0;
 	struct pooled r = { p->kind == POOL_MAX ? -INFINITY : 0, -1 };
@@ -38,7 +40,7 @@ static struct pooled pool_one(const struct pool *p, const double *plane, const i
 			r.value += plane[at];
 		else if (r.where < 0 || plane[at] > r.value || isnan(plane[at]))
 			r = (struct pooled){ plane[at], at };
-	} while (npu_host_next(p->win.rank, p->win.kernel, tap));
+	} while (npu_host_next(p->win.rank, p->win.kernel, tap) && !npu_host_stopped(call));
 	if (p->kind == POOL_AVERAGE)
 		r.value /= count ? (double)count : 1;
 	else if (p->kind == POOL_LP)
@@ -59,7 +61,8 @@ static int64_t column_major(const struct npu_host_window *w, int64_t at)
 	return out;
 }
 
-static void pool_planes(const struct npu_host_call *call, const struct pool *p, const double *x)
+static int pool_planes(const struct npu_host_call *call, const struct pool *p, const double *x,
+		       struct npu_error *err)
 {
 	struct npu_host_tensor *y = &call->out[0], *where = npu_host_out(call, 1);
 	bool column = npu_host_int(call, "storage_order", 0) != 0;
@@ -68,14 +71,17 @@ static void pool_planes(const struct npu_host_call *call, const struct pool *p, 
 
 	for (i = 0; i < planes && p->win.out_size; i++)
 		do {
-			struct pooled r = pool_one(p, x + i * p->win.in_size, index);
+			struct pooled r = pool_one(call, p, x + i * p->win.in_size, index);
 
+			if (npu_host_poll(call, err))
+				return -ECANCELED;
 			npu_host_set(y, at, r.value);
 			w = r.where < 0 ? 0 : column ? column_major(&p->win, r.where) : r.where;
 			if (where)
 				((int64_t *)where->data)[at] = i * p->win.in_size + w;
 			at++;
 		} while (npu_host_next(p->win.rank, p->win.out, index));
+	return 0;
 }
 
 static int pool(const struct npu_host_call *call, enum pool_kind kind, struct npu_error *err)
@@ -98,9 +104,9 @@ static int pool(const struct npu_host_call *call, enum pool_kind kind, struct np
 	x = npu_host_doubles(call, &call->in[0], err);
 	if (!x)
 		return -ENOMEM;
-	pool_planes(call, &p, x);
+	ret = pool_planes(call, &p, x, err);
 	free(x);
-	return 0;
+	return ret;
 }
 
 int npu_host_max_pool(const struct npu_host_call *call, struct npu_error *err)
@@ -132,6 +138,8 @@ static int global(const struct npu_host_call *call, enum pool_kind kind, struct 
 		return npu_host_fail(call, err, -EINVAL, "the result has %lld elements, expected %lld",
 				     (long long)npu_host_elems(&call->out[0]), (long long)planes);
 	for (i = 0; i < planes; i++) {
+		if (npu_host_poll(call, err))
+			return -ECANCELED;
 		sum = kind == POOL_MAX ? -INFINITY : 0;
 		for (k = 0; k < per; k++) {
 			v = npu_host_get(x, i * per + k);

@@ -113,7 +113,8 @@ static int reduce(const struct npu_host_call *call, enum reduce op, struct npu_e
 				isum[o] = join_int(op, isum[o], npu_host_get_int(x, at++));
 			else
 				sum[o] = join(op, sum[o], npu_host_get(x, at++));
-		} while (npu_host_next(x->rank, x->dim, index));
+			ret = NPU_HOST_NOW_AND_THEN(at, call, err);
+		} while (npu_host_next(x->rank, x->dim, index) && !ret);
 	for (i = 0; i < n && !ret; i++) {
 		if (whole)
 			npu_host_set_int(out, i, isum[i]);
@@ -168,6 +169,8 @@ int npu_host_cumsum(const struct npu_host_call *call, struct npu_error *err)
 			double sum = 0;
 			uint64_t isum = 0;
 
+			if (npu_host_poll(call, err))
+				return -ECANCELED;
 			for (i = 0; i < len; i++) {
 				at = (o * len + (reverse ? len - 1 - i : i)) * inner + k;
 				if (exclusive && whole)
@@ -254,7 +257,8 @@ int npu_host_topk(const struct npu_host_call *call, struct npu_error *err)
 		return -ENOMEM;
 	t.step = inner;
 	for (o = 0; o < outer; o++)
-		for (c = 0; c < inner; c++) {
+		for (c = 0; c < inner && !ret; c++) {
+			ret = npu_host_poll(call, err);
 			t.base = o * len * inner + c;
 			for (i = 0; i < len; i++)
 				order[i] = i;
@@ -270,7 +274,7 @@ int npu_host_topk(const struct npu_host_call *call, struct npu_error *err)
 			}
 		}
 	free(order);
-	return 0;
+	return ret;
 }
 
 static int arg_reduce(const struct npu_host_call *call, bool max, struct npu_error *err)
@@ -293,6 +297,8 @@ static int arg_reduce(const struct npu_host_call *call, bool max, struct npu_err
 	t.step = inner;
 	for (o = 0; o < outer; o++)
 		for (c = 0; c < inner; c++) {
+			if (npu_host_poll(call, err))
+				return -ECANCELED;
 			t.base = o * len * inner + c;
 			for (best = 0, i = 1; i < len; i++) {
 				int order = max ? compare(&t, i, best) : compare(&t, best, i);

@@ -248,13 +248,15 @@ static int table_make(const struct resize *r, uint32_t d, struct axis_table *t, 
 }
 
 /* [outer][in][inner] to [outer][out][inner] */
-static void resample(const struct resize *r, const struct axis_table *t, const double *from, double *to,
-		     int64_t outer, int64_t in, int64_t out, int64_t inner)
+static int resample(const struct resize *r, const struct axis_table *t, const double *from, double *to,
+		    struct npu_error *err, int64_t outer, int64_t in, int64_t out, int64_t inner)
 {
 	int64_t o, i, k, c;
 
 	for (o = 0; o < outer; o++)
-		for (i = 0; i < out; i++)
+		for (i = 0; i < out; i++) {
+			if (npu_host_poll(r->call, err))
+				return -ECANCELED;
 			for (c = 0; c < inner; c++) {
 				double sum = 0;
 
@@ -262,6 +264,8 @@ static void resample(const struct resize *r, const struct axis_table *t, const d
 					sum += t->weight[k] * from[(o * in + t->index[k]) * inner + c];
 				to[(o * out + i) * inner + c] = t->outside[i] ? r->extrapolation : sum;
 			}
+		}
+	return 0;
 }
 
 int npu_host_resize(const struct npu_host_call *call, struct npu_error *err)
@@ -287,14 +291,16 @@ int npu_host_resize(const struct npu_host_call *call, struct npu_error *err)
 				      sizeof(*next), err);
 		ret = table_make(&r, d, &table, err);
 		if (!ret && next)
-			resample(&r, &table, now, next, npu_host_span(y, 0, d), x->dim[d], y->dim[d],
+			ret = resample(&r, &table, now, next, err, npu_host_span(y, 0, d), x->dim[d], y->dim[d],
 				 npu_host_span(x, d + 1, x->rank));
 		table_free(&table);
 		free(now);
 		now = next;
 	}
-	for (i = 0; now && !ret && i < npu_host_elems(y); i++)
+	for (i = 0; now && !ret && i < npu_host_elems(y); i++) {
+		ret = NPU_HOST_NOW_AND_THEN(i, call, err);
 		npu_host_set(&call->out[0], i, now[i]);
+	}
 	ret = now ? ret : -ENOMEM;
 	free(now);
 	return ret;

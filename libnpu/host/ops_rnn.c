@@ -110,12 +110,13 @@ static double clipped(const struct rnn *n, double v)
 }
 
 /* out[rows] = m[rows][cols] v + bias */
-static void product(const double *m, const double *v, const double *bias, int64_t rows, int64_t cols,
+/* Stopped, any result will do: the caller looks. */
+static void product(const struct npu_host_call *call, const double *m, const double *v, const double *bias, int64_t rows, int64_t cols,
 		    double *out)
 {
 	int64_t i, k;
 
-	for (i = 0; i < rows; i++) {
+	for (i = 0; i < rows && !npu_host_stopped(call); i++) {
 		double sum = bias ? bias[i] : 0;
 
 		for (k = 0; k < cols; k++)
@@ -140,7 +141,7 @@ static void step_gru(const struct rnn *n, const struct rnn_act *f, const double 
 
 	for (i = 0; i < hs; i++)
 		reset[i] = apply(&f[0], clipped(n, n->xw[hs + i] + n->hr[hs + i]));
-	for (i = 0; i < hs && !n->linear_before_reset; i++) {
+	for (i = 0; i < hs && !n->linear_before_reset && !npu_host_stopped(n->call); i++) {
 		double sum = rb ? rb[2 * hs + i] : 0;
 
 		for (k = 0; k < hs; k++)
@@ -208,10 +209,10 @@ static void sequence(const struct rnn *n, int64_t d, int64_t b, int64_t len, boo
 		memcpy(n->h, n->h0 + at_h(n, d, b), bytes);
 	if (n->c0)
 		memcpy(n->c, n->c0 + at_h(n, d, b), bytes);
-	for (step = 0; step < len; step++) {
+	for (step = 0; step < len && !npu_host_stopped(n->call); step++) {
 		t = reverse ? len - 1 - step : step;
-		product(w, n->x + at_x(n, t, b), wb, rows, n->in, n->xw);
-		product(r, n->h, rb, rows, hs, n->hr);
+		product(n->call, w, n->x + at_x(n, t, b), wb, rows, n->in, n->xw);
+		product(n->call, r, n->h, rb, rows, hs, n->hr);
 		if (n->kind == RNN)
 			step_rnn(n, n->act[d]);
 		else if (n->kind == GRU)
@@ -282,16 +283,19 @@ static int rnn_run(struct rnn *n, struct npu_error *err)
 						     "sequence %lld has the length %lld, expected 0 to %lld",
 						     (long long)b, (long long)len, (long long)n->time);
 			sequence(n, d, b, len, d ? true : !strcmp(dir, "reverse"));
+			if (npu_host_poll(n->call, err))
+				return -ECANCELED;
 		}
 	return 0;
 }
 
 /* Copy doubles to an output, and free them. */
-static void store(struct npu_host_tensor *t, double *v)
+static void store(const struct npu_host_call *call, uint32_t out, double *v)
 {
+	struct npu_host_tensor *t = npu_host_out(call, out);
 	int64_t i;
 
-	for (i = 0; t && v && i < npu_host_elems(t); i++)
+	for (i = 0; t && v && i < npu_host_elems(t) && !npu_host_stopped(call); i++)
 		npu_host_set(t, i, v[i]);
 	free(v);
 }
@@ -359,10 +363,11 @@ static int recurrent(const struct npu_host_call *call, enum rnn_kind kind, int g
 	free((void *)n.h0);
 	free((void *)n.c0);
 	free((void *)n.p);
-	store(npu_host_out(call, 0), n.y);
-	store(npu_host_out(call, 1), n.yh);
-	store(kind == LSTM ? npu_host_out(call, 2) : NULL, n.yc);
-	return ret;
+	store(call, 0, n.y);
+	store(call, 1, n.yh);
+	if (kind == LSTM)
+		store(call, 2, n.yc);
+	return ret ? ret : npu_host_poll(call, err);
 }
 
 int npu_host_rnn(const struct npu_host_call *call, struct npu_error *err)

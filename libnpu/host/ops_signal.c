@@ -61,13 +61,16 @@ static int transform_setup(const struct npu_host_call *call, struct transform *t
 }
 
 /* One line: complex sample i is at in[2 * i]; what is missing is zero. */
-static void transform_line(const struct transform *t, const double *in, double *out)
+static int transform_line(const struct npu_host_call *call, const struct transform *t,
+			  const double *in, double *out, struct npu_error *err)
 {
 	int64_t samples = t->in < t->len ? t->in : t->len, i, k, at;
 
 	for (k = 0; k < t->out; k++) {
 		double re = 0, im = 0;
 
+		if (npu_host_poll(call, err))
+			return -ECANCELED;
 		for (at = 0, i = 0; i < samples; i++, at = (at + k) % t->len) {
 			double c = t->root[2 * at], s = t->inverse ? t->root[2 * at + 1] : -t->root[2 * at + 1];
 
@@ -77,6 +80,7 @@ static void transform_line(const struct transform *t, const double *in, double *
 		out[2 * k] = t->inverse ? re / (double)t->len : re;
 		out[2 * k + 1] = t->inverse ? im / (double)t->len : im;
 	}
+	return 0;
 }
 
 static int dft_axis(const struct npu_host_call *call, uint32_t *axis, struct npu_error *err)
@@ -131,13 +135,13 @@ int npu_host_dft(const struct npu_host_call *call, struct npu_error *err)
 	if (!line || !result)
 		ret = -ENOMEM;
 	for (o = 0; o < outer && !ret; o++)
-		for (k = 0; k < inner; k++) {
+		for (k = 0; k < inner && !ret; k++) {
 			for (i = 0; i < t.in; i++) {
 				at = ((o * t.in + i) * inner + k) * parts;
 				line[2 * i] = npu_host_get(x, at);
 				line[2 * i + 1] = parts == 2 ? npu_host_get(x, at + 1) : 0;
 			}
-			transform_line(&t, line, result);
+			ret = transform_line(call, &t, line, result, err);
 			for (i = 0; i < 2 * t.out; i++)
 				npu_host_set(y, ((o * t.out + i / 2) * inner + k) * 2 + i % 2, result[i]);
 		}
@@ -181,14 +185,14 @@ int npu_host_stft(const struct npu_host_call *call, struct npu_error *err)
 	if (!line || !result)
 		ret = -ENOMEM;
 	for (b = 0; b < x->dim[0] && !ret; b++)
-		for (f = 0; f < y->dim[1]; f++) {
+		for (f = 0; f < y->dim[1] && !ret; f++) {
 			for (i = 0; i < frame; i++) {
 				at = (b * x->dim[1] + f * step + i) * parts;
 				w = window ? npu_host_get(window, i) : 1;
 				line[2 * i] = w * npu_host_get(x, at);
 				line[2 * i + 1] = parts == 2 ? w * npu_host_get(x, at + 1) : 0;
 			}
-			transform_line(&t, line, result);
+			ret = transform_line(call, &t, line, result, err);
 			for (i = 0; i < 2 * t.out; i++)
 				npu_host_set(y, (b * y->dim[1] + f) * 2 * t.out + i, result[i]);
 		}

@@ -563,8 +563,8 @@ struct npu_submit_options {
  * the queue runs the steps one after the other and waits for the device between them, so the fence
  * is one that no device and no other process can wait for. Work that must come after it, behind it in
  * the queue or with its fence in @wait, is held back by that thread until it is done. A cancel works
- * within streams and between steps; a host operator is not interrupted. An operator that fails ends
- * the job with its error, e.g. -EINVAL.
+ * within streams, between steps and within libnpu's host operators; an application's own are asked to
+ * look at npu_host_stopped(). An operator that fails ends the job with its error, e.g. -EINVAL.
  */
 int npu_queue_submit(struct npu_queue *queue, struct npu_run *run,
 		     const struct npu_submit_options *options, struct npu_fence **fence,

@@ -84,6 +84,7 @@ struct npu_host_call {
 	const struct npu_host_tensor *in;
 	struct npu_host_tensor *out;
 	const struct npu_host_attr *attr;
+	const void *stop;		/* for npu_host_stopped() */
 };
 
 /*
@@ -122,6 +123,12 @@ struct npu_host_op {
 
 /* Row @i of libnpu's own table, NULL past the end. */
 const struct npu_host_op *npu_host_op(unsigned int i);
+
+/*
+ * Has somebody cancelled the job? An operator whose work may take longer than some milliseconds asks
+ * now and then, in a loop or so, and returns -ECANCELED. Cheap; from any thread.
+ */
+bool npu_host_stopped(const struct npu_host_call *call);
 
 /* Attributes by name; the default when it is absent or of another kind. */
 int64_t npu_host_int(const struct npu_host_call *call, const char *name, int64_t def);

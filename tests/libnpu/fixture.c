@@ -243,6 +243,7 @@ void tiny_make(struct fixture *f)
 
 void (*fixture_scale_hook)(int64_t rows);
 int fixture_scale_status;
+unsigned int fixture_scale_stops;
 
 /* y = x * factor; refuses NaN. */
 static int scale_run(const struct npu_host_call *call, struct npu_error *e)
@@ -256,8 +257,11 @@ static int scale_run(const struct npu_host_call *call, struct npu_error *e)
 	    in->dtype != NPU_F32 || call->out->dtype != NPU_F32 ||
 	    npu_host_elems(in) != npu_host_elems(call->out))
 		return npu_host_fail(call, e, -EINVAL, "Scale wants one f32 tensor and one like it");
-	if (fixture_scale_hook)
+	if (fixture_scale_hook) {
 		fixture_scale_hook(in->dim[0]);
+		if (npu_host_stopped(call))
+			fixture_scale_stops++;
+	}
 	if (fixture_scale_status)
 		return npu_host_fail(call, e, fixture_scale_status, "as the test said");
 	for (i = 0; i < npu_host_elems(in); i++) {

@@ -77,6 +77,8 @@ extern const struct npu_host_op fixture_ops[FIXTURE_OPS];
 /* Called by test.Scale, when set: its argument is the rows. */
 extern void (*fixture_scale_hook)(int64_t rows);
 extern int fixture_scale_status;	/* what test.Scale returns instead of computing, when set */
+/* How often its job was cancelled behind the hook. */
+extern unsigned int fixture_scale_stops;
 void fixture_free(struct fixture *f);
 
 /* The bytes; aborts when the writer refuses. */

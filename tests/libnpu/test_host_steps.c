@@ -336,12 +336,14 @@ static void cancel(void)
 	await_gate();
 	npu_fence_cancel(fa);
 	npu_fence_cancel(fb);
-	tap_ok(npu_fence_status(fa) == -EINPROGRESS, "an operator is not interrupted");
+	tap_ok(npu_fence_status(fa) == -EINPROGRESS, "an operator of the application is not interrupted");
 	open_gate();
 	tap_ok(npu_fence_wait(fa, NPU_FOREVER, &err) == -ECANCELED && strstr(err.text, "cancelled"),
 	       "but the job ends behind it: %s", err.text);
+	tap_ok(fixture_scale_stops == 1, "and it could see so");
 	tap_ok(npu_fence_wait(fb, NPU_FOREVER, &err) == -ECANCELED, "one that waited, too");
 	tap_ok(!npu_fence_wait(fc, NPU_FOREVER, &err) && is_right(c, ROWS), "others are not touched: %s", err.text);
+	tap_ok(fixture_scale_stops == 1, "their operators neither");
 	npu_fence_put(fa);
 	npu_fence_put(fb);
 	npu_fence_put(fc);
