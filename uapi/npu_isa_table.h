@@ -397,7 +397,7 @@ END(ROPE)
 
 OP(DYN_QUANT, 0x50, "dyn_quant", "quantize by the range of the data",
    "u8 per tensor as ONNX DynamicQuantizeLinear: lo = min(0, x), hi = max(0, x), scale = (hi - lo) / 255, 1 when that is 0, zero = rne(clamp(0 - lo / scale, 0, "
-   "255)); i8 per group of GROUP elements of the last dim: scale = max(abs(x)) / 127, code = rne(x / scale), 0 when scale is 0")
+   "255)); i8 per group of GROUP elements of the last dim: scale = max(abs(x)) / 127, code = rne(x / scale) clamped to i8, 0 when scale is 0")
 	SLOT(DYN_QUANT, OUT, OUT, T_I8 | T_U8, 1, 6, S_REQ, "dims of in")
 	SLOT(DYN_QUANT, SCALE, OUT, T_F32, 0, 6, S_REQ, "[] or [.., ceil(D/group)]")
 	SLOT(DYN_QUANT, ZERO, OUT, T_U8, 0, 1, 0, "[]; u8 only")

@@ -95,6 +95,19 @@ static void make_rope(struct tcase *c)
 	case_param_f32(c, NPU_ROPE_P_MSCALE, 1);
 }
 
+/* Nothing but zeros of both signs, or what is so small that a 255th of it is zero or subnormal. */
+static void make_small(struct tcase *c, unsigned int slot)
+{
+	bool wide = c->operand[slot].dtype == NPU_F32;
+	npu_u32 most = rng_chance(2) ? 1 : wide ? 700 : 3, word;
+	npu_u64 i;
+
+	for (i = 0; i + 4 <= c->size[slot]; i += wide ? 4 : 2) {
+		word = rng_below(most) | (npu_u32)rng_below(2) << (wide ? 31 : 15);
+		memcpy(c->data[slot] + i, &word, wide ? 4 : 2);
+	}
+}
+
 static void make_dyn_quant(struct tcase *c)
 {
 	npu_u32 dim[3] = { rng_range(1, 4), rng_range(1, 5), rng_range(1, 70) },
@@ -104,6 +117,8 @@ static void make_dyn_quant(struct tcase *c)
 
 	case_init(c, NPU_OP_DYN_QUANT);
 	case_tensor(c, NPU_DYN_QUANT_IN, rng_chance(2) ? NPU_F32 : NPU_F16, 3, dim, CONTENTS_TAME);
+	if (rng_chance(4))
+		make_small(c, NPU_DYN_QUANT_IN);
 	case_tensor(c, NPU_DYN_QUANT_OUT, grouped ? NPU_I8 : NPU_U8, 3, dim, CONTENTS_TAME);
 	if (grouped) {
 		scale[2] = (dim[2] + group - 1) / group;

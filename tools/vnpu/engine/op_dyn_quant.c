@@ -70,7 +70,9 @@ static int run_whole(struct npu_exec *x)
 		lo = npu_min_f32(lo, b[0]);
 		hi = npu_max_f32(hi, b[16]);
 	}
-	scale = hi == lo ? 1.0f : (hi - lo) / 255.0f;
+	/* nothing but zeros, or so close to zero that the division leaves none of it */
+	scale = (hi - lo) / 255.0f;
+	scale = scale == 0.0f ? 1.0f : scale;
 	zero = 0.0f - lo / scale;
 	zero = __builtin_rintf(zero < 0.0f ? 0.0f : zero > 255.0f ? 255.0f : zero);
 	code = zero == zero ? (npu_u8)zero : 0;

@@ -3,7 +3,10 @@
 #include <math.h>
 #include "oracle.h"
 
-/* ONNX DynamicQuantizeLinear: the range is widened to hold 0. */
+/*
+ * ONNX DynamicQuantizeLinear: the range is widened to hold 0. A range that the division by 255 loses
+ * counts as none, and none has the scale 1.
+ */
 static void quantize_tensor(struct oracle_view out, struct oracle_view in, struct oracle_view scale,
 			    struct oracle_view zero)
 {
@@ -17,10 +20,12 @@ static void quantize_tensor(struct oracle_view out, struct oracle_view in, struc
 		hi = v > hi ? v : hi;
 	} while (oracle_next(index, in.op->dim, in.op->rank));
 	s = (hi - lo) / 255;
-	z = s == 0 ? 0 : rintf(fminf(fmaxf(-lo / s, 0), 255));
+	if (s == 0)
+		s = 1;
+	z = rintf(fminf(fmaxf(-lo / s, 0), 255));
 	do {
 		float v = oracle_load_real(in, oracle_at(in, index));
-		float code = s == 0 ? 0 : rintf(v / s) + z;
+		float code = rintf(v / s) + z;
 
 		*oracle_at(out, index) = (unsigned char)fminf(fmaxf(code, 0), 255);
 	} while (oracle_next(index, in.op->dim, in.op->rank));
@@ -51,7 +56,7 @@ static void quantize_groups(struct oracle_view out, struct oracle_view in, struc
 			float code = s == 0 ? 0 :
 					      rintf(oracle_load_real(in, oracle_at(in, at)) / s);
 
-			*oracle_at(out, at) = (unsigned char)(signed char)fminf(fmaxf(code, -127), 127);
+			*oracle_at(out, at) = (unsigned char)(signed char)fminf(fmaxf(code, -128), 127);
 		}
 		oracle_store_real(scale, oracle_at(scale, index), s);
 	} while (oracle_next(index, dim, in.op->rank));
