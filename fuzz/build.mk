@@ -10,7 +10,6 @@ FUZZ_MAKE	= $(MAKE) --no-print-directory BUILD=$(FUZZ)/obj CC=$(FUZZ_CC) SAN=add
 
 FUZZ_NAMES	:= $(patsubst fuzz/fuzz_%.c,%,$(wildcard fuzz/fuzz_*.c))
 FUZZ_stream_SRC	:= tests/isa/run_stream.c $(call src,uapi) $(ENGINE_SRC)
-FUZZ_jobfile_SRC := $(call src,uapi) $(wildcard libnpu/core/jobfile*.c) libnpu/core/digest.c libnpu/core/error.c
 
 # One level down everything is compiled for the fuzzer; up here the user calls it.
 # FUZZ_NAMES="stream" picks.
@@ -33,7 +32,7 @@ fuzz:
 	$(FUZZ_MAKE) fuzz-programs
 	@mkdir -p $(foreach f,$(FUZZ_NAMES),$(FUZZ)/$f $(FUZZ)/$f-seeds)
 	$(FUZZ)/obj/make-seeds $(FUZZ)/stream-seeds
-	@test ! -d $(FUZZ)/jobfile-seeds || cp tests/data/*.npu $(FUZZ)/jobfile-seeds
+	@for f in jobfile run; do test ! -d $(FUZZ)/$$f-seeds || cp tests/data/*.npu $(FUZZ)/$$f-seeds; done
 	@for f in $(FUZZ_NAMES); do \
 		$(FUZZ)/obj/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=16384 \
 			-artifact_prefix=$(FUZZ)/$$f/ $(FUZZ)/$$f $(FUZZ)/$$f-seeds || exit 1; done
