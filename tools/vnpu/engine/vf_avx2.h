@@ -4,6 +4,7 @@
 #define NPU_VF_AVX2_H
 
 #include <immintrin.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
