@@ -40,6 +40,7 @@ tap_refused "is for job files" "--against with a model" "$run" --check "$mnist" 
 "$NPU_BUILD/npu-compile" -q "$mnist" -o "$tap_tmp/m.npu"
 tap_like "$("$run" --check "$tap_tmp/m.npu" --against "$mnist" 2>&1)" 'against f32: 5 of 5 layers .*\(f16\)' "a job file against its model"
 tap_refused "none of its|no input|can not be" "against another model" "$run" --check "$tap_tmp/m.npu" --against "$rec"
+tap_is "$("$run" --check "$tap_tmp/m.npu" --against "$rec" 2>&1 | grep -c '^$')" 0 "a model that does not compile: no empty lines"
 
 out=$("$run" --check "$rec" -s 'x=1x3x48x{W=16..320:8}' -s x=1x3x48x64 --check-work 20 2>&1)
 tap_is $? 0 "a range for the compiler and a length for the run: exit status 0"

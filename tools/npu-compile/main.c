@@ -323,7 +323,7 @@ static int write_outputs(const struct options *o, const struct npu_compile_resul
 
 	if (err)
 		fprintf(stderr, "npu-compile: %s\n", why.text);
-	else if (!o->quiet && !o->report)
+	else if (!o->quiet)
 		printf("%s: %s; %u instructions, %u copies; weights %.1f MiB, activations %.1f MiB\n", path,
 		       npu_compile_summary_text(r), s->insns, s->copies,
 		       (double)s->weight_bytes / (1 << 20),

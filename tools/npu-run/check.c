@@ -94,14 +94,19 @@ static int run_shapes(struct session *s, char *text[MAX_ITEMS], unsigned int *co
 static int compile(struct side *side, const char *path, const uint8_t *model, size_t size,
 		   struct npu_compile_options opt, char *const *shapes, unsigned int count)
 {
-	int err;
+	const char *text;
+	int err, len;
 
 	opt.shapes = (const char *const *)shapes;
 	opt.num_shapes = count;
 	err = npu_compile_onnx(model, size, path, &opt, &side->result);
-	if (err)
-		return fail("%s", side->result ? npu_compile_messages(side->result) :
-						 "no memory to compile");
+	text = side->result ? npu_compile_messages(side->result) : "no memory to compile";
+	if (err) {
+		len = (int)strlen(text);
+		if (len && text[len - 1] == '\n')	/* fail() ends the line */
+			len--;
+		return fail("%.*s", len, text);
+	}
 	side->data = npu_compile_job(side->result, &side->size);
 	return 0;
 }
