@@ -9,8 +9,15 @@ ifeq ($(origin CC),default)
 CC	:= gcc
 endif
 SAN	?=
-ARCH	:= $(shell $(CC) -dumpmachine | cut -d- -f1)
 VERSION	:= 0.1.0
+
+.PHONY: all
+all:
+
+# Before anything is asked of the compiler: it may be one of the packages that are missing.
+include scripts/setup.mk
+
+ARCH	:= $(shell $(CC) -dumpmachine | cut -d- -f1)
 
 OPT	?= $(if $(SAN),-O1,-O2)
 # Kernels are many unrolled variants of one loop: whole debug information, and under a sanitizer the
@@ -55,10 +62,6 @@ endif
 src		= $(filter-out $(skip-isa),$(wildcard $(addsuffix /*.c,$1)))
 obj		= $(patsubst %.c,$(BUILD)/obj/%.o,$1)
 
-.PHONY: all
-all:
-
-include scripts/setup.mk
 include libnpu/build.mk
 include tools/build.mk
 include tests/build.mk
