@@ -61,9 +61,11 @@ ITILE_FN(1, 1)
 ITILE_FN(2, 1)
 ITILE_FN(3, 1)
 
-static void wide_rows(npu_u32 *dst, const npu_u8 *src, ptrdiff_t lda, unsigned int rows, size_t quads)
+static void wide_rows(npu_u32 *dst, const npu_u8 *src, ptrdiff_t lda, unsigned int rows,
+		      size_t quads)
 {
-	const __m256i low = _mm256_set1_epi16(0xff), order = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+	const __m256i order = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+	const __m256i low = _mm256_set1_epi16(0xff);
 	const __m256i last = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(quads % 8)), order);
 	unsigned int r;
 	__m256i v;
@@ -123,23 +125,24 @@ INLINE void wide_tile(const npu_u32 *a, const npu_u8 *b, size_t quads, npu_s32 *
 		      bool add, unsigned int rows, unsigned int nv)
 {
 	__m256i acc[IGEMM_WIDE_ROWS][2];
-	unsigned int r, v;
+	unsigned int v;
+	ptrdiff_t r;
 
 #pragma GCC unroll 6
-	for (r = 0; r < rows; r++)
+	for (r = 0; r < (ptrdiff_t)rows; r++)
 #pragma GCC unroll 2
 		for (v = 0; v < nv; v++)
-			acc[r][v] = add ? _mm256_loadu_si256((const void *)(c + (ptrdiff_t)r * ldc + 8 * v)) :
+			acc[r][v] = add ? _mm256_loadu_si256((const void *)(c + r * ldc + 8 * v)) :
 					  _mm256_setzero_si256();
 	for (; quads; quads--, a++, b += IGEMM_WIDE_BYTES) {
 		wide_pairs(a, b, rows, nv, acc);
 		wide_pairs(a + IGEMM_WIDE_STEP, b + 64, rows, nv, acc);
 	}
 #pragma GCC unroll 6
-	for (r = 0; r < rows; r++)
+	for (r = 0; r < (ptrdiff_t)rows; r++)
 #pragma GCC unroll 2
 		for (v = 0; v < nv; v++)
-			_mm256_storeu_si256((void *)(c + (ptrdiff_t)r * ldc + 8 * v), acc[r][v]);
+			_mm256_storeu_si256((void *)(c + r * ldc + 8 * v), acc[r][v]);
 }
 
 #define WIDE_FN(r, half)									\

@@ -70,7 +70,8 @@ static size_t rows_widen(const struct group *g, const npu_u8 *a, unsigned int ro
 	while (done < IGEMM_WIDE_QUADS && at->seg < s->num_segs) {
 		n = s->seg[at->seg].quads - at->quad;
 		n = n < IGEMM_WIDE_QUADS - done ? n : IGEMM_WIDE_QUADS - done;
-		s->gemm->wide->rows(g->a + done, a + s->seg[at->seg].a + at->quad * 4, s->lda, rows, n);
+		s->gemm->wide->rows(g->a + done, a + s->seg[at->seg].a + at->quad * 4, s->lda, rows,
+				    n);
 		done += n;
 		at->quad += n;
 		if (at->quad == s->seg[at->seg].quads)
@@ -85,14 +86,17 @@ static void tiles(const struct group *g, npu_s64 row, unsigned int rows, npu_s32
 	const struct npu_igemm_strip *s = g->s;
 	struct cursor at = { 0, 0 };
 	size_t first, n;
+	const npu_u8 *b;
 	npu_s64 j;
+	bool half;
 
 	for (first = 0; first < g->quads; first += n) {
 		n = rows_widen(g, s->a + row * s->lda, rows, &at);
-		for (j = 0; j < g->cols; j += NPU_PANEL)
-			s->gemm->wide->tile[g->cols - j <= NPU_PANEL / 2][rows](
-				g->a, g->b + (j / NPU_PANEL * (npu_s64)g->quads + (npu_s64)first) * IGEMM_WIDE_BYTES,
-				n, c + j, g->width, first != 0);
+		b = g->b + first * IGEMM_WIDE_BYTES;
+		for (j = 0; j < g->cols; j += NPU_PANEL, b += g->quads * IGEMM_WIDE_BYTES) {
+			half = g->cols - j <= NPU_PANEL / 2;
+			s->gemm->wide->tile[half][rows](g->a, b, n, c + j, g->width, first != 0);
+		}
 	}
 }
 
@@ -111,7 +115,8 @@ static void group_run(const struct group *g, npu_s64 rows, npu_s32 *c)
 			tiles(g, r + done, n, c + done * g->width);
 			done += n;
 		} while (r + done < rows && done + IGEMM_WIDE_ROWS <= batch);
-		npu_igemm_finish(g->s, r, (unsigned int)done, g->s->out0 + g->col, g->cols, g->width, c);
+		npu_igemm_finish(g->s, r, (unsigned int)done, g->s->out0 + g->col, g->cols,
+				 g->width, c);
 		r += done;
 	}
 }
