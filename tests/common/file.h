@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* A whole file, to be freed by the caller; NULL when it can not be read. */
+/* A whole file and a zero behind it, to be freed by the caller; NULL when it can not be read. */
 void *test_read_file(const char *path, size_t *size);
 
 #endif

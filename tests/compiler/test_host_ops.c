@@ -41,6 +41,19 @@ static void tensor_of(struct npu_host_tensor *t, const struct npu_npy *arr, cons
 	memcpy(t->dim, arr->dims, (size_t)arr->rank * sizeof(t->dim[0]));
 }
 
+/* The bytes of a message have no end of their own. */
+static char *string_of(const ProtobufCBinaryData *d)
+{
+	char *s = malloc(d->len + 1);
+
+	if (s) {
+		if (d->len)
+			memcpy(s, d->data, d->len);
+		s[d->len] = 0;
+	}
+	return s;
+}
+
 static bool attr_of(struct npu_host_attr *a, const Onnx__AttributeProto *p)
 {
 	*a = (struct npu_host_attr){ .name = p->name, .count = 1 };
@@ -55,7 +68,7 @@ static bool attr_of(struct npu_host_attr *a, const Onnx__AttributeProto *p)
 		return true;
 	case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING:
 		a->kind = NPU_HOST_STRING;
-		a->s = strndup((const char *)p->s.data, p->s.len);
+		a->s = string_of(&p->s);
 		return true;
 	case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS:
 		a->kind = NPU_HOST_INTS;
@@ -71,7 +84,7 @@ static bool attr_of(struct npu_host_attr *a, const Onnx__AttributeProto *p)
 		const char **list = calloc(p->n_strings + 1, sizeof(*list));
 
 		for (size_t i = 0; list && i < p->n_strings; i++)
-			list[i] = strndup((const char *)p->strings[i].data, p->strings[i].len);
+			list[i] = string_of(&p->strings[i]);
 		a->kind = NPU_HOST_STRINGS;
 		a->count = (uint32_t)p->n_strings;
 		a->strings = list;

@@ -103,9 +103,9 @@ static inline void vf_store_codes4(unsigned char *p, ptrdiff_t step, const vf *v
 	c = _mm256_castsi256_si128(a);
 	d = _mm256_extracti128_si256(a, 1);
 	_mm_storel_epi64((void *)p, c);
-	_mm_storeh_pd((void *)(p + step), _mm_castsi128_pd(c));
+	_mm_storel_epi64((void *)(p + step), _mm_unpackhi_epi64(c, c));
 	_mm_storel_epi64((void *)(p + 2 * step), d);
-	_mm_storeh_pd((void *)(p + 3 * step), _mm_castsi128_pd(d));
+	_mm_storel_epi64((void *)(p + 3 * step), _mm_unpackhi_epi64(d, d));
 }
 
 static inline __m256i vf_part_mask(unsigned int n)
