@@ -54,4 +54,8 @@ tap_is "$("$compile" -q "$tap_tmp/m.onnx" -o "$tap_tmp/n.npu" 2>&1)" "" "--quiet
 tap_refused "No such file" "a folder that is not there" "$compile" "$tap_tmp/m.onnx" -o "$tap_tmp/none/m.npu"
 mkdir "$tap_tmp/empty"
 tap_refused "no .npy file" "a folder of samples without any" "$compile" "$tap_tmp/m.onnx" --int8 --calib "$tap_tmp/empty"
+mkdir "$tap_tmp/pipe" && mkfifo "$tap_tmp/pipe/a.npy"
+tap_refused "not a regular file" "a folder with a pipe in it" timeout 20 "$compile" "$tap_tmp/m.onnx" --int8 --calib "$tap_tmp/pipe"
+tap_refused "no file is named" "an input without its file" "$compile" "$tap_tmp/m.onnx" --int8 --calib x=
+tap_refused "No such file" "a file that is not there" "$compile" "$tap_tmp/m.onnx" --int8 --calib "$tap_tmp/none.npy"
 tap_done

@@ -146,6 +146,16 @@ static int visible(const struct dirent *e)
 	return e->d_name[0] != '.';
 }
 
+/* A file that a folder has: opening a FIFO among them would wait for ever. */
+static int check_listed(const char *path, struct npu_error *why)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return npu_error_set(why, -errno, "%s: %s", path, strerror(errno));
+	return S_ISREG(st.st_mode) ? 0 : npu_error_set(why, -EINVAL, "%s: not a regular file", path);
+}
+
 /* Every DIR/<input>.npy of one sample. */
 static int add_sample_folder(struct calib_set *set, const char *dir, struct npu_error *why)
 {
@@ -161,7 +171,7 @@ static int add_sample_folder(struct calib_set *set, const char *dir, struct npu_
 		err = err ? err : path ? 0 : out_of_memory(why);
 		if (!err && ends_in_npy(file)) {
 			file[strlen(file) - 4] = 0;
-			err = add_tensor(set, path, file, why);
+			err = check_listed(path, why) ?: add_tensor(set, path, file, why);
 		}
 		free(path);
 		free(entry[i]);
@@ -189,7 +199,8 @@ static int add_folder(struct calib_set *set, const char *dir, struct npu_error *
 			err = npu_error_set(why, -E2BIG, "%s: more than %d samples", dir,
 					    MAX_SAMPLES);
 		else if (!err && ends_in_npy(entry[i]->d_name))
-			err = add_sample(set, why) ?: add_tensor(set, path, NULL, why);
+			err = check_listed(path, why) ?: add_sample(set, why) ?:
+								 add_tensor(set, path, NULL, why);
 		else if (!err && !stat(path, &st) && S_ISDIR(st.st_mode))
 			err = add_sample_folder(set, path, why);
 		free(path);
@@ -209,10 +220,13 @@ static int add_path(struct calib_set *set, const char *path, struct npu_error *w
 	struct stat st;
 	int err;
 
-	if (!stat(path, &st))
+	if (!stat(path, &st)) {
 		equals = NULL;		/* a file that is there, whatever its name */
-	if (!equals && S_ISDIR(st.st_mode))
-		return add_folder(set, path, why);
+		if (S_ISDIR(st.st_mode))
+			return add_folder(set, path, why);
+	}
+	if (!*(equals ? equals + 1 : path))
+		return npu_error_set(why, -EINVAL, "calibration '%s': no file is named", path);
 	snprintf(name, sizeof(name), "%.*s", equals ? (int)(equals - path) : 0, path);
 	if (!set->num_samples || names_input(&set->sample[set->num_samples - 1], name)) {
 		err = add_sample(set, why);
