@@ -30,3 +30,11 @@ $(BUILD)/liboracle.a $(BUILD)/libcheck.a:
 	@rm -f $@
 	$(call say,AR,$@)
 	$(Q)$(AR) rcs $@ $^
+
+# The virtual device, less the engine (which is in libnpu.a).
+VDEV_SRC	:= $(call src,tools/vnpu/device)
+$(BUILD)/libvdev.a: $(call obj,$(VDEV_SRC))
+	@rm -f $@
+	$(call say,AR,$@)
+	$(Q)$(AR) rcs $@ $^
+all: $(BUILD)/libvdev.a
