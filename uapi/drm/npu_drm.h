@@ -30,6 +30,11 @@
 extern "C" {
 #endif
 
+/* Version of the interface that this file describes, as drmGetVersion() tells it. */
+#define DRM_NPU_DRIVER_NAME	"npu"
+#define DRM_NPU_DRIVER_MAJOR	1
+#define DRM_NPU_DRIVER_MINOR	0
+
 #define DRM_NPU_DEV_QUERY	0x00
 #define DRM_NPU_VM_CREATE	0x01
 #define DRM_NPU_VM_DESTROY	0x02
