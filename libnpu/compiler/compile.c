@@ -89,10 +89,15 @@ const char *npu_compile_pass_help(unsigned int i)
 	return i < n ? npu_pass_help(i) : i - n < 3 ? own_passes[i - n].help : NULL;
 }
 
+/* Nothing of the try in floats that comes before int8. */
+static bool dumps(const struct compile *c)
+{
+	return c->opt.dump && c->opt.dump_pass && (!c->opt.quant || c->quant);
+}
+
 static bool wants_dump(const struct compile *c, const char *pass)
 {
-	return c->opt.dump && c->opt.dump_pass &&
-	       (!strcmp(c->opt.dump_pass, pass) || !strcmp(c->opt.dump_pass, "all"));
+	return dumps(c) && (!strcmp(c->opt.dump_pass, pass) || !strcmp(c->opt.dump_pass, "all"));
 }
 
 static bool is_own_pass(const char *name)
@@ -171,7 +176,7 @@ static int read_graph(struct compile *c, struct variant *v, unsigned int index)
 
 	if (err)
 		return err;
-	if (c->opt.dump_pass && !is_own_pass(c->opt.dump_pass)) {
+	if (dumps(c) && !is_own_pass(c->opt.dump_pass)) {
 		options.dump_pass = c->opt.dump_pass;
 		options.dump = c->opt.dump;
 	}
@@ -220,42 +225,16 @@ static int quant_progress(void *arg, const char *stage, double fraction)
 	return c->opt.progress ? c->opt.progress(c->opt.progress_arg, stage, fraction) : 0;
 }
 
-/* Calibration may take minutes: what is wrong about the shapes is said before. */
-static int check_shapes(struct compile *c)
-{
-	int err = 0;
-
-	for (unsigned int i = 0; i < c->num_variants && !err; i++) {
-		struct variant v = { .graph = NULL };
-
-		err = import_graph(c, &v, i);
-		npu_graph_free(v.graph);
-		npu_arena_fini(&v.arena);
-	}
-	return err;
-}
-
 static int calibrate(struct compile *c)
 {
 	struct npu_quant_setup setup = {
-		.model = { c->model, c->model_size, c->path, c->opt.skip_passes },
+		.model = { c->model, c->model_size, c->path, c->opt.skip_passes, &c->host },
 		.precision = c->opt.precision, .all_f16 = c->opt.all_f16, .diag = &c->result->diag,
 		.progress = quant_progress, .progress_arg = c,
 	};
-	int err;
 
-	if (!c->opt.quant)
-		return 0;
 	setup.options = c->quant_options;
-	err = check_shapes(c);
-	if (err)
-		return err;
-	err = npu_quant_create(&setup, &c->quant);
-	if (err == -EOPNOTSUPP)
-		npu_diag_named(
-			&c->result->diag, NPU_DIAG_NOTE, 0, "", "",
-			"calibration for int8 runs on the NPU alone; without int8 such nodes may run on the host");
-	return err;
+	return npu_quant_create(&setup, &c->quant);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -395,28 +374,70 @@ static bool refuse_host(struct compile *c)
 	return any;
 }
 
-static int compile_with_host(struct compile *c)
+/* Pin all that was refused: how many are new, or -ENOMEM. */
+static int add_pins(struct compile *c)
 {
-	int err = compile_variants(c), ret, news = 1;
+	const struct npu_diag *diag = &c->result->diag;
+	int news = 0, ret;
 
-	/* The choice of layers that are int8 is made for one set of graphs. */
-	while (err == -EOPNOTSUPP && news && !c->quant) {
-		news = 0;
-		for (unsigned int i = 0; i < c->result->diag.count; i++) {
-			ret = add_pin(c, &c->result->diag.entry[i]);
-			if (ret < 0)
-				return ret;
-			news += ret;
-		}
+	for (unsigned int i = 0; i < diag->count; i++) {
+		ret = add_pin(c, &diag->entry[i]);
+		if (ret < 0)
+			return ret;
+		news += ret;
+	}
+	if (news)
+		qsort(c->pins, c->host.num_pins, sizeof(*c->pins), by_node);
+	return news;
+}
+
+static int compile_float(struct compile *c)
+{
+	int err = compile_variants(c), news;
+
+	while (err == -EOPNOTSUPP) {
+		news = add_pins(c);
+		if (news < 0)
+			return news;
 		if (!news)
 			break;
-		qsort(c->pins, c->host.num_pins, sizeof(*c->pins), by_node);
 		start_again(c);
 		err = compile_variants(c);
 	}
 	if ((!err || err == -EOPNOTSUPP) && c->opt.fail_on_host && refuse_host(c))
 		err = -EOPNOTSUPP;
 	return err;
+}
+
+/*
+ * Calibration and its trials run the nodes where the job will have them. The choice of layers is made
+ * for one set of graphs: a node that is refused only now begins it anew.
+ */
+static int compile_int8(struct compile *c)
+{
+	int err, news;
+
+	for (;;) {
+		start_again(c);
+		err = calibrate(c);
+		if (!err)
+			err = compile_variants(c);
+		if (err != -EOPNOTSUPP || c->opt.fail_on_host)
+			return err;
+		news = add_pins(c);
+		if (news <= 0)
+			return news ? news : err;
+		npu_quant_destroy(c->quant);
+		c->quant = NULL;
+	}
+}
+
+/* Calibration may take minutes: what is wrong without it is said before. */
+static int compile_model(struct compile *c)
+{
+	int err = compile_float(c);
+
+	return err || !c->opt.quant ? err : compile_int8(c);
 }
 
 static const char *variant_name(struct compile *c, unsigned int index)
@@ -632,9 +653,7 @@ int npu_compile_onnx(const void *model, size_t model_size, const char *path,
 		err = npu_shape_text_parse(c.opt.shapes, c.opt.num_shapes, &c.shapes,
 					   &c.num_variants, &c.result->diag);
 	if (!err)
-		err = calibrate(&c);
-	if (!err)
-		err = compile_with_host(&c);
+		err = compile_model(&c);
 	ret = fill_report(&c, err);
 	if (!err)
 		err = ret;

@@ -9,6 +9,7 @@
 #include "compiler/dims.h"
 #include "compiler/host_place.h"
 #include "quant/calibrate.h"
+#include "quant/outputs.h"
 
 /* What one run shows takes at most this much memory, or is one tensor. */
 #define MAX_SHOWN_BYTES	(512ll << 20)
@@ -146,7 +147,7 @@ static int read_instance(struct npu_calib *c, const struct npu_calib_model *m,
 			 const struct npu_calib_sample *s, struct npu_graph **out)
 {
 	const struct npu_pass_options options = { .skip = m->skip_passes };
-	struct npu_graph *g = npu_onnx_import(m->data, m->size, m->path, c->diag);
+	struct npu_graph *g = npu_onnx_import_host(m->data, m->size, m->path, m->host, c->diag);
 	int err = g ? 0 : npu_onnx_import_error(c->diag);
 
 	*out = g;
@@ -158,7 +159,26 @@ static int read_instance(struct npu_calib *c, const struct npu_calib_model *m,
 			dim[d] = npu_dim_const(v->dims[d]);
 		err = npu_graph_bind_shape(g, g->inputs[i]->name, dim, v->rank, c->diag);
 	}
-	return err ? err : npu_graph_optimize(g, &options, c->diag);
+	if (!err)
+		err = npu_graph_optimize(g, &options, c->diag);
+	if (!err)
+		err = npu_outputs_before_host(g, c->diag);
+	return err;
+}
+
+/* Samples of other shapes are compared with the same outputs. */
+static int check_outputs(const struct npu_calib *c, const struct npu_graph *g, unsigned int k)
+{
+	const struct npu_graph *first = c->instance[0].g;
+	bool same = g->num_outputs == first->num_outputs;
+
+	for (unsigned int i = 0; i < g->num_outputs && same; i++)
+		same = g->outputs[i]->type == first->outputs[i]->type &&
+		       !strcmp(g->outputs[i]->name, first->outputs[i]->name);
+	return same ? 0 :
+		      npu_diag_add(c->diag, -EINVAL, "calib",
+				   "at the shape of sample %u other nodes run on the host than at that of sample 0: calibrate with samples of one shape",
+				   k);
 }
 
 static int add_instance(struct npu_calib *c, const struct npu_calib_model *m, unsigned int k)
@@ -168,6 +188,8 @@ static int add_instance(struct npu_calib *c, const struct npu_calib_model *m, un
 
 	c->instance_of[k] = c->num_instances - 1;
 	err = read_instance(c, m, &c->sample[k], &n->g);
+	if (!err)
+		err = check_outputs(c, n->g, k);
 	if (!err && k == 0)
 		err = npu_scheme_layers(n->g, &c->arena, &c->layers);
 	if (!err) {
@@ -206,7 +228,7 @@ int npu_calib_init(struct npu_calib *c, const struct npu_calib_model *model,
 	c->instance_of = npu_arena_array(&c->arena, num_samples, sizeof(*c->instance_of));
 	if (!c->instance || !c->instance_of)
 		return -ENOMEM;
-	g = npu_onnx_import(model->data, model->size, model->path, diag);
+	g = npu_onnx_import_host(model->data, model->size, model->path, model->host, diag);
 	if (!g)
 		return npu_onnx_import_error(diag);
 	err = check_samples(c, g);

@@ -9,12 +9,12 @@
 #include "quant/scheme.h"
 #include "quant/trial.h"
 
-
 /* Where a model is read from. */
 struct npu_calib_model {
 	const void *data;
 	size_t size;
 	const char *path, *skip_passes;
+	const struct npu_host_config *host;	/* what may run on the host; outlives the calibration */
 };
 
 /* The model at one shape of its inputs. */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/host_step.h"
+#include "host/host.h"
 #include "quant/trial.h"
 
 static int device_error(struct npu_diag *diag, int ret, const char *what,
@@ -77,6 +79,7 @@ int npu_trial_build(struct npu_trial *t, struct npu_trial_device *d, struct npu_
 
 	t->d = d;
 	t->g = g;
+	t->path = diag->path ? diag->path : "model";
 	t->lower = (struct npu_lower){ .g = g,
 				       .arena = &t->arena,
 				       .diag = diag,
@@ -95,37 +98,84 @@ int npu_trial_build(struct npu_trial *t, struct npu_trial_device *d, struct npu_
 	return err ? err : make_buffers(t, diag);
 }
 
-static int submit(struct npu_trial *t, struct npu_error *err)
+/* ---- running --------------------------------------------------------------------------------- */
+
+/* The memory of region @i of the program; NULL: on-chip memory, or nothing. */
+static struct npu_buffer *region_buffer(const struct npu_trial *t, unsigned int i)
+{
+	if (i == NPU_REGION_ID_SRAM || !t->emitted.program.regions[i].size.base)
+		return NULL;
+	return i == NPU_REGION_ID_WEIGHTS ? t->d->weights :
+	       i == NPU_REGION_ID_SCRATCH ? t->d->scratch :
+					    t->io[i - NPU_REGION_ID_IO];
+}
+
+static int run_stream(struct npu_trial *t, const struct npu_jobfile_step *step,
+		      struct npu_error *err)
 {
 	const struct npu_jobfile_program *p = &t->emitted.program;
-	struct npu_stream_region *regions = calloc(p->num_regions, sizeof(*regions));
+	struct npu_stream_region region[NPU_MAX_REGIONS] = { 0 };
 	struct npu_stream_submit s = { .size = sizeof(s), .num_regions = p->num_regions,
-				       .stream = p->stream, .stream_size = p->stream_size,
-				       .regions = regions };
+				       .stream = step->stream, .stream_size = step->stream_size,
+				       .regions = region };
 	/* each instruction was checked when it was emitted, and is again when it runs */
 	struct npu_submit_options o = { .size = sizeof(o), .flags = NPU_SUBMIT_NO_VERIFY };
 	struct npu_fence *fence = NULL;
 	int ret;
 
-	if (!regions)
-		return -ENOMEM;
 	for (unsigned int i = 0; i < p->num_regions; i++) {
-		struct npu_stream_region *r = &regions[i];
-
-		r->access = p->regions[i].access;
-		r->bytes = (uint64_t)p->regions[i].size.base;
-		r->buf = i == NPU_REGION_ID_WEIGHTS ? t->d->weights :
-			 i == NPU_REGION_ID_SCRATCH ? t->d->scratch :
-			 i == NPU_REGION_ID_SRAM ? NULL : t->io[i - NPU_REGION_ID_IO];
-		if (!r->bytes)
-			*r = (struct npu_stream_region){ .bytes = 0 };
+		if (!p->regions[i].size.base)
+			continue;
+		region[i].access = p->regions[i].access;
+		region[i].bytes = (uint64_t)p->regions[i].size.base;
+		region[i].buf = region_buffer(t, i);
 	}
 	ret = npu_queue_submit_stream(t->d->queue, &s, &o, &fence, err);
 	if (!ret) {
 		ret = npu_fence_wait(fence, NPU_FOREVER, err);
 		npu_fence_put(fence);
 	}
-	free(regions);
+	return ret;
+}
+
+static int run_host(struct npu_trial *t, const struct npu_jobfile_step *step,
+		    int64_t (*dims)[NPU_TENSOR_MAX_RANK], struct npu_error *err)
+{
+	static const npu_u32 scalar[NPU_MAX_SCALARS];
+	static const npu_u64 offset[NPU_MAX_REGIONS];
+	const struct npu_jobfile_program *p = &t->emitted.program;
+	const struct npu_host_config *host = t->g->host;
+	const struct npu_host_op *op =
+		npu_host_op_find_in(host->ops, host->num_ops, step->domain, step->op);
+	struct npu_region region[NPU_MAX_REGIONS] = { 0 };
+	struct npu_buffer *buf[NPU_MAX_REGIONS] = { NULL };
+	const struct npu_host_frame f = { .path = t->path, .program = p, .scalar = scalar,
+					  .region = region, .buf = buf, .offset = offset,
+					  .dims = dims };
+	uint64_t bytes = 0;
+
+	for (unsigned int i = 0; i < p->num_regions; i++) {
+		region[i].size = (npu_u64)p->regions[i].size.base;
+		buf[i] = region_buffer(t, i);
+	}
+	return npu_host_frame_run(&f, step, op, &bytes, err);
+}
+
+static int run_steps(struct npu_trial *t, struct npu_error *err)
+{
+	const struct npu_jobfile_program *p = &t->emitted.program;
+	int64_t (*dims)[NPU_TENSOR_MAX_RANK] = calloc(p->num_tensors + 1, sizeof(*dims));
+	struct npu_jobfile_step step;
+	int ret = dims ? 0 : -ENOMEM;
+
+	/* Shapes are fixed: what is not known before is found out by the steps. */
+	for (unsigned int i = 0; dims && i < p->num_tensors; i++)
+		for (unsigned int d = 0; d < p->tensors[i].rank; d++)
+			dims[i][d] = p->tensors[i].dim[d].base;
+	for (unsigned int i = 0; !ret && npu_jobfile_step_at(p, i, &step); i++)
+		ret = step.kind == NPU_STEP_HOST ? run_host(t, &step, dims, err) :
+						   run_stream(t, &step, err);
+	free(dims);
 	return ret;
 }
 
@@ -137,7 +187,7 @@ int npu_trial_run(struct npu_trial *t, const void *const *input, struct npu_diag
 	for (unsigned int i = 0; i < t->g->num_inputs && !ret; i++)
 		ret = npu_buffer_write(t->io[i], 0, input[i], t->lower.input_buf[i]->size, &err);
 	if (!ret)
-		ret = submit(t, &err);
+		ret = run_steps(t, &err);
 	return ret ? device_error(diag, ret, "calibration run", &err) : 0;
 }
 

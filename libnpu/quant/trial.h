@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compile a graph of fixed shapes and run it on the engine in process: what calibration looks at
- * and what sensitivity is measured with is the job itself, not a model of it.
+ * Compile a graph of fixed shapes and run it on the engine in process, with its host steps: what
+ * calibration looks at and what sensitivity is measured with is the job itself, not a model of it.
  */
 #ifndef NPU_QUANT_TRIAL_H
 #define NPU_QUANT_TRIAL_H
@@ -24,6 +24,7 @@ void npu_trial_close(struct npu_trial_device *d);
 struct npu_trial {
 	struct npu_trial_device *d;
 	struct npu_graph *g;
+	const char *path;	/* of the model, for messages */
 	struct npu_arena arena;
 	struct npu_weights weights;
 	struct npu_lower lower;

@@ -4,17 +4,13 @@
  * Runtime on the same model: pooling and convolution of rank 5, every way of Resize that the NPU
  * lacks, sampling, recurrent cells in both directions, selections whose length the data decide.
  */
-#include <fcntl.h>
 #include <math.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/onnx_lines.h"
-#include "run_job.h"
+#include "common/tmp.h"
+#include "ort_run.h"
 #include "tap.h"
 #include "tools/common/file.h"
 
@@ -81,32 +77,6 @@ static const char *const lines[] = {
 	"y_sig = Sigmoid(y_cast)",
 	"y_mvn = MeanVarianceNormalization(x) axes=[2,3]",
 };
-
-static char tmp[] = "/tmp/npu-host-XXXXXX";
-
-static int run_ort(const char *model, const struct named_array *in, int num_in)
-{
-	char *argv[8 + 2 * MAX_IN] = { "node", "tests/ort/ort_run.js", (char *)model, "--out", tmp };
-	char spec[MAX_IN][400];
-	posix_spawn_file_actions_t actions;
-	int n = 5, status = -1;
-	struct npu_error why;
-	pid_t pid;
-
-	for (int i = 0; i < num_in; i++) {
-		snprintf(spec[i], sizeof(spec[i]), "%.40s=%s/in_%.40s.npy", in[i].name, tmp, in[i].name);
-		if (npu_npy_write(strchr(spec[i], '=') + 1, &in[i].arr, &why))
-			return -1;
-		argv[n++] = "--in";
-		argv[n++] = spec[i];
-	}
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	if (posix_spawnp(&pid, "node", &actions, NULL, argv, environ) || waitpid(pid, &status, 0) < 0)
-		status = -1;
-	posix_spawn_file_actions_destroy(&actions);
-	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -1;
-}
 
 static void add_input(struct ob *b, struct named_array *in, int *n, const char *name, int onnx, int type,
 		      int rank, const int64_t *dims)
@@ -235,10 +205,8 @@ static void compare(const struct named_array *out)
 	struct npu_npy want = { 0 };
 	struct npu_error why;
 	struct difference d;
-	char path[400];
 
-	snprintf(path, sizeof(path), "%s/%.40s.npy", tmp, out->name);
-	if (npu_npy_read(path, &want, &why)) {
+	if (ort_output(tmp_folder(), out->name, &want, &why)) {
 		tap_ok(0, "%s: %s", out->name, why.text);
 		return;
 	}
@@ -259,19 +227,19 @@ int main(void)
 	int num_in = 0, n = 0;
 	struct runner r;
 	uint8_t *model;
-	char path[400];
+	char path[4096];
 	FILE *f;
 
-	if (!getenv("NPU_ORT") || !mkdtemp(tmp)) {
+	if (!ort_is_there()) {
 		tap_skip("host operators", "NPU_ORT does not say where ONNX Runtime is");
 		return tap_done();
 	}
 	model = build(&size, in, &num_in);
-	snprintf(path, sizeof(path), "%s/model.onnx", tmp);
+	snprintf(path, sizeof(path), "%.3000s/model.onnx", tmp_folder());
 	f = fopen(path, "wb");
 	if (!f || fwrite(model, 1, size, f) != size || fclose(f))
 		return 1;
-	if (run_ort(path, in, num_in)) {
+	if (ort_run(path, in, num_in, tmp_folder())) {
 		tap_ok(0, "ONNX Runtime runs the model");
 		return tap_done();
 	}
@@ -296,6 +264,5 @@ int main(void)
 	for (int i = 0; i < num_in; i++)
 		npu_npy_free(&in[i].arr);
 	free(model);
-	snprintf(path, sizeof(path), "rm -rf %s", tmp);
-	return system(path) ? 1 : tap_done();
+	return tap_done();
 }

@@ -6,17 +6,13 @@
  * of them.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "run_job.h"
+#include "common/tmp.h"
+#include "ort_run.h"
 #include "tap.h"
 #include "tools/common/file.h"
 #include "tools/common/image.h"
@@ -94,33 +90,11 @@ static const struct model_case cases[] = {
 	  true },
 };
 
-static char tmp[] = "/tmp/npu-models-XXXXXX";
-
 static const char *models_dir(void)
 {
 	const char *s = getenv("NPU_MODELS");
 
 	return s ? s : "build/models";
-}
-
-static int run_ort(const char *model, const char *in, const char *out)
-{
-	char *argv[] = { "node",	"tests/ort/ort_run.js",
-			 (char *)model, "--in",
-			 (char *)in,	"--out",
-			 (char *)out,	"--threads",
-			 "2",		NULL };
-	posix_spawn_file_actions_t actions;
-	int status = -1;
-	pid_t pid;
-
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	if (posix_spawnp(&pid, "node", &actions, NULL, argv, environ) ||
-	    waitpid(pid, &status, 0) < 0)
-		status = -1;
-	posix_spawn_file_actions_destroy(&actions);
-	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EIO;
 }
 
 /* Each output beside ONNX Runtime's. */
@@ -131,13 +105,8 @@ static void compare_outputs(const struct model_case *c, const char *what,
 		struct npu_npy want = { 0 };
 		struct npu_error why;
 		struct difference d;
-		char path[PATH_MAX];
 
-		snprintf(path, sizeof(path), "%s/out/%.255s.npy", tmp, out[i].name);
-		for (char *p = path + strlen(tmp) + 5; *p; p++)
-			if (*p == '/')
-				*p = '_';
-		if (npu_npy_read(path, &want, &why)) {
+		if (ort_output(tmp_folder(), out[i].name, &want, &why)) {
 			tap_ok(0, "%s %s output %s: %s", c->file, what, out[i].name, why.text);
 			continue;
 		}
@@ -189,17 +158,13 @@ static int fill_input(const struct model_case *c, const int64_t *dims, float *da
 static int make_input(const struct model_case *c, const int64_t *dims, struct named_array *in)
 {
 	struct npu_error why = { 0 };
-	char path[300];
 	int err;
 
 	snprintf(in->name, sizeof(in->name), "%s", c->input);
 	if (array_alloc(&in->arr, NPU_NPY_F32, 4, dims))
 		return -ENOMEM;
 	array_random(&in->arr, 7, -1, 1);
-	snprintf(path, sizeof(path), "%s/in.npy", tmp);
 	err = c->picture.file ? fill_input(c, dims, in->arr.data, &why) : 0;
-	if (!err)
-		err = npu_npy_write(path, &in->arr, &why);
 	if (err)
 		tap_diag("%s", why.text);
 	return err;
@@ -244,11 +209,9 @@ static void run_sizes(const struct model_case *c, struct npu_compile_result **re
 
 	for (int k = 0; k < 3 && c->dims[k][0]; k++) {
 		struct named_array in = { 0 }, out[MAX_OUT];
-		char what[80], in_path[300], out_path[300];
+		char what[80];
 
-		snprintf(in_path, sizeof(in_path), "%s/in.npy", tmp);
-		snprintf(out_path, sizeof(out_path), "%s/out", tmp);
-		if (make_input(c, c->dims[k], &in) || run_ort(path, in_path, out_path)) {
+		if (make_input(c, c->dims[k], &in) || ort_run(path, &in, 1, tmp_folder())) {
 			tap_ok(0, "%s: ONNX Runtime runs", c->file);
 			npu_npy_free(&in.arr);
 			continue;
@@ -312,13 +275,8 @@ static bool wanted(const char *file, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	if (!mkdtemp(tmp))
-		return 1;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		if (wanted(cases[i].file, argc, argv))
 			check_model(&cases[i]);
-	if (fork() == 0)
-		execlp("rm", "rm", "-rf", tmp, (char *)NULL);
-	wait(NULL);
 	return tap_done();
 }

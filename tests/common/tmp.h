@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TEST_TMP_H
+#define TEST_TMP_H
+
+/*
+ * A new folder for the files of a test in $TMPDIR, or in /tmp; it is removed with all that is in it
+ * when the program ends. Without one the test can not go on: ends the program. One per program, the
+ * same at every call.
+ */
+const char *tmp_folder(void);
+
+#endif
