@@ -228,7 +228,8 @@ static int quant_progress(void *arg, const char *stage, double fraction)
 static int calibrate(struct compile *c)
 {
 	struct npu_quant_setup setup = {
-		.model = { c->model, c->model_size, c->path, c->opt.skip_passes, &c->host },
+		.model = { c->model, c->model_size, c->path, c->opt.skip_passes, &c->host,
+			   c->shapes, c->opt.num_shapes, c->num_variants },
 		.precision = c->opt.precision, .all_f16 = c->opt.all_f16, .diag = &c->result->diag,
 		.progress = quant_progress, .progress_arg = c,
 	};

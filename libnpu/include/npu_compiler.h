@@ -50,12 +50,15 @@ enum npu_calib_method {
 NPU_API const char *npu_calib_method_name(enum npu_calib_method method);
 
 /**
- * struct npu_calib_tensor - one input of a calibration sample
+ * struct npu_calib_tensor - one input of a calibration sample, or of several
  * @name: of the model input; NULL or "": the model has one input, this is it
  * @dtype: enum npu_dtype of npu_isa.h: the input's type in the model (NPU_F32 for f32)
  * @rank, @dims: shape, which has to agree with the model's; where the model leaves a dimension
- *	open, samples may differ in it, and from what is compiled
+ *	open, samples may differ in it, and from what is compiled. A stack of samples has one
+ *	dimension more in front, or its first one where that of the input is 1 as it is compiled; all
+ *	tensors of the sample have to hold equally many then
  * @data: dense, row major
+ * @source: where it is from (a file), for messages; may be NULL
  */
 struct npu_calib_tensor {
 	const char *name;
@@ -63,9 +66,10 @@ struct npu_calib_tensor {
 	int rank;
 	const int64_t *dims;
 	const void *data;
+	const char *source;
 };
 
-/* A value for every input of the model. */
+/* A value for every input of the model, or a stack of them. */
 struct npu_calib_sample {
 	const struct npu_calib_tensor *tensors;
 	unsigned int num_tensors;
@@ -81,7 +85,7 @@ enum npu_quant_budget {
  * struct npu_quant_options - how to make an int8 job; fill in with npu_quant_options_init() first
  * @size: sizeof(struct npu_quant_options), set by npu_quant_options_init()
  * @samples, @num_samples: what calibration runs, at least one; everything they point to is needed
- *	during the call only. Typical data: 8 to 100 samples
+ *	during the call only. Typical data: 8 to 100 samples, those in stacks counted one by one
  * @method, @percentile: see enum npu_calib_method; percentile in percent (99.99)
  * @budget, @budget_value: 0..1; the closeness of outputs is the cosine between the int8 job's and
  *	the float model's, over all samples that are compared

@@ -10,28 +10,40 @@
 #include "compiler/host_place.h"
 #include "quant/calibrate.h"
 #include "quant/outputs.h"
+#include "quant/stack.h"
 
 /* What one run shows takes at most this much memory, or is one tensor. */
 #define MAX_SHOWN_BYTES	(512ll << 20)
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* The tensor of @s for input @t of a model with @inputs of them. */
-static const struct npu_calib_tensor *tensor_for(const struct npu_calib_sample *s,
-						 const struct npu_gtensor *t, unsigned int inputs)
+const struct npu_calib_tensor *npu_calib_find(const struct npu_calib_sample *s,
+					      const struct npu_graph *g, unsigned int i)
 {
-	for (unsigned int i = 0; i < s->num_tensors; i++) {
-		const char *name = s->tensors[i].name;
+	for (unsigned int k = 0; k < s->num_tensors; k++) {
+		const char *name = s->tensors[k].name;
 
-		if (name && *name ? !strcmp(name, t->name) : inputs == 1 && s->num_tensors == 1)
-			return &s->tensors[i];
+		if (name && *name ? !strcmp(name, g->inputs[i]->name) :
+				    g->num_inputs == 1 && s->num_tensors == 1)
+			return &s->tensors[k];
 	}
 	return NULL;
+}
+
+const char *npu_calib_where(const struct npu_calib_tensor *v, const struct npu_gtensor *t,
+			    unsigned int k, char text[NPU_CALIB_WHERE])
+{
+	const char *source = v->source ? v->source : "";
+
+	snprintf(text, NPU_CALIB_WHERE, "sample %u%s%.200s%s, input '%.100s'", k,
+		 *source ? " (" : "", source, *source ? ")" : "", t->name);
+	return text;
 }
 
 static int check_finite(const struct npu_calib_tensor *v, const struct npu_gtensor *t,
 			unsigned int k, struct npu_diag *diag)
 {
+	char where[NPU_CALIB_WHERE];
 	const float *f = v->data;
 	size_t count = 1;
 
@@ -41,9 +53,9 @@ static int check_finite(const struct npu_calib_tensor *v, const struct npu_gtens
 		return 0;
 	for (size_t i = 0; i < count; i++)
 		if (!(fabsf(f[i]) <= FLT_MAX))
-			return npu_diag_add(diag, -EINVAL, "calib",
-					    "sample %u, input '%s': element %zu is %s", k, t->name,
-					    i, isnan(f[i]) ? "NaN" : "infinite");
+			return npu_diag_add(diag, -EINVAL, "calib", "%s: element %zu is %s",
+					    npu_calib_where(v, t, k, where), i,
+					    isnan(f[i]) ? "NaN" : "infinite");
 	return 0;
 }
 
@@ -61,38 +73,42 @@ static const char *shape_text(const struct npu_calib_tensor *v, char *buf, size_
 static int check_tensor(const struct npu_graph *g, const struct npu_calib_tensor *v,
 			const struct npu_gtensor *t, unsigned int k, struct npu_diag *diag)
 {
-	char want[160], have[160];
+	char want[160], have[160], where[NPU_CALIB_WHERE];
 	int64_t count = 1;
 	bool fits = t->rank < 0 || t->rank == v->rank;
 
+	npu_calib_where(v, t, k, where);
 	if (v->rank < 0 || v->rank > NPU_GRAPH_MAX_RANK || (v->rank && !v->dims) || !v->data)
-		return npu_diag_add(diag, -EINVAL, "calib",
-				    "sample %u, input '%s': rank %d, or no data", k, t->name,
+		return npu_diag_add(diag, -EINVAL, "calib", "%s: rank %d, or no data", where,
 				    v->rank);
 	if (v->dtype <= 0 || (uint32_t)v->dtype != npu_host_dtype_of(t->type))
-		return npu_diag_add(
-			diag, -EINVAL, "calib", "sample %u, input '%s': type %s, expected %s", k,
-			t->name, npu_dtype_name((enum npu_dtype)v->dtype), npu_gtype_name(t->type));
+		return npu_diag_add(diag, -EINVAL, "calib", "%s: type %s, expected %s", where,
+				    npu_dtype_name((enum npu_dtype)v->dtype),
+				    npu_gtype_name(t->type));
 	for (int i = 0; i < v->rank; i++) {
 		if (v->dims[i] < 1 || __builtin_mul_overflow(count, v->dims[i], &count) ||
 		    count > (int64_t)(SIZE_MAX / 16))
-			return npu_diag_add(diag, -EINVAL, "calib",
-					    "sample %u, input '%s': dimension %d is %lld", k,
-					    t->name, i, (long long)v->dims[i]);
+			return npu_diag_add(diag, -EINVAL, "calib", "%s: dimension %d is %lld",
+					    where, i, (long long)v->dims[i]);
 		if (fits && t->rank >= 0 && npu_dim_is_const(t->dim[i]))
 			fits = t->dim[i].base == v->dims[i];
 	}
 	if (!fits)
-		return npu_diag_add(diag, -EINVAL, "calib",
-				    "sample %u, input '%s': shape [%s], expected %s", k, t->name,
+		return npu_diag_add(diag, -EINVAL, "calib", "%s: shape [%s], expected %s", where,
 				    shape_text(v, have, sizeof(have)),
 				    npu_shape_text(g, t, want, sizeof(want)));
 	return check_finite(v, t, k, diag);
 }
 
-/* @g: with the shapes of the model alone. */
-static int check_samples(const struct npu_calib *c, const struct npu_graph *g)
+/* Every sample has a tensor for every input. */
+static int check_names(struct npu_calib *c, const struct npu_graph *g)
 {
+	c->input_name = npu_arena_array(&c->arena, g->num_inputs + 1, sizeof(*c->input_name));
+	for (unsigned int i = 0; c->input_name && i < g->num_inputs; i++) {
+		c->input_name[i] = npu_arena_strdup(&c->arena, g->inputs[i]->name);
+		if (!c->input_name[i])
+			return -ENOMEM;
+	}
 	for (unsigned int k = 0; k < c->num_samples; k++) {
 		const struct npu_calib_sample *s = &c->sample[k];
 
@@ -100,29 +116,33 @@ static int check_samples(const struct npu_calib *c, const struct npu_graph *g)
 			return npu_diag_add(c->diag, -EINVAL, "calib",
 					    "sample %u has %u tensors, the model has %u inputs", k,
 					    s->num_tensors, g->num_inputs);
-		for (unsigned int i = 0; i < g->num_inputs; i++) {
-			const struct npu_calib_tensor *v =
-				tensor_for(s, g->inputs[i], g->num_inputs);
-			int err;
-
-			if (!v)
+		for (unsigned int i = 0; i < g->num_inputs; i++)
+			if (!npu_calib_find(s, g, i))
 				return npu_diag_add(c->diag, -EINVAL, "calib",
 						    "sample %u has nothing for input '%s'", k,
 						    g->inputs[i]->name);
-			err = check_tensor(g, v, g->inputs[i], k, c->diag);
-			if (err)
-				return err;
-		}
 	}
-	return 0;
+	return c->input_name ? 0 : -ENOMEM;
+}
+
+/* @g: with the shapes of the model alone. */
+static int check_tensors(const struct npu_calib *c, const struct npu_graph *g)
+{
+	int err = 0;
+
+	for (unsigned int k = 0; k < c->num_samples; k++)
+		for (unsigned int i = 0; i < g->num_inputs && !err; i++)
+			err = check_tensor(g, npu_calib_find(&c->sample[k], g, i), g->inputs[i], k,
+					   c->diag);
+	return err;
 }
 
 static bool same_shapes(const struct npu_calib_sample *a, const struct npu_calib_sample *b,
 			const struct npu_graph *g)
 {
 	for (unsigned int i = 0; i < g->num_inputs; i++) {
-		const struct npu_calib_tensor *x = tensor_for(a, g->inputs[i], g->num_inputs),
-					      *y = tensor_for(b, g->inputs[i], g->num_inputs);
+		const struct npu_calib_tensor *x = npu_calib_find(a, g, i),
+					      *y = npu_calib_find(b, g, i);
 
 		if (x->rank != y->rank ||
 		    (x->rank && memcmp(x->dims, y->dims, (size_t)x->rank * sizeof(*x->dims))))
@@ -137,7 +157,7 @@ static void sample_inputs(const struct npu_calib *c, unsigned int sample, const 
 	const struct npu_graph *g = c->instance[c->instance_of[sample]].g;
 
 	for (unsigned int i = 0; i < g->num_inputs; i++)
-		input[i] = tensor_for(&c->sample[sample], g->inputs[i], g->num_inputs)->data;
+		input[i] = npu_calib_find(&c->sample[sample], g, i)->data;
 }
 
 /* ---- instances ------------------------------------------------------------------------------- */
@@ -152,7 +172,7 @@ static int read_instance(struct npu_calib *c, const struct npu_calib_model *m,
 
 	*out = g;
 	for (unsigned int i = 0; !err && i < g->num_inputs; i++) {
-		const struct npu_calib_tensor *v = tensor_for(s, g->inputs[i], g->num_inputs);
+		const struct npu_calib_tensor *v = npu_calib_find(s, g, i);
 		struct npu_dim dim[NPU_GRAPH_MAX_RANK];
 
 		for (int d = 0; d < v->rank; d++)
@@ -177,8 +197,8 @@ static int check_outputs(const struct npu_calib *c, const struct npu_graph *g, u
 		       !strcmp(g->outputs[i]->name, first->outputs[i]->name);
 	return same ? 0 :
 		      npu_diag_add(c->diag, -EINVAL, "calib",
-				   "at the shape of sample %u other nodes run on the host than at that of sample 0: calibrate with samples of one shape",
-				   k);
+				   "at the shape of sample %u other nodes run on the host than "
+				   "at that of sample 0: calibrate with samples of one shape", k);
 }
 
 static int add_instance(struct npu_calib *c, const struct npu_calib_model *m, unsigned int k)
@@ -216,24 +236,37 @@ static int add_instances(struct npu_calib *c, const struct npu_calib_model *m)
 	return err;
 }
 
+/* The samples themselves, before the model is run for them. */
+static int take_samples(struct npu_calib *c, const struct npu_calib_model *model)
+{
+	struct npu_graph *g = npu_onnx_import_host(model->data, model->size, model->path,
+						   model->host, c->diag);
+	int err;
+
+	if (!g)
+		return npu_onnx_import_error(c->diag);
+	err = check_names(c, g);
+	if (!err)
+		err = npu_calib_unstack(c, model);
+	if (!err)
+		err = check_tensors(c, g);
+	npu_graph_free(g);
+	return err;
+}
+
 int npu_calib_init(struct npu_calib *c, const struct npu_calib_model *model,
 		   const struct npu_calib_sample *sample, unsigned int num_samples,
 		   struct npu_diag *diag)
 {
-	struct npu_graph *g;
 	int err;
 
 	*c = (struct npu_calib){ .sample = sample, .num_samples = num_samples, .diag = diag };
-	c->instance = npu_arena_array(&c->arena, num_samples, sizeof(*c->instance));
-	c->instance_of = npu_arena_array(&c->arena, num_samples, sizeof(*c->instance_of));
-	if (!c->instance || !c->instance_of)
-		return -ENOMEM;
-	g = npu_onnx_import_host(model->data, model->size, model->path, model->host, diag);
-	if (!g)
-		return npu_onnx_import_error(diag);
-	err = check_samples(c, g);
-	npu_graph_free(g);
-	return err ? err : add_instances(c, model);
+	err = take_samples(c, model);
+	if (err)
+		return err;
+	c->instance = npu_arena_array(&c->arena, c->num_samples, sizeof(*c->instance));
+	c->instance_of = npu_arena_array(&c->arena, c->num_samples, sizeof(*c->instance_of));
+	return c->instance && c->instance_of ? add_instances(c, model) : -ENOMEM;
 }
 
 void npu_calib_fini(struct npu_calib *c)

@@ -6,15 +6,18 @@
 #ifndef NPU_QUANT_CALIBRATE_H
 #define NPU_QUANT_CALIBRATE_H
 
+#include "compiler/shape_text.h"
 #include "quant/scheme.h"
 #include "quant/trial.h"
 
-/* Where a model is read from. */
+/* Where a model is read from, and the shapes that it is compiled for. */
 struct npu_calib_model {
 	const void *data;
 	size_t size;
 	const char *path, *skip_passes;
-	const struct npu_host_config *host;	/* what may run on the host; outlives the calibration */
+	const struct npu_host_config *host;	/* what may run on the host; outlives all */
+	const struct npu_shape_text *shapes;
+	unsigned int num_shapes, num_variants;
 };
 
 /* The model at one shape of its inputs. */
@@ -26,8 +29,9 @@ struct npu_calib_instance {
 
 struct npu_calib {
 	struct npu_arena arena;
-	const struct npu_calib_sample *sample;
+	const struct npu_calib_sample *sample;	/* one value of every input, no stacks */
 	unsigned int num_samples;
+	const char **input_name;
 	struct npu_calib_instance *instance;
 	unsigned int num_instances;
 	unsigned int *instance_of;	/* by sample */
@@ -46,6 +50,15 @@ int npu_calib_init(struct npu_calib *c, const struct npu_calib_model *model,
 		   const struct npu_calib_sample *sample, unsigned int num_samples,
 		   struct npu_diag *diag);
 void npu_calib_fini(struct npu_calib *c);
+
+/* The tensor of @s for input @i of @g, or NULL. */
+const struct npu_calib_tensor *npu_calib_find(const struct npu_calib_sample *s,
+					      const struct npu_graph *g, unsigned int i);
+
+/* "sample 3 (page.npy), input 'x'", for messages: @v is what sample @k has for @t. Returns @text. */
+#define NPU_CALIB_WHERE	400
+const char *npu_calib_where(const struct npu_calib_tensor *v, const struct npu_gtensor *t,
+			    unsigned int k, char text[NPU_CALIB_WHERE]);
 
 /* Called between runs with 0..1; nonzero ends with -ECANCELED. */
 typedef int (*npu_calib_progress)(void *arg, double fraction);

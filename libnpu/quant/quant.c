@@ -112,8 +112,9 @@ static int note_texts(struct npu_quant *q)
 
 	q->method_text = q->search.method == NPU_CALIB_PERCENTILE ?
 				 npu_arena_printf(a, "%s %.6g over %u samples", name,
-						  q->search.percentile, o->num_samples) :
-				 npu_arena_printf(a, "%s over %u samples", name, o->num_samples);
+						  q->search.percentile, q->calib.num_samples) :
+				 npu_arena_printf(a, "%s over %u samples", name,
+						  q->calib.num_samples);
 	q->budget_text =
 		o->budget == NPU_BUDGET_DEFAULT ?
 			npu_arena_printf(a, "accuracy %.6g (default)", NPU_QUANT_ACCURACY) :

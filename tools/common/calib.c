@@ -67,7 +67,7 @@ static int add_file(struct calib_set *set, const char *path, const char *name,
 		    struct npu_error *why)
 {
 	struct npu_npy *file = realloc(set->file, (set->num_files + 1) * sizeof(*file));
-	char **names;
+	char **names, **paths;
 	int err;
 
 	if (!file)
@@ -77,14 +77,21 @@ static int add_file(struct calib_set *set, const char *path, const char *name,
 	if (!names)
 		return out_of_memory(why);
 	set->name = names;
+	paths = realloc(set->path, (set->num_files + 1) * sizeof(*paths));
+	if (!paths)
+		return out_of_memory(why);
+	set->path = paths;
 	err = npu_npy_read(path, &file[set->num_files], why);
 	if (err)
 		return err;
 	names[set->num_files] = strdup(name);
+	paths[set->num_files] = strdup(path);
 	set->num_files++;
-	if (!names[set->num_files - 1] || narrow(&file[set->num_files - 1]))
+	if (!names[set->num_files - 1] || !paths[set->num_files - 1] ||
+	    narrow(&file[set->num_files - 1]))
 		return out_of_memory(why);
-	if (file[set->num_files - 1].rank > 8 || !device_type[file[set->num_files - 1].type])
+	/* of 8 at most, and one that counts samples */
+	if (file[set->num_files - 1].rank > 9 || !device_type[file[set->num_files - 1].type])
 		return npu_error_set(why, -ENOTSUP, "%s: rank %d of %s is no input of a model",
 				     path, file[set->num_files - 1].rank,
 				     npu_npy_type_name(file[set->num_files - 1].type));
@@ -110,7 +117,8 @@ static int add_tensor(struct calib_set *set, const char *path, const char *name,
 	t[s->num_tensors++] = (struct npu_calib_tensor){ .name = set->name[set->num_files - 1],
 							 .dtype = device_type[a->type],
 							 .rank = a->rank,
-							 .data = a->data };
+							 .data = a->data,
+							 .source = set->path[set->num_files - 1] };
 	s->tensors = t;
 	return 0;
 }
@@ -255,10 +263,12 @@ void calib_free(struct calib_set *set)
 	for (unsigned int i = 0; i < set->num_files; i++) {
 		npu_npy_free(&set->file[i]);
 		free(set->name[i]);
+		free(set->path[i]);
 	}
 	free(set->sample);
 	free(set->file);
 	free(set->name);
+	free(set->path);
 	memset(set, 0, sizeof(*set));
 }
 

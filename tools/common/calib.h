@@ -10,7 +10,7 @@ struct calib_set {
 	struct npu_calib_sample *sample;
 	unsigned int num_samples;
 	struct npu_npy *file;		/* what samples point into */
-	char **name;			/* of the inputs, by file */
+	char **name, **path;		/* of the inputs, and where the data are from; by file */
 	unsigned int num_files;
 };
 
@@ -22,6 +22,7 @@ struct calib_set {
  *	DIR			every DIR/x.npy a sample of the only input, every DIR/x/ a sample
  *				with one <input>.npy per input, in the order of their names
  *
+ * A file may hold a stack of samples, which the compiler finds out (struct npu_calib_tensor).
  * Returns 0 or a negative errno with the reason; calib_free() in any case.
  */
 int calib_load(struct calib_set *set, const char *const *path, unsigned int count,

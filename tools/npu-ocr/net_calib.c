@@ -22,6 +22,7 @@ static int calib_sample(struct ocr_calib *calib, size_t i, uint64_t *digest)
 		.rank = arr->rank,
 		.dims = arr->dims,
 		.data = arr->data,
+		.source = calib->dir.name[i],
 	};
 	calib->samples[i].tensors = &calib->tensors[i];
 	calib->samples[i].num_tensors = 1;
