@@ -268,6 +268,26 @@ out:
 	return ret;
 }
 
+static uint32_t node_dtype(const void *ctx, uint32_t i)
+{
+	const struct npu_gnode *n = ctx;
+
+	return n->inputs[i] ? npu_host_dtype_of(n->inputs[i]->type) : 0;
+}
+
+static int check_types(const struct npu_shape *s, const struct npu_host_op *op)
+{
+	const struct npu_gnode *n = s->n;
+	uint32_t a, b;
+
+	if (npu_host_same_types(op, n->num_inputs, node_dtype, n, &a, &b))
+		return 0;
+	return npu_diag_node(s->diag, -EINVAL, n, NULL,
+			     "inputs '%.80s' (%s) and '%.80s' (%s) have to be of one type",
+			     n->inputs[a]->name, npu_gtype_name(n->inputs[a]->type),
+			     n->inputs[b]->name, npu_gtype_name(n->inputs[b]->type));
+}
+
 int npu_host_place(struct npu_shape *s, const struct npu_host_form *form, const char *reason)
 {
 	struct npu_gnode *n = s->n;
@@ -294,6 +314,8 @@ int npu_host_place(struct npu_shape *s, const struct npu_host_form *form, const 
 			n->outputs[i]->bounded = bounded;
 	if (dequantize_constants(s->g, n) || note_types(s->g, n, h))
 		return -ENOMEM;
+	if (check_types(s, h->op))
+		return -EINVAL;
 	n->attrs = form->attrs;
 	n->num_attrs = n->max_attrs = form->num_attrs;
 	n->op = NPU_GOP_Host;

@@ -46,10 +46,15 @@ int npu_shape_concat(struct npu_shape *s)
 	for (i = 1; i < s->n->num_inputs; i++) {
 		const struct npu_gtensor *y = npu_shape_in(s, i);
 
+		if (y->type != x->type)
+			return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+					     "inputs '%s' and '%s' have types %s and %s", x->name,
+					     y->name, npu_gtype_name(x->type),
+					     npu_gtype_name(y->type));
 		for (k = 0; k < x->rank && y->rank == x->rank; k++)
 			if (k != axis && !npu_dim_equal(y->dim[k], x->dim[k]))
 				break;
-		if (y->rank != x->rank || k < x->rank || y->type != x->type)
+		if (y->rank != x->rank || k < x->rank)
 			return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
 					     "input %u '%s' differs from '%s' in more than axis %d",
 					     i, y->name, x->name, axis);

@@ -193,7 +193,46 @@ static int find_host_op(const struct npu_job *job, struct npu_job_step *step, st
 	return 0;
 }
 
-static int prepare_step(struct npu_job *job, struct npu_job_program *p, struct npu_error *err)
+/* A host step, and the tensors that it speaks of. */
+struct arguments {
+	const struct npu_jobfile_program *prog;
+	const struct npu_jobfile_step *step;
+};
+
+static const struct npu_jobfile_tensor *input_of(const struct arguments *a, npu_u32 i)
+{
+	npu_u32 index = a->step->in[i];
+
+	return index == NPU_JOBFILE_ABSENT ? NULL : &a->prog->tensors[index];
+}
+
+static uint32_t input_dtype(const void *ctx, uint32_t i)
+{
+	const struct npu_jobfile_tensor *t = input_of(ctx, i);
+
+	return t ? t->dtype : 0;
+}
+
+static int check_host_types(const struct npu_job *job, const struct npu_jobfile_program *prog,
+			    const struct npu_job_step *step, struct npu_error *err)
+{
+	const struct arguments args = { prog, &step->desc };
+	const struct npu_jobfile_tensor *x, *y;
+	npu_u32 a, b;
+
+	if (npu_host_same_types(step->op, step->desc.num_in, input_dtype, &args, &a, &b))
+		return 0;
+	x = input_of(&args, a);
+	y = input_of(&args, b);
+	return npu_error_set(err, -EINVAL,
+			     "%s: node '%s' (%s) on the host: inputs '%s' (%s) and '%s' (%s) "
+			     "have to be of one type",
+			     job->path, step->desc.node, step->desc.op, x->name,
+			     npu_host_dtype_name(x->dtype), y->name, npu_host_dtype_name(y->dtype));
+}
+
+static int prepare_step(struct npu_job *job, const struct npu_jobfile_program *prog,
+			struct npu_job_program *p, struct npu_error *err)
 {
 	struct npu_job_step *step = &p->steps[p->num_steps], *before;
 	struct npu_stream_header header;
@@ -210,6 +249,8 @@ static int prepare_step(struct npu_job *job, struct npu_job_program *p, struct n
 	}
 	if (step->desc.kind == NPU_STEP_HOST) {
 		ret = find_host_op(job, step, err);
+		if (!ret)
+			ret = check_host_types(job, prog, step, err);
 		p->has_host = true;
 	} else {
 		ret = npu_code_create(job->dev, step->desc.stream, step->desc.stream_size,
@@ -230,7 +271,7 @@ static int prepare_program(struct npu_job *job, npu_u32 i, struct npu_error *err
 	if (!p->steps)
 		return npu_error_set(err, -ENOMEM, "%s: no memory", job->path);
 	for (k = 0; !ret && npu_jobfile_step_at(prog, k, &p->steps[k].desc); k++)
-		ret = prepare_step(job, p, err);
+		ret = prepare_step(job, prog, p, err);
 	return ret;
 }
 

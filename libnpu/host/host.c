@@ -12,10 +12,12 @@
 /* How many arguments each row's function relies on, and the function. */
 static const struct {
 	uint32_t in_min, in_max, out_min, out_max;
+	const char *same;		/* which inputs have one type */
 	int (*run)(const struct npu_host_call *call, struct npu_error *err);
 } needs[] = {
-#define NPU_HOST_OP(domain, name, since, in_min, in_max, out_min, out_max, flags, types, limits, fn) \
-	{ in_min, (uint32_t)(in_max), out_min, (uint32_t)(out_max), fn },
+#define NPU_HOST_OP(domain, name, since, in_min, in_max, out_min, out_max, same, flags, types,	\
+		    limits, fn)								\
+	{ in_min, (uint32_t)(in_max), out_min, (uint32_t)(out_max), same, fn },
 #include "host/host_ops.def"
 #undef NPU_HOST_OP
 };
@@ -24,13 +26,68 @@ static int guarded_run(const struct npu_host_call *call, struct npu_error *err);
 
 /* Every row is called through the guard, which knows it by its place. */
 static const struct npu_host_op table[] = {
-#define NPU_HOST_OP(domain, name, since, in_min, in_max, out_min, out_max, flags, types, limits, fn) \
+#define NPU_HOST_OP(domain, name, since, in_min, in_max, out_min, out_max, same, flags, types,	\
+		    limits, fn)								\
 	{ domain, #name, since, flags, types, limits, guarded_run, NULL },
 #include "host/host_ops.def"
 #undef NPU_HOST_OP
 };
 
 #define NUM_OPS	(sizeof(table) / sizeof(table[0]))
+
+/* The letter of input @i; '.': any type. */
+static char type_letter(const char *same, uint32_t i)
+{
+	size_t len = strlen(same);
+
+	if (i < len && same[i] != '+')
+		return same[i];
+	return len > 1 && same[len - 1] == '+' ? same[len - 2] : '.';
+}
+
+bool npu_host_same_types(const struct npu_host_op *op, uint32_t count,
+			 uint32_t (*dtype)(const void *ctx, uint32_t i), const void *ctx,
+			 uint32_t *a, uint32_t *b)
+{
+	uint32_t first[128] = { 0 }, i;	/* by letter: 1 + the first input of it */
+	const char *same;
+	unsigned char letter;
+
+	if (op < table || op >= table + NUM_OPS)
+		return true;
+	same = needs[op - table].same;
+	for (i = 0; i < count; i++) {
+		letter = (unsigned char)type_letter(same, i) & 127;
+		if (letter == '.' || !dtype(ctx, i))
+			continue;
+		if (!first[letter])
+			first[letter] = i + 1;
+		*a = first[letter] - 1;
+		*b = i;
+		if (dtype(ctx, *a) != dtype(ctx, i))
+			return false;
+	}
+	return true;
+}
+
+static uint32_t call_dtype(const void *ctx, uint32_t i)
+{
+	const struct npu_host_call *call = ctx;
+
+	return call->in[i].present ? call->in[i].dtype : 0;
+}
+
+static int check_types(const struct npu_host_call *call, struct npu_error *err)
+{
+	uint32_t a, b;
+
+	if (npu_host_same_types(call->op, call->num_in, call_dtype, call, &a, &b))
+		return 0;
+	return npu_host_fail(call, err, -EINVAL,
+			     "inputs '%.60s' (%s) and '%.60s' (%s) have to be of one type",
+			     call->in[a].name, npu_host_dtype_name(call->in[a].dtype),
+			     call->in[b].name, npu_host_dtype_name(call->in[b].dtype));
+}
 
 /* A job file may leave out what an operator can not do without. */
 static int guarded_run(const struct npu_host_call *call, struct npu_error *err)
@@ -53,7 +110,9 @@ static int guarded_run(const struct npu_host_call *call, struct npu_error *err)
 	for (i = 0; i < needs[row].out_min; i++)
 		if (!call->out[i].present)
 			return npu_host_fail(call, err, -EINVAL, "output %u is missing", i);
-	ret = needs[row].run(call, err);
+	ret = check_types(call, err);
+	if (!ret)
+		ret = needs[row].run(call, err);
 	/* what went wrong on the way out does not matter */
 	return ret && npu_host_stopped(call) ? npu_host_fail(call, err, -ECANCELED, "cancelled") : ret;
 }

@@ -12,7 +12,8 @@
 #include "npu_host.h"
 
 /* The operators of host_ops.def. */
-#define NPU_HOST_OP(domain, name, since, in_min, in_max, out_min, out_max, flags, types, limits, fn) \
+#define NPU_HOST_OP(domain, name, since, in_min, in_max, out_min, out_max, same, flags, types,	\
+		    limits, fn)								\
 	int fn(const struct npu_host_call *call, struct npu_error *err);
 #include "host/host_ops.def"
 #undef NPU_HOST_OP
@@ -24,6 +25,15 @@
 const struct npu_host_op *npu_host_op_find(const char *domain, const char *name);
 const struct npu_host_op *npu_host_op_find_in(const struct npu_host_op *own, unsigned int num_own,
 					      const char *domain, const char *name);
+
+/*
+ * Have the inputs of @op types that fit each other? False: those of inputs *@a and *@b differ, and
+ * the standard wants one. @dtype: that of input @i, 0 when it is left out. Of an application's
+ * operator only the application knows.
+ */
+bool npu_host_same_types(const struct npu_host_op *op, uint32_t count,
+			 uint32_t (*dtype)(const void *ctx, uint32_t i), const void *ctx,
+			 uint32_t *a, uint32_t *b);
 
 /*
  * Input @i when it is there, else NULL; output @i when somebody wants it, else NULL. Operators with

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "host/dense.h"
+#include "host/sort.h"
 
 /* ---- NonMaxSuppression ------------------------------------------------------------------------ */
 
@@ -14,11 +15,6 @@ struct nms {
 	bool center;		/* boxes are centre and size, else two corners */
 	float min_score, max_iou;
 	int64_t most;		/* boxes per class */
-};
-
-struct candidate {
-	float score;
-	int64_t box;
 };
 
 struct box {
@@ -47,33 +43,39 @@ static float overlap(struct box a, struct box b)
 	return all > 0 ? both / all : 0;
 }
 
-static int by_score(const void *va, const void *vb)
+/* Best first; of equal ones the first. */
+static int by_score(const void *ctx, int64_t a, int64_t b)
 {
-	const struct candidate *a = va, *b = vb;
+	const float *score = ctx;
 
-	if (a->score != b->score)
-		return a->score > b->score ? -1 : 1;
-	return a->box < b->box ? -1 : 1;
+	return score[a] > score[b] ? -1 : score[a] < score[b];
 }
 
-/* Boxes of one class that stay, best first; returns how many, in the front of @c. Stopped, fewer. */
-static int64_t nms_class(const struct npu_host_call *call, const struct nms *n, const float *score, int64_t boxes, struct candidate *c)
+/*
+ * Boxes of one class that stay, best first, at the front of @c, which has room for all twice;
+ * *@kept is how many. 0 or -ECANCELED.
+ */
+static int nms_class(const struct npu_host_call *call, const struct nms *n, const float *score,
+		     int64_t boxes, int64_t *c, int64_t *kept, struct npu_error *err)
 {
-	int64_t found = 0, kept = 0, i, k;
+	int64_t found = 0, i, k;
+	int ret = 0;
 
+	*kept = 0;
 	for (i = 0; i < boxes; i++)
 		if (score[i] > n->min_score)
-			c[found++] = (struct candidate){ score[i], i };
-	qsort(c, (size_t)found, sizeof(*c), by_score);
-	for (i = 0; i < found && kept < n->most && !npu_host_stopped(call); i++) {
-		struct box box = nms_box(n, c[i].box);
+			c[found++] = i;
+	ret = npu_host_sort(call, c, c + boxes, found, by_score, score, err);
+	for (i = 0; i < found && *kept < n->most && !ret; i++) {
+		struct box box = nms_box(n, c[i]);
 
-		for (k = 0; k < kept && !(overlap(nms_box(n, c[k].box), box) > n->max_iou); k++)
+		for (k = 0; k < *kept && !(overlap(nms_box(n, c[k]), box) > n->max_iou); k++)
 			;
-		if (k == kept)
-			c[kept++] = c[i];
+		if (k == *kept)
+			c[(*kept)++] = c[i];
+		ret = npu_host_poll(call, err);
 	}
-	return kept;
+	return ret;
 }
 
 static double optional(const struct npu_host_call *call, uint32_t i, double def)
@@ -89,7 +91,7 @@ int npu_host_non_max_suppression(const struct npu_host_call *call, struct npu_er
 	struct npu_host_tensor *out = &call->out[0];
 	int64_t *to = out->data, room = out->dim[0], rows = 0, b, c, k, kept, num, classes;
 	struct nms n = { .center = npu_host_int(call, "center_point_box", 0) != 0 };
-	struct candidate *cand;
+	int64_t *cand;
 	int ret = 0;
 
 	if (boxes->dtype != NPU_F32 || scores->dtype != NPU_F32)
@@ -105,19 +107,19 @@ int npu_host_non_max_suppression(const struct npu_host_call *call, struct npu_er
 	n.most = (int64_t)fmin(fmax(optional(call, 2, 0), 0), (double)num);
 	n.max_iou = (float)optional(call, 3, 0);
 	n.min_score = (float)optional(call, 4, -INFINITY);
-	cand = npu_host_alloc(call, num, sizeof(*cand), err);
+	cand = npu_host_alloc(call, 2 * num, sizeof(*cand), err);
 	if (!cand)
 		return -ENOMEM;
 	for (b = 0; b < boxes->dim[0]; b++)
 		for (c = 0; c < classes && !ret; c++) {
-			ret = npu_host_poll(call, err);
 			n.boxes = (const float *)boxes->data + b * num * 4;
-			kept = nms_class(call, &n, (const float *)scores->data + (b * classes + c) * num, num,
-					 cand);
+			ret = nms_class(call, &n,
+					(const float *)scores->data + (b * classes + c) * num, num,
+					cand, &kept, err);
 			for (k = 0; k < kept && rows < room; k++, rows++) {
 				to[3 * rows] = b;
 				to[3 * rows + 1] = c;
-				to[3 * rows + 2] = cand[k].box;
+				to[3 * rows + 2] = cand[k];
 			}
 		}
 	free(cand);

@@ -96,7 +96,7 @@ int npu_host_nll_loss(const struct npu_host_call *call, struct npu_error *err)
 }
 
 /* In place: v - log(sum(exp(v))) over the classes. */
-static void log_softmax(const struct loss *l, double *v)
+static int log_softmax(const struct loss *l, double *v, struct npu_error *err)
 {
 	int64_t n, i, c;
 
@@ -104,6 +104,8 @@ static void log_softmax(const struct loss *l, double *v)
 		for (i = 0; i < l->inner; i++) {
 			double *at = v + n * l->classes * l->inner + i, top = -INFINITY, sum = 0;
 
+			if (npu_host_poll(l->call, err))
+				return -ECANCELED;
 			for (c = 0; c < l->classes; c++)
 				top = fmax(top, at[c * l->inner]);
 			for (c = 0; c < l->classes; c++)
@@ -111,6 +113,7 @@ static void log_softmax(const struct loss *l, double *v)
 			for (c = 0; c < l->classes; c++)
 				at[c * l->inner] -= top + log(sum);
 		}
+	return 0;
 }
 
 int npu_host_softmax_cross_entropy(const struct npu_host_call *call, struct npu_error *err)
@@ -126,10 +129,11 @@ int npu_host_softmax_cross_entropy(const struct npu_host_call *call, struct npu_
 	l.logp = logp = npu_host_doubles(call, &call->in[0], err);
 	if (!logp)
 		return -ENOMEM;
-	log_softmax(&l, logp);
-	for (i = 0; out && i < npu_host_elems(out); i++)
+	ret = log_softmax(&l, logp, err);
+	for (i = 0; out && i < npu_host_elems(out) && !ret; i++)
 		npu_host_set(out, i, logp[i]);
-	ret = loss_all(&l, err);
+	if (!ret)
+		ret = loss_all(&l, err);
 	free(logp);
 	return ret;
 }

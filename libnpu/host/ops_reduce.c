@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "host/dense.h"
+#include "host/sort.h"
 
 enum reduce { R_SUM, R_MEAN, R_MAX, R_MIN, R_PROD, R_L1, R_L2, R_SQUARE, R_LOG_SUM, R_LOG_SUM_EXP };
 
@@ -214,15 +215,34 @@ static int compare(const struct topk *t, int64_t a, int64_t b)
 					     (i > k) - (i < k);
 }
 
-static int by_value(const void *va, const void *vb, void *arg)
+static int by_value(const void *ctx, int64_t a, int64_t b)
 {
-	const struct topk *t = arg;
-	int64_t a = *(const int64_t *)va, b = *(const int64_t *)vb;
+	const struct topk *t = ctx;
 	int order = compare(t, a, b);
 
-	if (order)
-		return t->largest ? -order : order;
-	return (a > b) - (a < b);
+	return t->largest ? -order : order;
+}
+
+/* The first @k of @order, which are along the axis from t->base on, to their places from @to on. */
+static int topk_write(const struct npu_host_call *call, const struct topk *t, const int64_t *order,
+		      int64_t k, int64_t to, struct npu_error *err)
+{
+	struct npu_host_tensor *values = npu_host_out(call, 0), *where = npu_host_out(call, 1);
+	size_t size = npu_host_dtype_size(t->x->dtype);
+	int64_t i;
+
+	for (i = 0; i < k; i++, to += t->step) {
+		if (NPU_HOST_NOW_AND_THEN(i, call, err))
+			return -ECANCELED;
+		if (values)
+			memcpy((char *)values->data + (size_t)to * size,
+			       (const char *)t->x->data +
+				       (size_t)(t->base + order[i] * t->step) * size,
+			       size);
+		if (where)
+			((int64_t *)where->data)[to] = order[i];
+	}
+	return 0;
 }
 
 int npu_host_topk(const struct npu_host_call *call, struct npu_error *err)
@@ -231,8 +251,7 @@ int npu_host_topk(const struct npu_host_call *call, struct npu_error *err)
 	struct npu_host_tensor *values = npu_host_out(call, 0), *where = npu_host_out(call, 1);
 	struct topk t = { .x = x, .largest = npu_host_int(call, "largest", 1) != 0 };
 	int64_t k = kin && npu_host_elems(kin) ? npu_host_get_int(kin, 0) : npu_host_int(call, "k", -1);
-	int64_t outer, inner, len, o, i, c, to, *order, dim[NPU_HOST_RANK];
-	size_t size = npu_host_dtype_size(x->dtype);
+	int64_t outer, inner, len, o, i, c, *order, dim[NPU_HOST_RANK];
 	uint32_t axis = 0;
 	int ret = npu_host_axis(call, "axis", -1, x->rank, &axis, err);
 
@@ -252,26 +271,18 @@ int npu_host_topk(const struct npu_host_call *call, struct npu_error *err)
 		ret = npu_host_want(call, where, NPU_I64, x->rank, dim, err);
 	if (ret)
 		return ret;
-	order = npu_host_alloc(call, len, sizeof(*order), err);
+	order = npu_host_alloc(call, 2 * len, sizeof(*order), err);
 	if (!order)
 		return -ENOMEM;
 	t.step = inner;
 	for (o = 0; o < outer; o++)
 		for (c = 0; c < inner && !ret; c++) {
-			ret = npu_host_poll(call, err);
 			t.base = o * len * inner + c;
 			for (i = 0; i < len; i++)
 				order[i] = i;
-			qsort_r(order, (size_t)len, sizeof(*order), by_value, &t);
-			for (i = 0; i < k; i++) {
-				to = (o * k + i) * inner + c;
-				if (values)
-					memcpy((char *)values->data + (size_t)to * size,
-					       (const char *)x->data + (size_t)(t.base + order[i] * inner) * size,
-					       size);
-				if (where)
-					((int64_t *)where->data)[to] = order[i];
-			}
+			ret = npu_host_sort(call, order, order + len, len, by_value, &t, err);
+			if (!ret)
+				ret = topk_write(call, &t, order, k, o * k * inner + c, err);
 		}
 	free(order);
 	return ret;
@@ -303,6 +314,8 @@ static int arg_reduce(const struct npu_host_call *call, bool max, struct npu_err
 			for (best = 0, i = 1; i < len; i++) {
 				int order = max ? compare(&t, i, best) : compare(&t, best, i);
 
+				if (NPU_HOST_NOW_AND_THEN(i, call, err))
+					return -ECANCELED;
 				if (order > 0 || (last && !order))
 					best = i;
 			}

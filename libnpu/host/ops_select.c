@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "host/dense.h"
+#include "host/sort.h"
 
 /* The slices of @in along an axis: @outer times @count times @inner bytes. */
 struct slices {
@@ -61,20 +62,27 @@ int npu_host_compress(const struct npu_host_call *call, struct npu_error *err)
 	if (n > s.count)
 		return npu_host_fail(call, err, -EINVAL, "%lld conditions for %lld elements",
 				     (long long)n, (long long)s.count);
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
+		if (NPU_HOST_NOW_AND_THEN(i, call, err))
+			return -ECANCELED;
 		found += npu_host_get_int(cond, i) != 0;
+	}
 	ret = want_slices(call, out, flat, axis, found, err);
 	if (ret)
 		return ret;
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
+		if (npu_host_poll(call, err))
+			return -ECANCELED;
 		if (npu_host_get_int(cond, i))
 			copy_slice(&s, in->data, i, out->data, to++, found);
+	}
 	return 0;
 }
 
 /* ---- Unique ----------------------------------------------------------------------------------- */
 
 struct unique {
+	const struct npu_host_call *call;
 	const struct npu_host_tensor *in;
 	struct slices s;	/* inner in bytes */
 	int64_t size;		/* of an element */
@@ -99,13 +107,17 @@ static int compare_elems(const struct npu_host_tensor *t, int64_t i, int64_t k)
 	return (a > b) - (a < b);
 }
 
-static int compare_slices(const struct unique *u, int64_t a, int64_t b)
+/* When the job was cancelled slices are equal, whatever they are. */
+static int compare_slices(const void *ctx, int64_t a, int64_t b)
 {
-	int64_t per = u->s.inner / u->size, o, i;
+	const struct unique *u = ctx;
+	int64_t per = u->s.inner / u->size, o, i, steps = 0;
 	int order;
 
 	for (o = 0; o < u->s.outer; o++)
 		for (i = 0; i < per; i++) {
+			if (!(++steps & 4095) && npu_host_stopped(u->call))
+				return 0;
 			order = compare_elems(u->in, (o * u->s.count + a) * per + i,
 					      (o * u->s.count + b) * per + i);
 			if (order)
@@ -114,19 +126,11 @@ static int compare_slices(const struct unique *u, int64_t a, int64_t b)
 	return 0;
 }
 
-static int by_slice(const void *a, const void *b, void *u)
+static int by_first(const void *ctx, int64_t a, int64_t b)
 {
-	int64_t i = *(const int64_t *)a, k = *(const int64_t *)b;
-	int order = compare_slices(u, i, k);
+	const int64_t *first = ctx;
 
-	return order ? order : (i > k) - (i < k);
-}
-
-static int by_first(const void *a, const void *b, void *first)
-{
-	int64_t i = ((int64_t *)first)[*(const int64_t *)a], k = ((int64_t *)first)[*(const int64_t *)b];
-
-	return (i > k) - (i < k);
+	return (first[a] > first[b]) - (first[a] < first[b]);
 }
 
 struct groups {
@@ -135,16 +139,21 @@ struct groups {
 	int64_t *group;		/* of each slice */
 	int64_t *first, *size;	/* of each group: first slice, number of slices */
 	int64_t *rank, *place;	/* groups in the order of the result, and its inverse */
+	int64_t *scratch;
 };
 
-static void unique_group(const struct unique *u, struct groups *g, bool sorted)
+static int unique_group(const struct unique *u, struct groups *g, bool sorted,
+			struct npu_error *err)
 {
 	int64_t i;
+	int ret;
 
 	for (i = 0; i < u->s.count; i++)
 		g->order[i] = i;
-	qsort_r(g->order, (size_t)u->s.count, sizeof(*g->order), by_slice, (void *)u);
+	ret = npu_host_sort(u->call, g->order, g->scratch, u->s.count, compare_slices, u, err);
 	for (i = 0; i < u->s.count; i++) {
+		if (ret || NPU_HOST_NOW_AND_THEN(i, u->call, err))
+			return -ECANCELED;
 		if (!i || compare_slices(u, g->order[i - 1], g->order[i]))
 			g->first[g->num++] = g->order[i];
 		g->group[g->order[i]] = g->num - 1;
@@ -153,19 +162,22 @@ static void unique_group(const struct unique *u, struct groups *g, bool sorted)
 	for (i = 0; i < g->num; i++)
 		g->rank[i] = i;
 	if (!sorted)
-		qsort_r(g->rank, (size_t)g->num, sizeof(*g->rank), by_first, g->first);
-	for (i = 0; i < g->num; i++)
+		ret = npu_host_sort(u->call, g->rank, g->scratch, g->num, by_first, g->first, err);
+	for (i = 0; i < g->num && !ret; i++)
 		g->place[g->rank[i]] = i;
+	return ret ? ret : npu_host_poll(u->call, err);
 }
 
-static void unique_write(const struct npu_host_call *call, const struct unique *u,
-			 const struct groups *g)
+static int unique_write(const struct npu_host_call *call, const struct unique *u,
+			const struct groups *g, struct npu_error *err)
 {
 	struct npu_host_tensor *y = &call->out[0], *first = npu_host_out(call, 1),
 			       *inverse = npu_host_out(call, 2), *count = npu_host_out(call, 3);
 	int64_t i;
 
 	for (i = 0; i < g->num; i++) {
+		if (npu_host_poll(call, err))
+			return -ECANCELED;
 		if (y->present)
 			copy_slice(&u->s, u->in->data, g->first[g->rank[i]], y->data, i, g->num);
 		if (first)
@@ -175,6 +187,7 @@ static void unique_write(const struct npu_host_call *call, const struct unique *
 	}
 	for (i = 0; i < u->s.count && inverse; i++)
 		((int64_t *)inverse->data)[i] = g->place[g->group[i]];
+	return 0;
 }
 
 /* Type and room of every output that is wanted. */
@@ -195,7 +208,8 @@ int npu_host_unique(const struct npu_host_call *call, struct npu_error *err)
 {
 	const struct npu_host_tensor *in = &call->in[0];
 	bool flat = !npu_host_attr(call, "axis", NPU_HOST_INT);
-	struct unique u = { .in = in, .size = (int64_t)npu_host_dtype_size(in->dtype) };
+	struct unique u = { .call = call, .in = in,
+			    .size = (int64_t)npu_host_dtype_size(in->dtype) };
 	struct groups g = { 0 };
 	uint32_t axis = 0;
 	int64_t *memory;
@@ -204,7 +218,7 @@ int npu_host_unique(const struct npu_host_call *call, struct npu_error *err)
 	if (ret)
 		return ret;
 	u.s = slices_of(in, flat, axis);
-	memory = npu_host_alloc(call, 6 * u.s.count, sizeof(*memory), err);
+	memory = npu_host_alloc(call, 7 * u.s.count, sizeof(*memory), err);
 	if (!memory)
 		return -ENOMEM;
 	g.order = memory;
@@ -213,10 +227,12 @@ int npu_host_unique(const struct npu_host_call *call, struct npu_error *err)
 	g.size = memory + 3 * u.s.count;
 	g.rank = memory + 4 * u.s.count;
 	g.place = memory + 5 * u.s.count;
-	unique_group(&u, &g, npu_host_int(call, "sorted", 1) != 0);
-	ret = unique_check(call, flat, axis, &u, &g, err);
+	g.scratch = memory + 6 * u.s.count;
+	ret = unique_group(&u, &g, npu_host_int(call, "sorted", 1) != 0, err);
 	if (!ret)
-		unique_write(call, &u, &g);
+		ret = unique_check(call, flat, axis, &u, &g, err);
+	if (!ret)
+		ret = unique_write(call, &u, &g, err);
 	free(memory);
 	return ret;
 }

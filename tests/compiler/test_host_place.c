@@ -630,6 +630,22 @@ static void test_refusals(void)
 	static const char *const square[] = { "h: y = test.Square(x)", NULL };
 	static const char *const dims[] = { "h: y = test.ManyDims(x)", NULL }, *const huge[] = { "h: y = test.Huge(x)", NULL };
 
+	static const char *const mixed[] = { "j = Cast(x) to=7", "k = Mod(j, j)",
+					     "h: y = Mod(x, k) fmod=1", NULL };
+	static const char *const parts[] = { "j = Cast(x) to=11", "k = Cast(x) to=6",
+					     "h: y = Concat(j, j, k) axis=1", NULL };
+	static const char *const scatter[] = { "j = Cast(x) to=7", "k = Cast(x) to=11",
+					       "h: y = ScatterElements(x, j, k)", NULL };
+	static const char *const clip[] = { "k = Cast(x) to=11", "m = ReduceMax(k) keepdims=0",
+					    "h: y = Clip(x, , m)", NULL };
+
+	refuse(mixed, false, NULL, -EINVAL, "'h' (Mod): inputs 'x' and 'k' have types f32 and i64",
+	       "inputs of two types");
+	refuse(scatter, false, NULL, -EINVAL,
+	       "'h' (ScatterElements): inputs 'x' (f32) and 'k' (f64)", "scatter");
+	refuse(clip, false, NULL, -EINVAL, "'h' (Clip): inputs 'x' (f32) and 'm' (f64)", "clip");
+	refuse(parts, false, NULL, -EINVAL,
+	       "'h' (Concat): inputs 'j' and 'k' have types f64 and i32", "parts of two types");
 	refuse(two, true, NULL, -EOPNOTSUPP, "'h' (Cube): would run on the host", "--fail-on-host");
 	refuse(two, true, NULL, -EOPNOTSUPP, "'pool' (MaxPool): would run on the host", "--fail-on-host names all");
 	refuse(unknown, false, NULL, -EOPNOTSUPP, "'h' (Nobody)", "an operator that nobody has");

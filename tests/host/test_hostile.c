@@ -49,7 +49,7 @@ static void fill(struct npu_host_tensor *t, size_t bytes)
 }
 
 /* Shapes that often fit together: dims from a small pool of this call. */
-static size_t make_tensor(struct npu_host_tensor *t, const int64_t pool[4])
+static size_t make_tensor(struct npu_host_tensor *t, const int64_t pool[4], uint32_t type)
 {
 	size_t bytes;
 	uint32_t d;
@@ -59,7 +59,7 @@ static size_t make_tensor(struct npu_host_tensor *t, const int64_t pool[4])
 	if (!rnd(12))
 		return 0;
 	t->present = true;
-	t->dtype = types[rnd(sizeof(types) / sizeof(types[0]))];
+	t->dtype = rnd(3) ? type : types[rnd(sizeof(types) / sizeof(types[0]))];
 	t->rank = rnd(8) ? rnd(5) : rnd(NPU_TENSOR_MAX_RANK + 1);
 	for (d = 0; d < t->rank; d++)
 		t->dim[d] = rnd(30) ? pool[rnd(4)] : 0;
@@ -110,14 +110,15 @@ static void one(const struct npu_host_op *op, struct count *c)
 	size_t bytes[2 * MAX_ARGS] = { 0 };
 	struct npu_host_call call = { .op = op, .opset = 1 + rnd(22), .num_in = rnd(MAX_ARGS),
 				      .num_out = rnd(4), .num_attr = rnd(5), .node = "n", .in = t, .attr = attr };
+	/* most operators want their inputs of one type */
+	uint32_t i, d, type = types[rnd(sizeof(types) / sizeof(types[0]))];
 	struct npu_error err = { 0 };
-	uint32_t i, d;
 	int ret;
 
 	for (i = 0; i < 4; i++)
 		pool[i] = 1 + rnd(i == 3 ? 9 : 4);
 	for (i = 0; i < call.num_in + call.num_out; i++)
-		bytes[i] = make_tensor(&t[i], pool);
+		bytes[i] = make_tensor(&t[i], pool, type);
 	call.out = t + call.num_in;
 	/* Most operators want outputs like their first input. */
 	if (call.num_in && call.num_out && t[0].present && call.out[0].present && rnd(2)) {

@@ -107,6 +107,55 @@ static void operators(void)
 	       where[17] == 0, "NonZero: 6 of 8, the last at 1, 1, 0");
 }
 
+/* Which inputs have one type says the standard; the names are in the order of the letters. */
+static void mixed_types(void)
+{
+	static const struct {
+		const char *op;
+		uint32_t num_in, dtype[5], a, b;	/* a == b: they fit */
+	} cases[] = {
+		{ "Add", 2, { NPU_F32, NPU_I64 }, 0, 1 },
+		{ "Add", 2, { NPU_F32, NPU_F32 }, 0, 0 },
+		{ "Mod", 2, { NPU_HOST_I16, NPU_HOST_U16 }, 0, 1 },
+		{ "Pow", 2, { NPU_F32, NPU_I64 }, 0, 0 },
+		{ "Concat", 4, { NPU_F16, NPU_F16, NPU_F16, NPU_F32 }, 0, 3 },
+		{ "Max", 3, { NPU_F32, NPU_F32, NPU_HOST_F64 }, 0, 2 },
+		{ "Where", 3, { NPU_BOOL, NPU_F32, NPU_F32 }, 0, 0 },
+		{ "Where", 3, { NPU_BOOL, NPU_F32, NPU_I32 }, 1, 2 },
+		{ "Slice", 5, { NPU_F32, NPU_I64, NPU_I64, NPU_I64, NPU_I64 }, 0, 0 },
+		{ "Slice", 5, { NPU_F32, NPU_I64, NPU_I32, NPU_I64, NPU_I64 }, 1, 2 },
+		{ "Slice", 5, { NPU_F32, NPU_I64, NPU_I64, 0, NPU_I32 }, 1, 4 },
+		{ "ScatterND", 3, { NPU_F32, NPU_I64, NPU_F16 }, 0, 2 },
+		{ "LSTM", 5, { NPU_F32, NPU_F32, NPU_F32, 0, NPU_I32 }, 0, 0 },
+		{ "LSTM", 4, { NPU_F32, NPU_F32, NPU_F32, NPU_HOST_F64 }, 0, 3 },
+		{ "Conv", 3, { NPU_F32, NPU_F16, NPU_F32 }, 0, 1 },
+		{ "Resize", 4, { NPU_U8, 0, NPU_F32, NPU_I64 }, 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		static const char *const names[] = { "in0", "in1", "in2", "in3", "in4" };
+		uint64_t data[16] = { 0 };
+		struct npu_host_tensor in[5] = { 0 }, out = { "y", NPU_F32, 0, { 0 }, data, true };
+		struct npu_host_call call = { npu_host_op_find("", cases[i].op), 17,
+					      cases[i].num_in, 1, 0, "n", in, &out, NULL, NULL };
+		char want[2][40];
+		bool fit = cases[i].a == cases[i].b, named;
+
+		for (uint32_t k = 0; k < cases[i].num_in; k++)
+			in[k] = (struct npu_host_tensor){ names[k], cases[i].dtype[k], 0, { 0 },
+							  data, cases[i].dtype[k] != 0 };
+		snprintf(want[0], sizeof(want[0]), "'in%u' (%s)", cases[i].a,
+			 npu_host_dtype_name(cases[i].dtype[cases[i].a]));
+		snprintf(want[1], sizeof(want[1]), "'in%u' (%s)", cases[i].b,
+			 npu_host_dtype_name(cases[i].dtype[cases[i].b]));
+		err.text[0] = 0;
+		named = call.op->run(&call, &err) == -EINVAL && strstr(err.text, "of one type") &&
+			strstr(err.text, want[0]) && strstr(err.text, want[1]);
+		tap_ok(fit ? !strstr(err.text, "of one type") : named, "%s: %s", cases[i].op,
+		       fit ? "types that fit" : err.text);
+	}
+}
+
 int main(void)
 {
 	table();
@@ -114,5 +163,6 @@ int main(void)
 	attributes();
 	elements();
 	operators();
+	mixed_types();
 	return tap_done();
 }

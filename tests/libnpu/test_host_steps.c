@@ -483,6 +483,36 @@ static void refusals(void)
 	npu_device_close(bare);
 }
 
+/* A job file whose step has operands of two types: said when it is loaded. */
+static void mixed_types(void)
+{
+	struct npu_job *j = NULL;
+	struct fixture f;
+	size_t size;
+	void *data;
+
+	host_make(&f);
+	for (int i = 0; i < 4; i++) {
+		struct npu_jobfile_step *s = &f.steps[i];
+
+		if (s->kind != NPU_STEP_HOST || strcmp(s->op, "Scale"))
+			continue;
+		f.args[6] = s->in[0];
+		f.args[7] = f.steps[i - 1].out[0];	/* what NonZero gives */
+		s->domain = "";
+		s->op = "Add";
+		s->num_in = 2;
+		s->in = &f.args[6];
+	}
+	f.regions[5].access |= NPU_ACCESS_READ;
+	data = fixture_encode(&f, &size);
+	tap_ok(npu_job_load_memory(dev, data, size, "mixed.npu", 0, &j, &err) == -EINVAL &&
+	       strstr(err.text, "'Scale_2' (Add)") && strstr(err.text, "'t' (f32)") &&
+	       strstr(err.text, "'where' (i64)"), "%s", err.text);
+	free(data);
+	fixture_free(&f);
+}
+
 int main(void)
 {
 	struct npu_device_options opt = { .size = sizeof(opt), .host_ops = fixture_ops, .num_host_ops = FIXTURE_OPS };
@@ -507,6 +537,7 @@ int main(void)
 	lifetime();
 	threads();
 	refusals();
+	mixed_types();
 	npu_job_unload(job);
 	npu_queue_destroy(queue);
 	npu_device_close(dev);
