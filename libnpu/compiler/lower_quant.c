@@ -61,8 +61,10 @@ static int fill_zeros(struct npu_lower *l, struct npu_lint *li, const struct npu
 	for (unsigned int i = 1; q && i < q->count; i++) {
 		if (npu_gquant_zero(q, i) == li->w_zero)
 			continue;
-		if (!a->has_zero_slot)
+		if (!a->has_zero_slot) {
+			npu_lower_note(l, "the weight has zero points per output: floats instead");
 			return 1;
+		}
 		li->zeros = npu_arena_array(l->arena, (size_t)a->outs, 1);
 		if (!li->zeros)
 			return -ENOMEM;

@@ -118,9 +118,57 @@ int quant_store(float v, struct quant_type q)
 	return code < quant_low(q) ? quant_low(q) : quant_low(q) + 255;
 }
 
+void quant_weight_init(struct quant_weight *w, uint32_t *seed, bool is_unsigned, int64_t outs,
+			bool plain)
+{
+	w->q = quant_any_type(seed, is_unsigned, quant_scale(seed));
+	w->outs = outs;
+	w->per_output = quant_random(seed, 2);
+	w->scale = calloc((size_t)outs, sizeof(*w->scale));
+	w->zero = calloc((size_t)outs, sizeof(*w->zero));
+	for (int64_t o = 0; o < outs; o++) {
+		bool own = w->per_output && !plain;
+
+		w->scale[o] = w->per_output ? quant_scale(seed) : w->q.scale;
+		w->zero[o] = own ? quant_any_type(seed, is_unsigned, 1).zero : w->q.zero;
+	}
+}
+
+void quant_weight_params(struct ob *b, struct quant_weight *w, bool scales)
+{
+	uint8_t *zero = malloc((size_t)w->outs);
+
+	for (int64_t o = 0; o < w->outs; o++)
+		zero[o] = (uint8_t)w->zero[o];
+	if (scales)
+		ob_const(b, "w_s", 1, w->per_output, &w->outs, w->scale,
+			 w->per_output ? 4 * (size_t)w->outs : 4);
+	ob_const(b, "w_z", w->q.type, w->per_output, &w->outs, zero,
+		 w->per_output ? (size_t)w->outs : 1);
+	free(zero);
+	free(w->scale);
+	free(w->zero);
+}
+
+float quant_result_scale(uint32_t *seed, float in, float w, int64_t depth)
+{
+	return in * w * 20 * sqrtf((float)depth) * ldexpf(1 + (float)quant_random(seed, 100) / 100,
+							  (int)quant_random(seed, 9));
+}
+
+int32_t *quant_bias(uint32_t *seed, int64_t outs)
+{
+	int32_t *bias = quant_random(seed, 3) ? calloc((size_t)outs, sizeof(*bias)) : NULL;
+
+	for (int64_t o = 0; bias && o < outs; o++)
+		bias[o] = (int32_t)quant_random(seed, 1 << 17) - (1 << 16);
+	return bias;
+}
+
 void quant_case_free(struct quant_case *c)
 {
 	free(c->model);
+	free(c->plain);
 	for (int i = 0; i < c->num_in; i++)
 		npu_npy_free(&c->in[i].arr);
 	npu_npy_free(&c->want);

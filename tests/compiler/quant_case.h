@@ -15,12 +15,13 @@
 /**
  * struct quant_case - a model, its inputs, and the exact result
  * @model, @size: free() it
+ * @plain, @plain_size: the same in operators that ONNX Runtime has; NULL: @model is
  * @want: all zero when the result is left to ONNX Runtime
  * @depth: products per result
  */
 struct quant_case {
-	uint8_t *model;
-	size_t size;
+	uint8_t *model, *plain;
+	size_t size, plain_size;
 	struct named_array in[QUANT_INPUTS];
 	int num_in;
 	struct npu_npy want;
@@ -83,9 +84,28 @@ int quant_store(float v, struct quant_type q);
 void quant_put(struct npu_npy *a, size_t i, int code);
 enum npu_npy_type quant_npy(int onnx_type);
 
+/* The weight side: zero points and scales, one or one per output. */
+struct quant_weight {
+	struct quant_type q;
+	int64_t outs;
+	bool per_output;
+	float *scale;
+	int *zero;
+	struct npu_npy codes;
+};
+void quant_weight_init(struct quant_weight *w, uint32_t *seed, bool is_unsigned, int64_t outs,
+		       bool plain);
+/* Constants w_z and, with @scales, w_s; frees both. */
+void quant_weight_params(struct ob *b, struct quant_weight *w, bool scales);
+/* A result scale that lets most results fit, and some not. */
+float quant_result_scale(uint32_t *seed, float in, float w, int64_t depth);
+/* @outs numbers to be freed, or NULL: none this time. */
+int32_t *quant_bias(uint32_t *seed, int64_t outs);
+
 void quant_make_conv(struct quant_case *c, uint32_t seed, bool plain, bool narrow);
 void quant_make_conv_qdq(struct quant_case *c, uint32_t seed, bool plain, bool narrow);
 void quant_make_conv_integer(struct quant_case *c, uint32_t seed, bool plain, bool narrow);
+void quant_make_transpose_qdq(struct quant_case *c, uint32_t seed, bool plain, bool narrow);
 void quant_make_matmul(struct quant_case *c, uint32_t seed, bool plain, bool narrow);
 void quant_make_matmul_qdq(struct quant_case *c, uint32_t seed, bool plain, bool narrow);
 void quant_make_matmul_integer(struct quant_case *c, uint32_t seed, bool plain, bool narrow);

@@ -10,64 +10,6 @@
 
 #include "quant_case.h"
 
-/* The weight side: zero points and scales, one or one per output. */
-struct weight {
-	struct quant_type q;
-	int64_t outs;
-	bool per_output;
-	float *scale;
-	int *zero;
-	struct npu_npy codes;
-};
-
-static void weight_init(struct weight *w, uint32_t *seed, bool is_unsigned, int64_t outs,
-			bool plain)
-{
-	w->q = quant_any_type(seed, is_unsigned, quant_scale(seed));
-	w->outs = outs;
-	w->per_output = quant_random(seed, 2);
-	w->scale = calloc((size_t)outs, sizeof(*w->scale));
-	w->zero = calloc((size_t)outs, sizeof(*w->zero));
-	for (int64_t o = 0; o < outs; o++) {
-		bool own = w->per_output && !plain;
-
-		w->scale[o] = w->per_output ? quant_scale(seed) : w->q.scale;
-		w->zero[o] = own ? quant_any_type(seed, is_unsigned, 1).zero : w->q.zero;
-	}
-}
-
-static void weight_params(struct ob *b, struct weight *w, bool scales)
-{
-	uint8_t *zero = malloc((size_t)w->outs);
-
-	for (int64_t o = 0; o < w->outs; o++)
-		zero[o] = (uint8_t)w->zero[o];
-	if (scales)
-		ob_const(b, "w_s", 1, w->per_output, &w->outs, w->scale,
-			 w->per_output ? 4 * (size_t)w->outs : 4);
-	ob_const(b, "w_z", w->q.type, w->per_output, &w->outs, zero,
-		 w->per_output ? (size_t)w->outs : 1);
-	free(zero);
-	free(w->scale);
-	free(w->zero);
-}
-
-/* A result scale that lets most results fit, and some not. */
-static float result_scale(uint32_t *seed, float in, float w, int64_t depth)
-{
-	return in * w * 20 * sqrtf((float)depth) * ldexpf(1 + (float)quant_random(seed, 100) / 100,
-							  (int)quant_random(seed, 9));
-}
-
-static int32_t *bias_init(uint32_t *seed, int64_t outs)
-{
-	int32_t *bias = quant_random(seed, 3) ? calloc((size_t)outs, sizeof(*bias)) : NULL;
-
-	for (int64_t o = 0; bias && o < outs; o++)
-		bias[o] = (int32_t)quant_random(seed, 1 << 17) - (1 << 16);
-	return bias;
-}
-
 /* ---- convolutions --------------------------------------------------------------------------- */
 
 struct geometry {
@@ -177,13 +119,13 @@ static void make_conv(struct quant_case *c, uint32_t seed, bool plain, bool narr
 	     relu = form == QDQ && quant_random(s, 2);
 	struct quant_type xq = quant_any_type(s, xu, quant_scale(s)), yq;
 	struct geometry g;
-	struct weight w;
+	struct quant_weight w;
 	struct npu_npy x;
 	int32_t *bias;
 	struct ob b;
 
 	geometry_init(&g, s);
-	weight_init(&w, s, wu, g.m, plain);
+	quant_weight_init(&w, s, wu, g.m, plain);
 	if (plain && !wu)	/* all that its integer kernels take */
 		w.q.zero = 0;
 	for (int64_t o = 0; plain && o < g.m; o++)
@@ -191,8 +133,8 @@ static void make_conv(struct quant_case *c, uint32_t seed, bool plain, bool narr
 	if (plain && form == INTEGER)
 		w.per_output = false;
 	c->depth = g.c / g.groups * g.kh * g.kw;
-	bias = form == INTEGER ? NULL : bias_init(s, g.m);
-	yq = quant_any_type(s, xu, result_scale(s, xq.scale, w.scale[0], c->depth));
+	bias = form == INTEGER ? NULL : quant_bias(s, g.m);
+	yq = quant_any_type(s, xu, quant_result_scale(s, xq.scale, w.scale[0], c->depth));
 	quant_codes(&x, s, xq, 8, 4, OB_DIMS(g.n, g.c, g.h, g.w));
 	quant_codes(&w.codes, s, w.q, narrow ? 7 : 8, 4, OB_DIMS(g.m, g.c / g.groups, g.kh, g.kw));
 	if (array_alloc(&c->want, form == INTEGER ? NPU_NPY_I32 : quant_npy(yq.type), 4,
@@ -229,7 +171,7 @@ static void make_conv(struct quant_case *c, uint32_t seed, bool plain, bool narr
 				 w.per_output ? 4 * (size_t)g.m : 4);
 		free(scale);
 	}
-	weight_params(&b, &w, form != INTEGER);
+	quant_weight_params(&b, &w, form != INTEGER);
 	conv_lines(&b, form, &g, bias != NULL, relu);
 	ob_output(&b, "y");
 	c->model = ob_finish(&b, &c->size);
@@ -267,7 +209,7 @@ static void make_matmul(struct quant_case *c, uint32_t seed, bool plain, bool na
 		n = 1 + quant_random(s, 40);
 	int64_t k = quant_random(s, 20) ? 1 + quant_random(s, 200) : 1 + quant_random(s, 8192);
 	bool computed = !quant_random(s, 4);	/* both sides are inputs */
-	struct weight w;
+	struct quant_weight w;
 	struct npu_npy x;
 	struct ob b;
 
@@ -276,7 +218,7 @@ static void make_matmul(struct quant_case *c, uint32_t seed, bool plain, bool na
 		wu = wu && xu && form != QDQ;
 	}
 	xq = quant_any_type(s, xu, quant_scale(s));
-	weight_init(&w, s, wu, n, plain);
+	quant_weight_init(&w, s, wu, n, plain);
 	if (plain || computed) {
 		w.per_output = false;
 		for (int64_t o = 0; o < n; o++) {
@@ -285,7 +227,7 @@ static void make_matmul(struct quant_case *c, uint32_t seed, bool plain, bool na
 		}
 	}
 	c->depth = k;
-	yq = quant_any_type(s, xu, result_scale(s, xq.scale, w.scale[0], k));
+	yq = quant_any_type(s, xu, quant_result_scale(s, xq.scale, w.scale[0], k));
 	quant_codes(&x, s, xq, 8, 3, OB_DIMS(batch, m, k));
 	quant_codes(&w.codes, s, w.q, narrow ? 7 : 8, 2, OB_DIMS(k, n));
 	if (array_alloc(&c->want, form == INTEGER ? NPU_NPY_I32 : quant_npy(yq.type), 3,
@@ -313,7 +255,7 @@ static void make_matmul(struct quant_case *c, uint32_t seed, bool plain, bool na
 		quant_const(&b, "w", &w.codes);
 	quant_params(&b, "x", xq);
 	quant_params(&b, "y", yq);
-	weight_params(&b, &w, form != INTEGER);
+	quant_weight_params(&b, &w, form != INTEGER);
 	if (form == QDQ) {
 		ob_node(&b, "xf = DequantizeLinear(x, x_s, x_z)");
 		ob_node(&b, "wf = DequantizeLinear(w, w_s, w_z) axis=1");

@@ -293,7 +293,95 @@ static void make_gemm(struct quant_case *c, uint32_t seed, bool plain, bool narr
 	ob_const(&m.b, "b", 6, 1, OB_DIMS(n), bias, 4 * (size_t)n);
 	result(&m, a.scale * w.scale * 60 * sqrtf((float)k));
 	done(&m,
-	     LINES("y = com.microsoft.QGemm(a, a_s, a_z, w, w_s, w_z, b, y_s, y_z) transB=1 alpha=1.0"));
+	     LINES("y = com.microsoft.QGemm(a, a_s, a_z, w, w_s, w_z, b, y_s, y_z) transB=1 "
+		   "alpha=1.0"));
+}
+
+/* @op with the axes that @seed says, and what comes before and behind it. */
+static void mean(struct quant_case *c, uint32_t seed, const char *before, const char *op,
+		 const char *behind)
+{
+	static const char *const axes[] = { "[2,3]", "[1]", "[-1]", "[0,2]", "[0,1,2,3]" };
+	struct quant_type a;
+	struct maker m;
+	char line[160];
+
+	maker_init(&m, c, &seed, quant_random(&seed, 2));
+	a = operand(&m, "a", m.dims);
+	result(&m, a.scale * 0.6f);
+	if (before)
+		ob_node(&m.b, before);
+	snprintf(line, sizeof(line), "%s axes=%s keepdims=%u", op, axes[quant_random(&seed, 5)],
+		 quant_random(&seed, 2));
+	done(&m, LINES(line, behind));
+}
+
+/* ONNX Runtime knows the operator, but has nothing that does it: it gets what it stands for. */
+static void make_mean(struct quant_case *c, uint32_t seed, bool plain, bool narrow)
+{
+	struct quant_case other = { 0 };
+
+	(void)plain, (void)narrow;
+	mean(c, seed, NULL, "y = com.microsoft.QLinearReduceMean(a, a_s, a_z, y_s, y_z)", NULL);
+	mean(&other, seed, "af = DequantizeLinear(a, a_s, a_z)", "f = ReduceMean(af)",
+	     "y = QuantizeLinear(f, y_s, y_z)");
+	c->plain = other.model;
+	c->plain_size = other.size;
+	other.model = NULL;
+	quant_case_free(&other);
+}
+
+static void make_where(struct quant_case *c, uint32_t seed, bool plain, bool narrow)
+{
+	int64_t part[3][RANK];
+	struct quant_type a, b;
+	struct npu_npy which;
+	struct maker m;
+
+	(void)plain, (void)narrow;
+	maker_init(&m, c, &seed, quant_random(&seed, 2));
+	for (int k = 0; k < 3; k++)
+		for (int i = 0; i < RANK; i++)
+			part[k][i] = quant_random(&seed, 3) ? m.dims[i] : 1;
+	if (array_alloc(&which, NPU_NPY_BOOL, RANK, part[0]))
+		abort();
+	for (size_t i = 0; i < which.count; i++)
+		((uint8_t *)which.data)[i] = (uint8_t)quant_random(&seed, 2);
+	quant_input(c, &m.b, "c", &which);
+	a = operand(&m, "a", part[1]);
+	b = operand(&m, "b", part[2]);
+	result(&m, (a.scale > b.scale ? a.scale : b.scale) * 0.9f);
+	done(&m, LINES("y = com.microsoft.QLinearWhere(c, a, a_s, a_z, b, b_s, b_z, y_s, y_z)"));
+}
+
+/* With scales per column or one, zero points or none, a bias or none. */
+static void make_to_float(struct quant_case *c, uint32_t seed, bool plain, bool narrow)
+{
+	int64_t n = 1 + quant_random(&seed, 30), k = 1 + quant_random(&seed, 200);
+	bool columns = quant_random(&seed, 2), zeros = quant_random(&seed, 3);
+	struct quant_type a, w;
+	struct npu_npy codes;
+	struct maker m;
+	char line[160];
+
+	(void)plain;
+	maker_init(&m, c, &seed, true);
+	a = quant_any_type(&seed, true, quant_scale(&seed));
+	w = quant_any_type(&seed, quant_random(&seed, 2), quant_scale(&seed));
+	quant_codes(&codes, &seed, a, 8, 3, OB_DIMS(m.dims[0], m.dims[1], k));
+	quant_input(c, &m.b, "a", &codes);
+	quant_params(&m.b, "a", a);
+	quant_codes(&codes, &seed, w, narrow ? 7 : 8, 2, OB_DIMS(k, n));
+	quant_const(&m.b, "w", &codes);
+	quant_params(&m.b, "w", w);
+	free(ob_random(&m.b, "ws", 1, OB_DIMS(n)));
+	free(ob_random(&m.b, "b", 1, OB_DIMS(n)));
+	ob_node(&m.b, "wa = Abs(ws)");
+	snprintf(line, sizeof(line),
+		 "y = com.microsoft.MatMulIntegerToFloat(a, w, a_s, %s, %s, %s%s)",
+		 columns ? "wa" : "w_s", zeros ? "a_z" : "", zeros ? "w_z" : "",
+		 quant_random(&seed, 2) ? ", b" : "");
+	done(&m, LINES(line));
 }
 
 const struct quant_op quant_ops[] = {
@@ -303,10 +391,12 @@ const struct quant_op quant_ops[] = {
 	{ "QLinearMatMul", quant_make_matmul, true, 0 },
 	{ "QDQ-MatMul", quant_make_matmul_qdq, true, 0 },
 	{ "MatMulInteger", quant_make_matmul_integer, true, 0 },
+	{ "QDQ-ConvTranspose", quant_make_transpose_qdq, true, 1 },
 	{ "QGemm", make_gemm, false, 0 },
 	{ "DynamicQuantizeLinear", make_dynamic, false, 0 },
 	{ "dynamic-product", make_dynamic_product, false, 0 },
 	{ "DynamicQuantizeMatMul", make_dynamic_matmul, false, 0 },
+	{ "MatMulIntegerToFloat", make_to_float, false, 0 },
 	{ "QLinearAdd", make_add, false, 1 },
 	{ "QLinearMul", make_mul, false, 1 },
 	{ "QDQ-binary", make_binary_qdq, false, 1 },
@@ -317,5 +407,7 @@ const struct quant_op quant_ops[] = {
 	{ "QLinearSoftmax", make_softmax, false, 1 },
 	{ "QLinearAveragePool", make_average, false, 1 },
 	{ "QLinearGlobalAveragePool", make_global, false, 1 },
+	{ "QLinearReduceMean", make_mean, false, 1 },
+	{ "QLinearWhere", make_where, false, 1 },
 };
 const unsigned int num_quant_ops = sizeof(quant_ops) / sizeof(quant_ops[0]);

@@ -49,13 +49,15 @@ static int run_case(const struct quant_case *c, struct npu_npy *out)
 static void dump(const char *dir, const char *name, const struct quant_case *c,
 		 const struct npu_npy *out)
 {
+	const uint8_t *model = c->plain ? c->plain : c->model;
+	size_t size = c->plain ? c->plain_size : c->size;
 	struct npu_error why = { 0 };
 	char path[512];
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/%s.onnx", dir, name);
 	f = fopen(path, "wb");
-	if (!f || fwrite(c->model, 1, c->size, f) != c->size)
+	if (!f || fwrite(model, 1, size, f) != size)
 		tap_diag("cannot write %s", path);
 	if (f)
 		fclose(f);
