@@ -66,6 +66,7 @@ include libnpu/build.mk
 include tools/build.mk
 include tests/build.mk
 include bench/build.mk
+include scripts/guest.mk
 include $(wildcard fuzz/build.mk)
 include Documentation/build.mk
 
@@ -79,10 +80,11 @@ $(BUILD)/obj/%.o: %.c
 ## make clean		remove what was built, but not what was fetched (make distclean)
 .PHONY: clean distclean help
 clean:
-	test ! -d $(BUILD) || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name models -exec rm -rf {} +
+	test ! -d $(BUILD) || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name models ! -name guest -exec rm -rf --one-file-system {} +
+	test ! -d $(BUILD)/guest || find $(BUILD)/guest -mindepth 1 -maxdepth 1 ! -name root ! -name kselftest -exec rm -rf --one-file-system {} +
 
 distclean:
-	rm -rf $(BUILD)
+	rm -rf --one-file-system $(BUILD)
 
 help:
 	@sed -n 's/^##  *//p' $(MAKEFILE_LIST)

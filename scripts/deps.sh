@@ -3,7 +3,7 @@
 #
 # deps.sh LEVEL: see that everything a level needs is on this machine, and install what is missing.
 #
-# LEVEL is build (library and tools), demo, check, fuzz or tidy; each of the last four includes
+# LEVEL is build (library and tools), demo, check, guest, fuzz or tidy; each of the others includes
 # build. With apt the missing packages are installed (through sudo when not root). Anywhere else, or
 # with NPU_NO_INSTALL=1, they are listed with what each is for, and the exit status is 1. Everything
 # is probed by file, never by package database: what was built by hand counts, and it takes a few
@@ -28,8 +28,10 @@ table()
 	demo,check:npm:cmd=npm:fetching the models
 	demo,check:nodejs:cmd=node:running ONNX Runtime, the reference
 	demo,check:ca-certificates:file=/etc/ssl/certs/ca-certificates.crt|/etc/pki/tls/certs/ca-bundle.crt:fetching the models
-	demo,check:dpkg:cmd=dpkg-deb:unpacking the sample pictures
-	demo,check:debian-archive-keyring:file=/usr/share/keyrings/debian-archive-keyring.gpg|/usr/share/keyrings/debian-archive-keyring.pgp:checking the sample pictures' origin
+	demo,check,guest:dpkg:cmd=dpkg-deb:unpacking the sample pictures, and the guest
+	demo,check,guest:debian-archive-keyring:file=/usr/share/keyrings/debian-archive-keyring.gpg|/usr/share/keyrings/debian-archive-keyring.pgp:checking the origin of sample pictures and guest
+	guest:apt:cmd=apt-get:fetching the guest
+	check,guest:util-linux:cmd=unshare:building modules in the guest's root
 	check:perl:cmd=prove:running the tests
 	check:pkg-config:cmd=pkg-config:testing that a program can link to libnpu
 	check:libfreetype-dev:hdr=freetype2/ft2build.h:rendering the pages that accuracy is measured on
@@ -123,8 +125,8 @@ install_missing()
 
 level=${1:-}
 case $level in
-build|demo|check|fuzz|tidy) ;;
-*)	die "usage: deps.sh build|demo|check|fuzz|tidy" ;;
+build|demo|check|guest|fuzz|tidy) ;;
+*)	die "usage: deps.sh build|demo|check|guest|fuzz|tidy" ;;
 esac
 
 find_missing "$level"

@@ -5,7 +5,7 @@
 
 wanted		:= $(or $(MAKECMDGOALS),all)
 setup-level	:= $(if $(filter check% test%,$(wanted)),check,$(if $(filter demo% models bench%,$(wanted)),demo,build))
-setup-level	+= $(if $(filter tidy,$(wanted)),tidy) $(if $(filter fuzz%,$(wanted)),fuzz)
+setup-level	+= $(if $(filter guest% modules selftests,$(wanted)),guest) $(if $(filter tidy,$(wanted)),tidy) $(if $(filter fuzz%,$(wanted)),fuzz)
 # Nothing is installed for `make clean`, `make help` or a dry run.
 ifneq ($(filter-out clean distclean help,$(wanted)),)
 ifeq ($(findstring n,$(filter-out --%,$(firstword -$(MAKEFLAGS)))),)
@@ -61,3 +61,6 @@ install: lib tools
 		scripts/libnpu.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/libnpu.pc
 	install -m 644 $(PUBLIC_HEADERS) $(DESTDIR)$(INCLUDEDIR)/npu
 	$(if $(TOOLS),install -m 755 $(INSTALL_STRIP) $(addprefix $(BUILD)/,$(TOOLS)) $(DESTDIR)$(BINDIR))
+	install -m 755 tools/npu-qemu/npu-qemu $(DESTDIR)$(BINDIR)
+	install -d $(DESTDIR)$(PREFIX)/share/npu
+	install -m 755 $(addprefix scripts/guest-,lib.sh root.sh initrd.sh init) $(DESTDIR)$(PREFIX)/share/npu

@@ -86,7 +86,7 @@ check-models:
 	-@scripts/models.sh all
 
 ## make check		every test; the last line is "N passed, N failed"
-check: all build-run check-models $(CHECK_LEGS:%=build-%)
+check: all build-run check-models $(if $(filter tests/guest/%,$(pick)),check-guest) $(CHECK_LEGS:%=build-%)
 	@$(RUN) $(RUN_BIN) $(RUN_SCRIPTS) $(foreach l,$(CHECK_LEGS),$(call leg-programs,$l))
 
 # One after the other, after the plain build: each has as many jobs as there are processors.

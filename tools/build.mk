@@ -2,7 +2,7 @@
 # One program per tools/npu-<name>/ directory, linked statically against libnpu; tools/common/ is
 # shared by them.
 
-TOOLS		:= $(notdir $(patsubst %/,%,$(wildcard tools/npu-*/)))
+TOOLS		:= $(notdir $(patsubst %/main.c,%,$(wildcard tools/npu-*/main.c)))
 TOOL_COMMON_OBJ	:= $(call obj,$(call src,tools/common))
 TOOL_LIBS	:= -lpng -ljpeg -lcjson -ldl
 

@@ -1,0 +1,200 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# guest-root.sh [--with PACKAGE[,PACKAGE...]]: unpack build/guest/root, a Debian 13 tree with a QEMU
+# that has vfio-user-pci, the kernels of Debian 13 and of its backports with their headers, and the
+# compiler that both were built with.
+#
+# apt resolves and fetches, with its state in build/guest and an empty package database, so the
+# machine's own packages do not matter (Debian 12 and 13 were tried; any system with apt does). The
+# packages are unpacked and never configured: no root, no chroot and no mounts are needed, and what
+# comes out belongs to the caller. The mirror is the one that apt is set up to use;
+# NPU_DEBIAN_MIRROR names another.
+#
+# A tree that is complete is left alone. After an interruption what was fetched is used again.
+# --with adds packages, for example sparse,coccinelle for checking the driver.
+set -u
+. "$(dirname "$0")/guest-lib.sh"
+
+# What is unpacked, each with what it depends on. tiny-initramfs only stands in for the generator
+# that the kernels ask for. The kernels follow, by their headers.
+packages=(qemu-system-x86 busybox-static gcc libc6-dev make kmod cpio mawk tiny-initramfs
+	bash coreutils dash diffutils findutils grep gzip perl-base sed tar xz-utils zstd)
+# What is taken from backports, before Debian 13's own.
+backports='qemu-system-* seabios ipxe-qemu linux-*'
+# Left out of each package.
+leave_out=(usr/share/{doc,info,locale,man,lintian,bash-completion} usr/lib/debug)
+
+say()
+{
+	printf '%s\n' "guest-root: $*" >&2
+}
+
+# --- apt with a state of its own ---
+
+debian_mirror()
+{
+	local uri=${NPU_DEBIAN_MIRROR:-}
+
+	if [ -z "$uri" ] && grep -qs '^ID=debian' /etc/os-release; then
+		uri=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' 2>/dev/null |
+			grep -E '/debian/?$' | head -n 1)
+	fi
+	[ -n "$uri" ] || die "no Debian mirror is set up here: give its address in NPU_DEBIAN_MIRROR"
+	printf '%s' "$uri"
+}
+
+# Write the configuration that makes apt see Debian 13 and nothing of this machine.
+apt_setup()
+{
+	local keyring suite mirror
+
+	for keyring in /usr/share/keyrings/debian-archive-keyring.{pgp,gpg}; do
+		[ -e "$keyring" ] && break
+	done
+	[ -e "$keyring" ] || die "Debian's keyring is missing (package debian-archive-keyring)"
+	mirror=$(debian_mirror) || exit 1
+	mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
+	: >"$apt/status"
+	for suite in trixie trixie-updates trixie-backports; do
+		printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$mirror" "$suite"
+	done >"$apt/sources"
+	printf 'Package: %s\nPin: release n=trixie-backports\nPin-Priority: 990\n' "$backports" >"$apt/preferences"
+	cat >"$apt/config" <<-END
+		Dir::State "$apt";
+		Dir::State::status "$apt/status";
+		Dir::Cache "$apt/cache";
+		Dir::Cache::pkgcache "";
+		Dir::Cache::srcpkgcache "";
+		Dir::Etc::sourcelist "$apt/sources";
+		Dir::Etc::sourceparts "/dev/null";
+		Dir::Etc::preferences "$apt/preferences";
+		Dir::Etc::preferencesparts "/dev/null";
+		Dir::Log "$apt";
+		APT::Architecture "amd64";
+		APT::Architectures { "amd64"; };
+		APT::Install-Recommends "false";
+		APT::Sandbox::User "";
+		Acquire::Check-Valid-Until "false";
+		Acquire::Languages "none";
+		Acquire::Retries "3";
+		Debug::NoLocking "true";
+	END
+	export APT_CONFIG=$apt/config
+}
+
+# newest_kernel PATTERN: of the kernels that a metapackage of either suite asks for, the newest
+# whose Debian version matches.
+newest_kernel()
+{
+	apt-cache show linux-headers-amd64 | awk -v pattern="$1" '
+		/^Version:/ { wanted = $2 ~ pattern }
+		/^Depends:/ && wanted && match($0, /linux-headers-[0-9][^ ,]*/) {
+			print substr($0, RSTART + 14, RLENGTH - 14)
+		}' | sort -V | tail -n 1
+}
+
+# Leave every package that is needed in $apt/cache/archives.
+fetch()
+{
+	local stable backport
+
+	apt_setup
+	say "reading the package lists"
+	apt-get -q update >"$log" 2>&1 || die "apt-get update failed for Debian 13:"$'\n'"$(tail -n 5 "$log")"
+	stable=$(newest_kernel '^[^~]*$')
+	backport=$(newest_kernel '~bpo')
+	[ -n "$stable" ] && [ -n "$backport" ] || die "the mirror has no kernels for Debian 13 and its backports"
+	say "fetching QEMU, kernels $stable and $backport, compiler"
+	apt-get -q -y --download-only install "${packages[@]}" \
+		linux-{headers,image}-{"$stable","$backport"} >"$log" 2>&1 ||
+		die "apt-get could not fetch the packages:"$'\n'"$(grep -v '^Get:' "$log" | tail -n 20)"
+}
+
+# --- unpacking ---
+
+unpack()
+{
+	local dir option=()
+
+	for dir in "${leave_out[@]}"; do
+		option+=(--exclude="./$dir")
+	done
+	rm -rf --one-file-system "$new"
+	mkdir -p "$new/usr"/{bin,sbin,lib,lib64} "$new"/{dev,proc,src,tmp,etc}
+	for dir in bin sbin lib lib64; do
+		ln -s "usr/$dir" "$new/$dir"
+	done
+	# Without -p: what is set-uid in a package is not so here.
+	export new
+	printf '%s\0' "$apt"/cache/archives/*.deb | xargs -0 -n 1 -P "$(nproc)" bash -c '
+		dpkg-deb --fsys-tarfile "${@: -1}" | tar -x -C "$new" -m --no-same-owner --no-same-permissions \
+			--keep-directory-symlink "${@:1:$# - 1}" && exit "${PIPESTATUS[0]}"' unpack "${option[@]}" ||
+		die "a package could not be unpacked (no space left?); the rest of a failed fetch: rm -r $apt"
+}
+
+# What configuring the packages would have done and the programs here need.
+finish()
+{
+	local tool
+
+	ln -sf mawk "$new/usr/bin/awk"
+	for tool in depmod insmod lsmod modinfo modprobe rmmod; do
+		ln -sf kmod "$new/usr/bin/$tool"
+	done
+	printf 'root:x:0:0:root:/root:/bin/sh\n' >"$new/etc/passwd"
+	printf 'root:x:0:\n' >"$new/etc/group"
+}
+
+# check: the tree does what it is for, before it gets its name.
+check()
+{
+	local guest_root=$new kernel
+
+	root_run qemu-system-x86_64 -device help 2>&1 | grep -q '"vfio-user-pci"' ||
+		die "the QEMU of Debian 13's backports has no vfio-user-pci"
+	for kernel in $(guest_kernels); do
+		guest_vmlinuz "$kernel" >/dev/null
+	done
+	[ "$(guest_kernels | wc -l)" -ge 2 ] || die "two kernels were expected, there are: $(guest_kernels)"
+}
+
+with=()
+while [ $# -gt 0 ]; do
+	case $1 in
+	--with)	IFS=, read -ra with <<<"${2:?--with needs package names}"; shift 2 ;;
+	*)	die "usage: guest-root.sh [--with PACKAGE[,PACKAGE...]]" ;;
+	esac
+done
+
+mkdir -p "$NPU_GUEST" || exit 1
+NPU_GUEST=$(cd "$NPU_GUEST" && pwd)
+guest_root=$NPU_GUEST/root
+apt=$NPU_GUEST/apt
+new=$NPU_GUEST/root.new
+log=$NPU_GUEST/root.log
+exec 9>"$NPU_GUEST/.lock"
+flock -n 9 || { say "waiting for another guest-root.sh"; flock 9; }
+
+# The tree says what it was made from; it also serves when it has more than is asked for.
+have=$(cat "$guest_root/.packages" 2>/dev/null)
+missing=()
+for package in "${packages[@]}" "${with[@]}"; do
+	[[ " $have " == *" $package "* ]] || missing+=("$package")
+done
+[ ${#missing[@]} = 0 ] && exit 0
+for package in $have; do
+	[[ " ${packages[*]} ${with[*]} " == *" $package "* ]] || with+=("$package")
+done
+packages+=("${with[@]}")
+
+fetch
+say "unpacking"
+unpack
+finish
+check
+echo "${packages[*]}" >"$new/.packages"
+rm -rf --one-file-system "$guest_root"
+mv "$new" "$guest_root" || exit 1
+rm -rf "$apt" "$log"
+say "$guest_root is ready: $(root_run qemu-system-x86_64 --version | head -n 1), kernels" $(guest_kernels)

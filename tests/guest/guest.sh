@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+#
+# Running test programs in a guest, sourced after tests/tap.sh by tests/guest/test_*.sh.
+
+NPU_GUEST=${NPU_GUEST:-$PWD/build/guest}
+export NPU_GUEST
+. scripts/guest-lib.sh
+guest_logs=$NPU_BUILD/test-log/guest
+
+# On a user's machine a guest that cannot be had is a skip; CI has to have one.
+guest_needed()
+{
+	[ -e "$guest_root/.packages" ] && return
+	[ -n "${CI:-}" ] || { echo "1..0 # SKIP no guest: make guest-root"; exit 0; }
+	tap_result 1 "the guest's root is in $NPU_GUEST"
+	tap_done
+}
+
+# guest_run NAME KERNEL IOMMU [npu-qemu option...] -- PROGRAM...: boot a guest and run the programs
+# of tests/guest/in and selftests in it. Each of their results becomes one here, and so does what
+# the kernel said. NPUS is how many devices there are; logs are kept below build/test-log/guest.
+guest_run()
+{
+	local name=$1 kernel=$2 iommu=$3 log=$guest_logs/$1 options=() status kind text
+
+	shift 3
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	rm -rf "$log"
+	mkdir -p "$log" "$tap_tmp/over/usr/lib/npu"
+	ln -sfn "$PWD/tests/guest/in" "$tap_tmp/over/usr/lib/npu/tests"
+	tools/npu-qemu/npu-qemu --kernel "$kernel" --iommu "$iommu" --npus "${NPUS:-0}" --log "$log" \
+		--overlay "$tap_tmp/over" --timeout "${GUEST_TIMEOUT:-120}" "${options[@]}" --cmd "
+			export KERNEL='$kernel' IOMMU='$iommu' NPUS='${NPUS:-0}'
+			sh /usr/lib/npu/tests/run.sh $*" >"$log/out.ktap" 2>"$log/npu-qemu.log"
+	status=$?
+	tap_is "$status $(tail -n 3 "$log/npu-qemu.log")" "0 " "$name: the guest ran and ended"
+	while IFS=$'\t' read -r kind text; do
+		case $kind in
+		ok)	tap_result 0 "$name: $text" ;;
+		skip)	tap_skip "$name: ${text%% # *}" "${text##* # }" ;;
+		diag)	tap_diag "$text" ;;
+		*)	tap_result 1 "$name: $text" ;;
+		esac
+	done < <(perl tests/guest/fold.pl ${CI:+--no-skips} "$log" "$@")
+}

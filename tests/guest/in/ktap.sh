@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+#
+# In the guest: KTAP for shell programs, sourced.
+ktap_count=0
+ktap_failures=0
+echo "TAP version 13"
+
+# ktap_result STATUS NAME
+ktap_result()
+{
+	local not=
+
+	ktap_count=$((ktap_count + 1))
+	[ "$1" = 0 ] || { not="not "; ktap_failures=$((ktap_failures + 1)); }
+	echo "${not}ok $ktap_count $2"
+	return "$1"
+}
+
+# ktap_is GOT EXPECTED NAME
+ktap_is()
+{
+	[ "$1" = "$2" ]
+	ktap_result $? "$3" || { echo "# got:      $1"; echo "# expected: $2"; }
+}
+
+ktap_skip()
+{
+	ktap_count=$((ktap_count + 1))
+	echo "ok $ktap_count $1 # SKIP $2"
+}
+
+ktap_done()
+{
+	echo "1..$ktap_count"
+	[ "$ktap_failures" = 0 ]
+	exit
+}

@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# In the guest: each virtual NPU is the PCI function that uapi/npu_hw.h describes, behind the IOMMU
+# that was asked for. IOMMU and NPUS say what is expected.
+. "${0%/*}/ktap.sh"
+
+# field DEVICE OFFSET SIZE: of configuration space, as a number.
+field()
+{
+	od -An -tu"$3" -j "$2" -N "$3" "$1/config" | tr -d ' '
+}
+
+# capabilities DEVICE: the ids in its list.
+capabilities()
+{
+	local at
+
+	at=$(field "$1" 52 1)
+	while [ "$at" -ge 64 ]; do
+		field "$1" "$at" 1
+		at=$(field "$1" $((at + 1)) 1)
+	done
+}
+
+npus=
+for device in /sys/bus/pci/devices/*; do
+	[ "$(cat "$device/vendor") $(cat "$device/device")" = "0x1234 0x4e50" ] && npus="$npus $device"
+done
+set -- $npus
+ktap_is "$#" "$NPUS" "devices_found"
+
+# What the group of a device that is translated says; virtio-iommu unmaps lazily by default.
+case $IOMMU in
+intel)	type=DMA ;;
+virtio)	type=DMA-FQ ;;
+none)	type= ;;
+esac
+number=0
+for device; do
+	ktap_is "$(cat "$device/class")" 0x120000 "npu${number}_class"
+	ktap_is "$(sed -n '1s/ [^ ]*$//p' "$device/resource" | { read -r first last; echo $((last - first + 1)); })" \
+		65536 "npu${number}_bar0_size"
+	ktap_is "$(capabilities "$device" | sort -n | grep -x -e 5 -e 16 -e 17 | tr '\n' ' ')" "5 16 " \
+		"npu${number}_has_msi_and_pcie_and_no_msix"
+	ktap_is "$(grep -c flr "$device/reset_method")" 1 "npu${number}_function_level_reset"
+	ktap_is "$(cat "$device/iommu_group/type" 2>/dev/null)" "$type" "npu${number}_iommu_group"
+	number=$((number + 1))
+done
+ktap_done

@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# In the guest: run.sh PROGRAM... runs each, with its KTAP between two lines that name it and its
+# status, and marks in the kernel's log when it ran. A name without a slash is one of this folder,
+# or a selftest. NPU_GUEST_TIMEOUT is how many seconds one may take.
+here=${0%/*}
+selftests=/usr/lib/npu/selftests
+
+for program; do
+	case $program in
+	*/*)	file=$program ;;
+	*)	file=$here/$program
+		[ -e "$file" ] || file=$selftests/$program ;;
+	esac
+	echo "# begin $program"
+	echo "npu-test: begin $program" >/dev/kmsg
+	timeout "${NPU_GUEST_TIMEOUT:-60}" "$file" 2>&1
+	status=$?
+	# Work queues have what the program left to them; its splats should be under its name.
+	sleep 0.05
+	echo "npu-test: end $program" >/dev/kmsg
+	echo "# end $program $status"
+done
