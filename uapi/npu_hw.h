@@ -179,9 +179,6 @@ enum npu_hw_fatal {
 #define NPU_KERNEL_VA_START	0x80000000ull
 #define NPU_KERNEL_VA_END	0x100000000ull
 
-/* In npu_fault.access of a failed stream fetch, beside NPU_ACCESS_*. */
-#define NPU_ACCESS_EXEC		8u
-
 /* ---- MCU: RV32IMC, machine mode ---- */
 
 #define NPU_MCU_TCM		0x00000000u

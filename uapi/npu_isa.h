@@ -271,6 +271,7 @@ struct npu_region {
 #define NPU_ACCESS_READ		1u
 #define NPU_ACCESS_WRITE	2u
 #define NPU_ACCESS_SRAM		4u	/* base is an offset into on-chip memory */
+#define NPU_ACCESS_EXEC		8u	/* of a stream's fetch, in npu_fault.access alone */
 
 /*
  * Why a job stopped; one table for the engine, the firmware ABI, the driver's record and libnpu's

@@ -47,6 +47,7 @@ struct sim_record {
 	struct npu_insn_digest *digests;
 	size_t num_profile, num_digests, room_profile, room_digests;
 	uint64_t first;			/* time of the first instruction */
+	bool failed;			/* for want of memory */
 };
 
 struct sim_wait {
@@ -78,12 +79,9 @@ struct sim_work {
  */
 bool sim_work_slice(struct sim_work *sw, int *status, const char **text);
 
-/*
- * After one instruction: @offset and @index are its place, @scalar the scalars before it; it took
- * @ns from @start on. Returns 0 or -ENOMEM.
- */
-int sim_record_insn(struct sim_work *sw, npu_u32 offset, npu_u32 index,
-		    const npu_u32 scalar[NPU_MAX_SCALARS], uint64_t start, uint64_t ns);
+/* The engine's observer of a job with records; @ctx is its struct sim_work. */
+void sim_record_insn(void *ctx, const struct npu_insn *insn, void *const *ptr, npu_u64 start,
+		     npu_u64 ns);
 void sim_record_hand_over(struct sim_work *sw);
 
 int sim_queue_create(struct npu_queue *queue, struct npu_error *err);

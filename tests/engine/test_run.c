@@ -481,7 +481,9 @@ static void test_space(struct npu_engine *e)
 					.stream_size = s.used * 4,
 					.num_regions = NUM_REGIONS,
 					.regions = regions,
-					.space = { space_resolve, space_release, &sp } };
+					.space = { .resolve = space_resolve,
+						   .release = space_release,
+						   .ctx = &sp } };
 	npu_engine_state_init(e, &st);
 	tap_ok(npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_DONE &&
 		       sp.calls == 3 * STEPS && !sp.held,
@@ -520,6 +522,158 @@ static void test_sram(struct npu_engine *e)
 		;
 	tap_ok(written && i == st.sram_size, "SRAM holds a result and is zero for the next job");
 	npu_engine_state_fini(&st);
+}
+
+struct fetcher {
+	const char *bytes;
+	npu_u32 limit;			/* from here on nothing can be fetched */
+	unsigned int seen[MAX_WORDS * 4];
+};
+
+#define STREAM_VA	0x7000000000ull
+
+static int fetcher_fetch(void *ctx, npu_u64 va, void *buf, npu_u32 size, npu_u64 *bad)
+{
+	struct fetcher *f = ctx;
+	npu_u32 at = (npu_u32)(va - STREAM_VA), i;
+
+	if (at + size > f->limit) {
+		*bad = STREAM_VA + f->limit;
+		return -EFAULT;
+	}
+	for (i = 0; i < size; i++)
+		f->seen[at + i]++;
+	memcpy(buf, f->bytes + at, size);
+	return 0;
+}
+
+/* A stream that is not host memory: each byte is asked for once. */
+static void test_fetch(struct npu_engine *e)
+{
+	static struct fetcher f;
+	struct npu_engine_state st;
+	struct stream s;
+	npu_u32 i;
+
+	standard_stream(&s);
+	f.bytes = (const char *)s.words;
+	f.limit = s.used * 4;
+	st = (struct npu_engine_state){ .stream_va = STREAM_VA,
+					.stream_size = s.used * 4,
+					.num_regions = NUM_REGIONS,
+					.regions = regions,
+					.space = { .fetch = fetcher_fetch, .ctx = &f } };
+	memset(out, 0xff, sizeof(out));
+	npu_engine_state_init(e, &st);
+	tap_ok(npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_DONE && outputs_right(),
+	       "a stream that is fetched piece by piece");
+	for (i = 0; i < s.used * 4 && f.seen[i] == 1; i++)
+		;
+	tap_ok(i == s.used * 4, "each of its %u bytes was fetched once", s.used * 4);
+	npu_engine_state_fini(&st);
+	f.limit = header(&s)->size - 100;
+	npu_engine_state_init(e, &st);
+	tap_ok(npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_FAULT &&
+		       st.fault.code == NPU_FAULT_FETCH && st.insn == STEPS - 1 &&
+		       st.fault.address == STREAM_VA + f.limit && st.fault.access == NPU_ACCESS_EXEC,
+	       "a stream whose end can not be fetched: %s", st.fault_text);
+	npu_engine_state_fini(&st);
+	f.limit = 8;
+	tap_ok(npu_engine_state_init(e, &st) == -EINVAL && st.fault.code == NPU_FAULT_FETCH,
+	       "nor its header: %s", st.fault_text);
+}
+
+struct watcher {
+	struct npu_engine_state *st;
+	unsigned int calls, good;
+	npu_u64 last;
+};
+
+static void watcher_insn(void *ctx, const struct npu_insn *insn, void *const *ptr, npu_u64 start,
+			 npu_u64 ns)
+{
+	struct watcher *w = ctx;
+	unsigned int n = w->calls++;
+	bool end = n == STEPS;
+
+	w->good += w->st->insn == n && insn->header->tag == 100 + n && start >= w->last &&
+		   insn->header->opcode == (end ? NPU_OP_END : NPU_OP_MATMUL) &&
+		   (end || (ptr[NPU_MATMUL_OUT] == out[n] && !memcmp(out[n], want[n], sizeof(out[n]))));
+	w->last = start + ns;
+}
+
+static void test_observer(struct npu_engine *e)
+{
+	struct npu_engine_state st;
+	struct watcher w = { .st = &st };
+	struct stream s;
+
+	standard_stream(&s);
+	st = (struct npu_engine_state){ .stream = s.words,
+					.stream_size = s.used * 4,
+					.num_regions = NUM_REGIONS,
+					.regions = regions,
+					.observer = { watcher_insn, &w } };
+	memset(out, 0xff, sizeof(out));
+	npu_engine_state_init(e, &st);
+	tap_ok(npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_DONE &&
+		       w.calls == STEPS + 1 && w.good == STEPS + 1,
+	       "the observer sees each instruction behind its result: %u of %u", w.good, w.calls);
+	npu_engine_state_fini(&st);
+}
+
+/* On-chip memory of the caller's, and a job that goes on in another state. */
+static void test_resume(struct npu_engine *e)
+{
+	static _Alignas(64) char sram[2][1 << 17];
+	struct npu_engine_state st[2];
+	struct npu_operand *op;
+	const float keep = 1;
+	npu_u32 *param;
+	struct stream s;
+	int i;
+
+	stream_begin(&s);
+	op = matmul_add(&s, 0, M, NULL, 0);
+	op[NPU_MATMUL_OUT].region = REGION_SRAM;
+	op[NPU_MATMUL_OUT].offset = 4096;
+	insn_add(&s, NPU_OP_EWISE1, &op, &param, 0);
+	matrix(&op[NPU_EWISE1_OUT], REGION_OUT, 0, M, N);
+	matrix(&op[NPU_EWISE1_IN], REGION_SRAM, 4096, M, N);
+	param[NPU_EWISE1_P_FUNC] = NPU_UNARY_COPY;
+	memcpy(&param[NPU_EWISE1_P_POST_MUL], &keep, 4);
+	stream_end(&s);
+	memset(out, 0xff, sizeof(out));
+	for (i = 0; i < 2; i++) {
+		st[i] = (struct npu_engine_state){ .stream = s.words,
+						   .stream_size = s.used * 4,
+						   .num_regions = NUM_REGIONS,
+						   .regions = regions,
+						   .sram = sram[i],
+						   .sram_size = sizeof(sram[i]) };
+		npu_engine_state_init(e, &st[i]);
+	}
+	tap_ok(npu_engine_run(e, &st[0], 0, NULL, NULL) == NPU_RUN_YIELD &&
+		       !memcmp(sram[0] + 4096, want[0], sizeof(want[0])) &&
+		       st[0].sram_used == 4096 + sizeof(want[0]),
+	       "on-chip memory of the caller's, %llu bytes used",
+	       (unsigned long long)st[0].sram_used);
+	memcpy(sram[1], sram[0], st[0].sram_used);
+	st[1].sram_used = st[0].sram_used;
+	st[1].offset = st[0].offset;
+	st[1].insn = st[0].insn;
+	npu_engine_state_fini(&st[0]);
+	tap_ok(npu_engine_run(e, &st[1], UINT64_MAX, NULL, NULL) == NPU_RUN_DONE &&
+		       !memcmp(out[0], want[0], sizeof(want[0])),
+	       "another state goes on behind the first instruction");
+	npu_engine_state_fini(&st[1]);
+	tap_ok(st[1].sram == sram[1], "the caller's memory stays his");
+	npu_engine_state_init(e, &st[1]);
+	st[1].offset = s.used * 4 + 8;
+	tap_ok(npu_engine_run(e, &st[1], UINT64_MAX, NULL, NULL) == NPU_RUN_FAULT &&
+		       st[1].fault.code == NPU_FAULT_FETCH,
+	       "a resume point behind the stream: %s", st[1].fault_text);
+	npu_engine_state_fini(&st[1]);
 }
 
 static void backwards(void *ctx, unsigned int n, void (*fn)(void *arg, unsigned int i), void *arg)
@@ -679,6 +833,9 @@ int main(void)
 	test_scalars(two);
 	test_space(two);
 	test_sram(two);
+	test_fetch(two);
+	test_observer(two);
+	test_resume(two);
 	test_foreign_pool();
 	test_whole(plain, "2 threads, plain C");
 	test_steps(plain);

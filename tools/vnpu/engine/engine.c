@@ -212,6 +212,7 @@ static int insn_fault(struct npu_run *run, struct npu_engine_state *state, int r
 /* One instruction: 0, -EINTR or -EFAULT with the state's fault filled in. */
 static int step(struct npu_run *run, struct npu_engine_state *state)
 {
+	npu_u64 start = state->observer.insn ? clock_ns() : 0;
 	int ret;
 
 	ret = npu_run_fetch(run, state);
@@ -223,6 +224,9 @@ static int step(struct npu_run *run, struct npu_engine_state *state)
 	run->fault.code = NPU_FAULT_NONE;
 	atomic_store_explicit(&run->cut, false, memory_order_relaxed);
 	ret = insn_execute(run, state);
+	if (!ret && state->observer.insn)
+		state->observer.insn(state->observer.ctx, &run->exec.insn, run->exec.ptr, start,
+				     clock_ns() - start);
 	npu_run_release(run, state);
 	if (ret == -EINTR) {
 		state->resumable = !run->in_place;

@@ -12,6 +12,7 @@
 #include "npu_isa.h"
 
 struct npu_engine;
+struct npu_insn;
 
 /*
  * Instruction sets of the host that kernels may use; results never depend on the choice. AVX_VNNI
@@ -48,27 +49,59 @@ struct npu_engine_config {
 struct npu_address_space {
 	void *(*resolve)(void *ctx, npu_u64 va, npu_u64 size, npu_u32 access, npu_u64 *bad);
 	void (*release)(void *ctx, npu_u64 va, npu_u64 size);
+	/*
+	 * With state->stream == NULL: copy [va, va + size) of the stream to @buf. Returns 0, or a
+	 * negative errno with the first address in *@bad that can not be fetched from. Called twice
+	 * for an instruction, for no byte twice.
+	 */
+	int (*fetch)(void *ctx, npu_u64 va, void *buf, npu_u32 size, npu_u64 *bad);
+	void *ctx;
+};
+
+/*
+ * Called after each instruction that was carried out, END too, from the thread that runs the
+ * engine: @insn as it ran, with its terms applied, its operands at @ptr[slot] and still held;
+ * state->insn and state->offset are still those of @insn. It began at @start_ns of CLOCK_MONOTONIC.
+ */
+struct npu_observer {
+	void (*insn)(void *ctx, const struct npu_insn *insn, void *const *ptr, npu_u64 start_ns,
+		     npu_u64 ns);
 	void *ctx;
 };
 
 /* One job in execution. Zero it, fill the upper half in, call npu_engine_state_init(). */
 struct npu_engine_state {
-	/* host memory; may change under the engine, each instruction is copied once */
+	/*
+	 * Host memory, or NULL: then space.fetch() reads it at stream_va. May change under the
+	 * engine, each instruction is copied once.
+	 */
 	const void *stream;
+	npu_u64 stream_va;
 	npu_u32 stream_size;
 	npu_u32 num_regions;
 	const struct npu_region *regions;	/* must not change while the job runs */
 	npu_u32 scalar[NPU_MAX_SCALARS];
 	struct npu_address_space space;
+	struct npu_observer observer;	/* insn == NULL: none */
+	/*
+	 * On-chip memory. NULL: the engine's own, which reads as zero when the job starts. Else
+	 * sram_size bytes of the caller's, aligned to 64 bytes, of which the first sram_used may be
+	 * other than zero; clearing them is up to the caller. sram_used grows with what is written.
+	 */
+	void *sram;
+	npu_u64 sram_size;
+	npu_u64 sram_used;
 
-	/* The engine's: the resume point. */
+	/*
+	 * The engine's: the resume point. After npu_engine_state_init() and before the first run
+	 * the caller may set it to where another state of the same job, with these scalars and this
+	 * on-chip memory, had come to; it is checked like the stream.
+	 */
 	npu_u32 offset;			/* of the next instruction */
 	npu_u32 insn;			/* its index */
 	npu_u32 num_regions_named;	/* from the header */
 	bool started;
 	bool resumable;			/* false: an in-place instruction was stopped half way */
-	void *sram;			/* owned by the state, zero at start */
-	npu_u64 sram_size;
 	struct npu_fault fault;		/* after NPU_RUN_FAULT */
 	char fault_text[256];		/* the same in words */
 	struct npu_engine *engine;	/* the one of npu_engine_state_init() */

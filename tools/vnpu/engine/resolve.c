@@ -22,10 +22,26 @@ static void strides_tame(struct npu_insn_header *header, const struct npu_op_des
 				op[i].stride[d] = 0;
 }
 
+int npu_stream_copy(struct npu_engine_state *state, npu_u32 offset, void *buf, npu_u32 size)
+{
+	npu_u64 va = state->stream_va + offset, bad = va;
+
+	if (state->stream) {
+		memcpy(buf, (const char *)state->stream + offset, size);
+		return 0;
+	}
+	if (!state->space.fetch(state->space.ctx, va, buf, size, &bad))
+		return 0;
+	npu_state_fault(state, NPU_FAULT_FETCH, "address 0x%llx of the stream can not be fetched from",
+			(unsigned long long)bad);
+	state->fault.address = bad;
+	state->fault.access = NPU_ACCESS_EXEC;
+	return -EFAULT;
+}
+
 int npu_run_fetch(struct npu_run *run, struct npu_engine_state *state)
 {
 	const struct npu_stream_header *h = &state->priv->header;
-	const char *src = state->stream;
 	struct npu_insn_header first;
 	struct npu_isa_error err = { 0 };
 	size_t left, bytes;
@@ -35,7 +51,8 @@ int npu_run_fetch(struct npu_run *run, struct npu_engine_state *state)
 		return npu_state_fault(state, NPU_FAULT_FETCH,
 				       "no instruction at offset %u: the stream ends without END",
 				       state->offset);
-	memcpy(&first, src + state->offset, sizeof(first));
+	if (npu_stream_copy(state, state->offset, &first, sizeof(first)))
+		return -EFAULT;
 	bytes = (size_t)first.words * 4;
 	if (bytes < sizeof(first) || bytes > sizeof(run->words) || bytes > left || bytes % 8) {
 		npu_state_fault(state, NPU_FAULT_ENCODING,
@@ -50,8 +67,10 @@ int npu_run_fetch(struct npu_run *run, struct npu_engine_state *state)
 	 * what counts.
 	 */
 	memcpy(run->words, &first, sizeof(first));
-	memcpy((char *)run->words + sizeof(first), src + state->offset + sizeof(first),
-	       bytes - sizeof(first));
+	if (bytes > sizeof(first) &&
+	    npu_stream_copy(state, state->offset + sizeof(first), (char *)run->words + sizeof(first),
+			    (npu_u32)(bytes - sizeof(first))))
+		return -EFAULT;
 
 	if (npu_insn_decode(run->words, first.words, &run->exec.insn, &err) ||
 	    (first.num_terms && npu_insn_apply_terms(run->words, state->scalar, &err)) ||
@@ -107,7 +126,6 @@ static int operand_map(struct npu_run *run, struct npu_engine_state *state, unsi
 	const struct npu_operand *op = &insn->operand[slot];
 	const struct npu_region *region = &state->regions[op->region];
 	npu_u32 access = slot_access(&insn->desc->slots[slot]);
-	struct npu_sram_block *block = state->priv->block;
 	npu_u64 va = region->base + op->offset, size, bad = va;
 	void *mem;
 
@@ -115,8 +133,8 @@ static int operand_map(struct npu_run *run, struct npu_engine_state *state, unsi
 		return npu_state_fault(state, NPU_FAULT_REGION, "%s: %s is too large",
 				       insn->desc->mnemonic, insn->desc->slots[slot].name);
 	if (region->access & NPU_ACCESS_SRAM) {
-		if ((access & NPU_ACCESS_WRITE) && va + size > block->used)
-			block->used = va + size;
+		if ((access & NPU_ACCESS_WRITE) && va + size > state->sram_used)
+			state->sram_used = va + size;
 		run->exec.ptr[slot] = (char *)state->sram + va;
 		return 0;
 	}

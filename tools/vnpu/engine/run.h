@@ -62,7 +62,7 @@ struct npu_sram_block {
 /* What a state needs beside its public fields. */
 struct npu_state_priv {
 	struct npu_stream_header header;	/* a checked copy */
-	struct npu_sram_block *block;
+	struct npu_sram_block *block;		/* NULL: on-chip memory is the caller's */
 	bool done, failed;
 };
 
@@ -98,6 +98,8 @@ struct npu_run *npu_run_get(struct npu_engine *engine);
 void npu_run_put(struct npu_run *run);
 void npu_run_free_all(struct npu_engine *engine, bool abandon);
 
+/* resolve.c: a piece of the stream, wherever it is. 0 or -EFAULT (state's fault filled). */
+int npu_stream_copy(struct npu_engine_state *state, npu_u32 offset, void *buf, npu_u32 size);
 /*
  * resolve.c: fetch, decode and check the next instruction; then operands to pointers. 0 or -EFAULT
  * (state's fault filled).

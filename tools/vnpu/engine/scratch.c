@@ -64,8 +64,6 @@ struct npu_sram_block *npu_sram_get(struct npu_engine *engine)
 
 void npu_sram_put(struct npu_engine *engine, struct npu_sram_block *block)
 {
-	if (!block)
-		return;
 	/* In a fork's child the lock may be held by a thread that is not there. */
 	if (engine->pid != getpid()) {
 		free(block->mem);

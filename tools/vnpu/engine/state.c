@@ -81,30 +81,32 @@ int npu_engine_state_init(struct npu_engine *engine, struct npu_engine_state *st
 	state->insn = 0;
 	state->started = false;
 	state->resumable = true;
-	state->sram = NULL;
 	state->engine = engine;
 	state->priv = NULL;
 	fault_reset(state, NPU_FAULT_NONE);
 	state->fault_text[0] = 0;
 
-	if (!state->stream || state->stream_size < sizeof(priv->header)) {
+	if ((!state->stream && !state->space.fetch) || state->stream_size < sizeof(priv->header)) {
 		npu_state_fault(state, NPU_FAULT_STREAM,
 				"stream has %u bytes, its header alone needs %zu",
 				state->stream_size, sizeof(priv->header));
 		ret = -EINVAL;
 		goto err_priv;
 	}
-	memcpy(&priv->header, state->stream, sizeof(priv->header));
-	if (header_check(state, &priv->header) || scalars_check(state, &priv->header)) {
+	if (npu_stream_copy(state, 0, &priv->header, sizeof(priv->header)) ||
+	    header_check(state, &priv->header) || scalars_check(state, &priv->header)) {
 		ret = -EINVAL;
 		goto err_priv;
 	}
-	priv->block = npu_sram_get(engine);
-	if (!priv->block)
-		goto err_priv;
+	if (!state->sram) {
+		priv->block = npu_sram_get(engine);
+		if (!priv->block)
+			goto err_priv;
+		state->sram = priv->block->mem;
+		state->sram_size = engine->config.sram_size;
+		state->sram_used = 0;
+	}
 	state->num_regions_named = priv->header.num_regions;
-	state->sram = priv->block->mem;
-	state->sram_size = engine->config.sram_size;
 	state->priv = priv;
 	return 0;
 
@@ -119,8 +121,11 @@ void npu_engine_state_fini(struct npu_engine_state *state)
 
 	if (!priv)
 		return;
-	npu_sram_put(state->engine, priv->block);
+	if (priv->block) {
+		priv->block->used = state->sram_used;
+		npu_sram_put(state->engine, priv->block);
+		state->sram = NULL;
+	}
 	free(priv);
 	state->priv = NULL;
-	state->sram = NULL;
 }
