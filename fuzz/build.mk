@@ -9,6 +9,7 @@ FUZZ_MAKE	= $(MAKE) --no-print-directory BUILD=$(FUZZ)/obj CC=$(FUZZ_CC) SAN=add
 		  CFLAGS='-O1 -g -fsanitize=fuzzer-no-link'
 
 FUZZ_NAMES	:= $(patsubst fuzz/fuzz_%.c,%,$(wildcard fuzz/fuzz_*.c))
+FUZZ_rv32_SRC	:= $(wildcard tools/vnpu/device/rv32*.c)
 FUZZ_stream_SRC	:= tests/isa/run_stream.c $(call src,uapi) $(ENGINE_SRC)
 
 # One level down everything is compiled for the fuzzer; up here the user calls it.

@@ -34,6 +34,9 @@ table()
 	check,guest:util-linux:cmd=unshare:building modules in the guest's root
 	check:perl:cmd=prove:running the tests
 	check:pkg-config:cmd=pkg-config:testing that a program can link to libnpu
+	check:qemu-user:cmd=qemu-riscv32:the reference of the management processor
+	check:llvm:cmd=llvm-mc:which encodings are instructions of the management processor
+	check:gdb-multiarch:cmd=gdb-multiarch:debugging the firmware
 	check:libfreetype-dev:hdr=freetype2/ft2build.h:rendering the pages that accuracy is measured on
 	fuzz:clang:cmd=clang:the libFuzzer targets
 	fuzz:libclang-rt-dev:file=/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a|/usr/lib*/clang/*/lib/*/libclang_rt.fuzzer*.a:libFuzzer itself

@@ -9,6 +9,9 @@ TEST_SCRIPTS	:= $(sort $(wildcard tests/*/test_*.sh))
 
 $(BUILD)/obj/tests/%.o: EXTRA_CFLAGS += -Itests
 
+# What an area links beside the library and its tool.
+area-libs-device := $(BUILD)/libvdev.a
+
 # As an archive: a test may stand in for a part of the tool by defining its functions.
 define tool-archive-rule
 $(BUILD)/tests/$1.a: $(call obj,$(filter-out %/main.c,$(call src,tools/$1)))
@@ -20,7 +23,8 @@ tool-archive	= $(patsubst %,$(BUILD)/tests/%.a,$(filter npu-$(patsubst %/,%,$1),
 
 define test-rule
 $(BUILD)/tests/$1: $(BUILD)/obj/tests/$1.o $(call obj,$(filter-out tests/$(dir $1)test_%,$(wildcard tests/$(dir $1)*.c))) \
-		$(call obj,$(wildcard tests/common/*.c)) $(call tool-archive,$(dir $1)) $(TOOL_COMMON_OBJ) $(CHECK_LIBS) $(BUILD)/libnpu.a
+		$(call obj,$(wildcard tests/common/*.c)) $(call tool-archive,$(dir $1)) $(TOOL_COMMON_OBJ) \
+		$(area-libs-$(patsubst %/,%,$(dir $1))) $(CHECK_LIBS) $(BUILD)/libnpu.a
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o %.a,$$^) $$(TOOL_LIBS) $$(LIBNPU_LIBS)
@@ -57,7 +61,7 @@ RUN_SCRIPTS	= $(filter %.sh,$(pick))
 # programs that its list picks; `make check` runs those of CHECK_LEGS at its end. There oracle and
 # e2e try a part of their cases (NPU_TEST_SHORT); ocr's pages, minutes of the same loops, are left
 # out.
-ASAN_TESTS	?= $(or $(TESTS),engine isa libnpu host compiler mutate oracle e2e run $(addprefix ocr/test_,ctc dbpost image layout npy warp))
+ASAN_TESTS	?= $(or $(TESTS),engine isa device libnpu host compiler mutate oracle e2e run $(addprefix ocr/test_,ctc dbpost image layout npy warp))
 TSAN_TESTS	?= $(or $(TESTS),libnpu/test_run libnpu/test_fence libnpu/test_thread libnpu/test_host_steps engine/test_run oracle/test_matmul run/test_check)
 CHECK_LEGS	?= asan tsan
 leg-asan	= BUILD=$(BUILD)/asan SAN=address,undefined TESTS='$(ASAN_TESTS)'
