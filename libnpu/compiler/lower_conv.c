@@ -269,9 +269,7 @@ int npu_lower_pool(struct npu_lower *l, struct npu_gnode *n)
 	struct window w;
 
 	if (n->num_outputs > 1 && n->outputs[1])
-		return npu_lower_refuse(l, "Indices", "this output is not supported");
-	if (n->op == NPU_GOP_LpPool)
-		return npu_lower_refuse(l, NULL, "the device has max and average pooling only");
+		return npu_lower_refuse(l, "Indices", "of 1-D and 2-D windows over known sizes only");
 	err = read_window(l, n, rank, &w);
 	if (!err)
 		err = pool_insn(l, n, n->op == NPU_GOP_MaxPool ? NPU_POOL_MAX : NPU_POOL_AVG,

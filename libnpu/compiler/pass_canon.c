@@ -34,13 +34,6 @@ static int canon_cast(struct npu_gnode *n)
 	return 0;
 }
 
-static int canon_resize(struct npu_gnode *n)
-{
-	n->op = NPU_GOP_Resize;
-	npu_gnode_trim_inputs(n, 1);
-	return 0;
-}
-
 static int canon_node(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *diag)
 {
 	switch (n->op) {
@@ -49,7 +42,7 @@ static int canon_node(struct npu_graph *g, struct npu_gnode *n, struct npu_diag 
 	case NPU_GOP_Cast: case NPU_GOP_CastLike:
 		return canon_cast(n);
 	case NPU_GOP_Resize: case NPU_GOP_Upsample:
-		return canon_resize(n);
+		return npu_canon_resize(g, n);
 	case NPU_GOP_Slice:
 		npu_gnode_trim_inputs(n, 1);
 		return npu_canon_slice(g, n);
@@ -65,6 +58,8 @@ static int canon_node(struct npu_graph *g, struct npu_gnode *n, struct npu_diag 
 		return npu_canon_split(g, n, diag);
 	case NPU_GOP_Sub: case NPU_GOP_Div: case NPU_GOP_Pow:
 		return npu_canon_binary(g, n, diag);
+	case NPU_GOP_GatherND: case NPU_GOP_ScatterND: case NPU_GOP_Scatter:
+		return npu_canon_index(g, n, diag);
 	case NPU_GOP_Gemm:
 		return npu_canon_gemm(g, n, diag);
 	case NPU_GOP_QuantizeLinear:
@@ -78,6 +73,10 @@ static int canon_node(struct npu_graph *g, struct npu_gnode *n, struct npu_diag 
 		break;
 	}
 	switch (npu_gnode_info(n)->family) {
+	case NPU_GF_CONV: case NPU_GF_QCONV:
+		return npu_canon_volume(g, n);
+	case NPU_GF_POOL:
+		return npu_canon_pool(g, n);
 	case NPU_GF_ACT:
 		return npu_canon_act(g, n, diag);
 	case NPU_GF_VARIADIC:

@@ -364,6 +364,6 @@ int npu_shape_host(struct npu_shape *s)
 	case NPU_GOP_BitwiseOr:
 	case NPU_GOP_BitwiseXor: return npu_shape_elementwise(s);
 	default:
-		return npu_shape_same(s);	/* Scatter, Shrink, ... */
+		return npu_shape_same(s);	/* Shrink, ... */
 	}
 }

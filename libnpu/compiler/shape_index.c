@@ -79,7 +79,7 @@ int npu_shape_index(struct npu_shape *s)
 		return gather_nd(s, x, idx);
 	case NPU_GOP_OneHot:
 		return one_hot(s, x);
-	case NPU_GOP_GatherElements: case NPU_GOP_ScatterElements:
+	case NPU_GOP_GatherElements: case NPU_GOP_ScatterElements: case NPU_GOP_Scatter:
 		if (idx->rank != x->rank)
 			return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
 					     "indices '%s' have rank %d, expected %d", idx->name,

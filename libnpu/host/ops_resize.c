@@ -9,25 +9,16 @@
 #include <string.h>
 
 #include "host/dense.h"
-
-enum resize_mode { NEAREST, LINEAR, CUBIC };
+#include "host/resize.h"
 
 struct resize {
 	const struct npu_host_call *call;
-	enum resize_mode mode;
+	enum npu_resize mode;
 	const char *coordinates, *nearest;
 	double cubic_a, extrapolation;
 	bool exclude_outside, antialias, crop;
 	double scale[NPU_HOST_RANK];
 	double start[NPU_HOST_RANK], end[NPU_HOST_RANK];	/* the region of a crop */
-};
-
-/* Positions of one axis: @taps indices and weights for each; outside: take the extrapolation value. */
-struct axis_table {
-	int64_t taps;
-	int64_t *index;
-	double *weight;
-	bool *outside;
 };
 
 /* ---- parameters ------------------------------------------------------------------------------- */
@@ -122,8 +113,10 @@ static int parameters(struct resize *r, struct npu_error *err)
 	bool early = call->opset < 11 || !strcmp(call->op->name, "Upsample");
 	int ret;
 
-	r->mode = !strcmp(mode, "nearest") ? NEAREST : !strcmp(mode, "cubic") ? CUBIC : LINEAR;
-	if (r->mode == LINEAR && strcmp(mode, "linear") && strcmp(mode, "bilinear"))
+	r->mode = !strcmp(mode, "nearest") ? NPU_RESIZE_NEAREST :
+		  !strcmp(mode, "cubic")   ? NPU_RESIZE_CUBIC :
+					     NPU_RESIZE_LINEAR;
+	if (r->mode == NPU_RESIZE_LINEAR && strcmp(mode, "linear") && strcmp(mode, "bilinear"))
 		return npu_host_fail(call, err, -ENOTSUP, "mode '%.20s'", mode);
 	r->coordinates = npu_host_string(call, "coordinate_transformation_mode",
 					 early ? "asymmetric" : "half_pixel");
@@ -136,119 +129,21 @@ static int parameters(struct resize *r, struct npu_error *err)
 	return ret ? ret : find_region(r, err);
 }
 
-/* ---- one axis --------------------------------------------------------------------------------- */
+/* ---- the walk over the axes ------------------------------------------------------------------- */
 
-static double position(const struct resize *r, uint32_t d, int64_t i)
+static struct npu_resize_axis axis_of(const struct resize *r, uint32_t d)
 {
-	double in = (double)r->call->in[0].dim[d], out = (double)r->call->out[0].dim[d], x = (double)i;
-	double scale = r->scale[d];
-	const char *c = r->coordinates;
-
-	if (!strcmp(c, "asymmetric"))
-		return x / scale;
-	if (!strcmp(c, "align_corners"))
-		return out > 1 ? x * (in - 1) / (out - 1) : 0;
-	if (!strcmp(c, "tf_half_pixel_for_nn"))
-		return (x + 0.5) / scale;
-	if (!strcmp(c, "pytorch_half_pixel"))
-		return out > 1 ? (x + 0.5) / scale - 0.5 : 0;
-	if (!strcmp(c, "half_pixel_symmetric"))
-		return in / 2 * (1 - out / (scale * in)) + (x + 0.5) / scale - 0.5;
-	if (r->crop && out > 1)
-		return r->start[d] * (in - 1) + x * (r->end[d] - r->start[d]) * (in - 1) / (out - 1);
-	if (r->crop)
-		return 0.5 * (r->start[d] + r->end[d]) * (in - 1);
-	return (x + 0.5) / scale - 0.5;
-}
-
-static double nearest(const struct resize *r, double x)
-{
-	if (!strcmp(r->nearest, "floor"))
-		return floor(x);
-	if (!strcmp(r->nearest, "ceil"))
-		return ceil(x);
-	return !strcmp(r->nearest, "round_prefer_ceil") ? floor(x + 0.5) : ceil(x - 0.5);
-}
-
-/* Weight at distance @t: a triangle, or Keys' cubic. */
-static double kernel(const struct resize *r, double t)
-{
-	double a = r->cubic_a;
-
-	t = fabs(t);
-	if (r->mode == LINEAR)
-		return t < 1 ? 1 - t : 0;
-	if (t <= 1)
-		return ((a + 2) * t - (a + 3)) * t * t + 1;
-	return t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a : 0;
-}
-
-static int64_t clamp_index(double i, int64_t size)
-{
-	return i < 0 ? 0 : i > (double)(size - 1) ? size - 1 : (int64_t)i;
-}
-
-/* With antialias a reduction widens the kernel to what one output covers. */
-static double squeeze(const struct resize *r, uint32_t d)
-{
-	return r->antialias && r->mode != NEAREST && r->scale[d] < 1 ? r->scale[d] : 1;
-}
-
-static void fill_taps(const struct resize *r, uint32_t d, double x, int64_t taps, int64_t *index,
-		      double *weight)
-{
-	int64_t size = r->call->in[0].dim[d], k;
-	double first = floor(x) - (double)(taps / 2) + 1, s = squeeze(r, d), sum = 0;
-
-	if (r->mode == NEAREST) {
-		index[0] = clamp_index(nearest(r, x), size);
-		weight[0] = 1;
-		return;
-	}
-	for (k = 0; k < taps; k++) {
-		double at = first + (double)k;
-		bool outside = at < 0 || at > (double)(size - 1);
-
-		index[k] = clamp_index(at, size);
-		weight[k] = r->exclude_outside && outside ? 0 : kernel(r, (at - x) * s);
-		sum += weight[k];
-	}
-	for (k = 0; k < taps && (r->exclude_outside || s < 1) && sum != 0; k++)
-		weight[k] /= sum;
-}
-
-static void table_free(struct axis_table *t)
-{
-	free(t->index);
-	free(t->weight);
-	free(t->outside);
-}
-
-static int table_make(const struct resize *r, uint32_t d, struct axis_table *t, struct npu_error *err)
-{
-	int64_t out = r->call->out[0].dim[d], size = r->call->in[0].dim[d], i;
-	double s = squeeze(r, d), half = ceil((r->mode == CUBIC ? 2 : 1) / s), x;
-
-	memset(t, 0, sizeof(*t));
-	if (!(half <= (double)size + 4))
-		half = (double)size + 4;	/* beyond the input's own size weights are outside */
-	t->taps = r->mode == NEAREST ? 1 : 2 * (int64_t)half;
-	t->index = npu_host_alloc(r->call, out * t->taps, sizeof(*t->index), err);
-	t->weight = npu_host_alloc(r->call, out * t->taps, sizeof(*t->weight), err);
-	t->outside = npu_host_alloc(r->call, out, sizeof(*t->outside), err);
-	if (!t->index || !t->weight || !t->outside)
-		return -ENOMEM;
-	for (i = 0; i < out; i++) {
-		x = position(r, d, i);
-		t->outside[i] = r->crop && !(x >= 0 && x <= (double)(size - 1));
-		fill_taps(r, d, isfinite(x) ? x : 0, t->taps, t->index + i * t->taps,
-			  t->weight + i * t->taps);
-	}
-	return 0;
+	return (struct npu_resize_axis){
+		.mode = r->mode, .coordinates = r->coordinates, .nearest = r->nearest,
+		.cubic_a = r->cubic_a, .exclude_outside = r->exclude_outside,
+		.antialias = r->antialias, .in = r->call->in[0].dim[d],
+		.out = r->call->out[0].dim[d], .scale = r->scale[d], .start = r->start[d],
+		.end = r->end[d],
+	};
 }
 
 /* [outer][in][inner] to [outer][out][inner] */
-static int resample(const struct resize *r, const struct axis_table *t, const double *from, double *to,
+static int resample(const struct resize *r, const struct npu_resize_table *t, const double *from, double *to,
 		    struct npu_error *err, int64_t outer, int64_t in, int64_t out, int64_t inner)
 {
 	int64_t o, i, k, c;
@@ -272,7 +167,8 @@ int npu_host_resize(const struct npu_host_call *call, struct npu_error *err)
 {
 	const struct npu_host_tensor *x = &call->in[0], *y = &call->out[0];
 	struct resize r = { .call = call };
-	struct axis_table table;
+	struct npu_resize_table table;
+	struct npu_resize_axis axis;
 	double *now, *next;
 	int64_t i;
 	uint32_t d;
@@ -289,11 +185,13 @@ int npu_host_resize(const struct npu_host_call *call, struct npu_error *err)
 			continue;
 		next = npu_host_alloc(call, npu_host_span(y, 0, d + 1) * npu_host_span(x, d + 1, x->rank),
 				      sizeof(*next), err);
-		ret = table_make(&r, d, &table, err);
+		axis = axis_of(&r, d);
+		if (npu_resize_table_make(&axis, &table))
+			ret = npu_host_fail(call, err, -ENOMEM, "out of memory");
 		if (!ret && next)
 			ret = resample(&r, &table, now, next, err, npu_host_span(y, 0, d), x->dim[d], y->dim[d],
 				 npu_host_span(x, d + 1, x->rank));
-		table_free(&table);
+		npu_resize_table_free(&table);
 		free(now);
 		now = next;
 	}

@@ -6,7 +6,8 @@
  * first, and all but the second, as initializers; whatever of these compiles must be right.
  *
  * What became of each test is written down in Documentation/conformance, one line a test, and this
- * program fails when a line is no longer true: a change shows. `make conformance` (--write FOLDER)
+ * program fails when a line is no longer true: a change shows. Tests of a single operator of the sets in
+ * operator_sets.c have to be on the NPU. `make conformance` (--write FOLDER)
  * writes the files anew. With names as arguments only the tests whose name contains one of them are
  * run, and the reasons for refusals are shown.
  */
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #include "onnx_case.h"
+#include "operator_sets.h"
 #include "tap.h"
 #include "tools/common/file.h"
 
@@ -23,6 +25,8 @@ static const char *const groups[] = { "node", "pytorch-converted", "pytorch-oper
 
 /* Tests that have to pass over all groups; a floor under the lists, which may be written anew. */
 #define AT_LEAST	940
+/* Those of a single operator of the sets. */
+#define SETS_AT_LEAST	450
 
 /* Tests whose data are wrong, which newer versions of them correct, and in what. */
 static const struct {
@@ -177,8 +181,10 @@ static bool check_test(const char *dir, const char *name, struct verdict *v)
 	for (size_t i = 0; i < sizeof(wrong_data) / sizeof(wrong_data[0]); i++)
 		if (!strcmp(name, wrong_data[i].name))
 			snprintf(c.incomparable, sizeof(c.incomparable), "%s", wrong_data[i].why);
-	if (found && c.model)
+	if (found && c.model) {
 		*v = check_forms(name, &c);
+		operator_sets_note(name, &c, v->why, v->outcome == ON_NPU || v->outcome == FOLDED);
+	}
 	onnx_case_free(&c);
 	return found && c.model;
 }
@@ -256,16 +262,17 @@ static void show_difference(const char *now, const char *then)
 	}
 }
 
-static void check_list(const struct list *l, const char *group)
+/* Write @text to <name>.txt of the folder, or compare it with what is there. */
+static void check_file(const char *name, const char *text)
 {
 	const char *dir = write_dir ? write_dir : "Documentation/conformance";
-	char path[600], *text = list_file(l, group);
 	struct npu_error why = { 0 };
 	uint8_t *then = NULL;
 	size_t size = 0;
+	char path[600];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/%s.txt", dir, group);
+	snprintf(path, sizeof(path), "%s/%s.txt", dir, name);
 	if (write_dir) {
 		f = fopen(path, "w");
 		tap_ok(f && fputs(text, f) >= 0 && !fclose(f), "%s is written", path);
@@ -282,6 +289,27 @@ static void check_list(const struct list *l, const char *group)
 		}
 	}
 	free(then);
+}
+
+static void check_list(const struct list *l, const char *group)
+{
+	char *text = list_file(l, group);
+
+	check_file(group, text);
+	free(text);
+}
+
+static void check_sets(const char *type)
+{
+	char *text = operator_sets_file();
+
+	tap_diag("in the operator sets: %d cases, %d on the NPU", operator_sets_cases(),
+		 operator_sets_cases() - operator_sets_elsewhere());
+	tap_ok(operator_sets_cases() >= SETS_AT_LEAST && !operator_sets_elsewhere(),
+	       "every test of an operator of the sets is on the NPU in %s: %d of %d are not", type,
+	       operator_sets_elsewhere(), operator_sets_cases());
+	if (precision == NPU_PRECISION_F32)
+		check_file("operator-sets", text);
 	free(text);
 }
 
@@ -327,6 +355,7 @@ static void run_all(int argc, char **argv)
 	const char *type = precision == NPU_PRECISION_F16 ? "f16" : "f32";
 	int total[NUM_OUTCOMES] = { 0 };
 
+	operator_sets_reset();
 	for (size_t g = 0; g < sizeof(groups) / sizeof(groups[0]); g++)
 		run_group(groups[g], argc, argv, total);
 	tap_diag("%s: %d tests pass on the NPU, %d with host steps, %d folded, %d refused, "
@@ -336,6 +365,8 @@ static void run_all(int argc, char **argv)
 		tap_ok(total[ON_NPU] + total[WITH_HOST] >= AT_LEAST,
 		       "%d conformance tests of ONNX pass in %s, at least %d are expected",
 		       total[ON_NPU] + total[WITH_HOST], type, AT_LEAST);
+	if (argc < 2 && total[ON_NPU])
+		check_sets(type);
 	tap_ok(!total[FAILED], "nothing that compiles for %s is computed wrongly", type);
 }
 

@@ -56,9 +56,9 @@ int main(void)
 		"y = Concat(b, c, d) axis=0", NULL
 	};
 	static const char *const lowered[] = {
-		"fine: a = Relu(x)", "first: b, i = MaxPool(a) kernel_shape=[2,2]",
-		"second: c = LpPool(b) kernel_shape=[1,1]", "third: d = LpPool(a) kernel_shape=[2,2]",
-		"other: e = Cast(i) to=1", "join: y = Concat(c, d, e) axis=3", NULL
+		"fine: a = Relu(x)", "first: b = MaxPool(a) kernel_shape=[1,1] strides=[5000,1]",
+		"second: c = AveragePool(b) kernel_shape=[1,1] strides=[1,5000]",
+		"third: d = AveragePool(a) kernel_shape=[1,1] strides=[5000,1]", "join: y = Concat(c, d) axis=3", NULL
 	};
 
 	expect("operators that do not exist", unknown, false, "first fourth", "second");

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Resize and Upsample. What RESIZE does not say is written out axis by axis, with the tables of the host
+ * operator (host/resize.h): nearest is a gather with constant indices, a weighted sum a product with a
+ * constant matrix, and what a crop takes from outside of the picture is chosen at the end.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "compiler/fold.h"
+#include "compiler/pass_canon.h"
+#include "host/resize.h"
+
+#define TABLE_MAX	(1 << 24)	/* elements of the matrix of an axis */
+
+/* What RESIZE has: pictures, these coordinates, no widened kernel. */
+static bool instruction_does(const struct npu_gnode *n, const float *scale)
+{
+	static const char *const coords[] = { "half_pixel", "pytorch_half_pixel", "align_corners",
+					      "asymmetric" };
+	const char *coord = npu_gnode_string(n, "coordinate_transformation_mode", "half_pixel");
+	int rank = n->inputs[0]->rank;
+	bool known = false, smaller = false;
+
+	for (size_t i = 0; i < sizeof(coords) / sizeof(coords[0]); i++)
+		known |= !strcmp(coord, coords[i]);
+	for (int d = 0; d < rank; d++)
+		smaller |= scale[d] < 1;
+	return known && (rank == 3 || rank == 4) && scale[0] == 1 && scale[1] == 1 &&
+	       !(smaller && npu_gnode_int(n, "antialias", 0) &&
+		 strcmp(npu_gnode_string(n, "mode", ""), "nearest"));
+}
+
+static bool find_mode(const struct npu_gnode *n, enum npu_resize *mode)
+{
+	static const char *const modes[] = { "nearest", "linear", "cubic" };
+	const char *s = npu_gnode_string(n, "mode", "nearest");
+
+	for (int i = 0; i < NPU_NUM_RESIZES; i++)
+		if (!strcmp(s, modes[i])) {
+			*mode = (enum npu_resize)i;
+			return true;
+		}
+	return false;
+}
+
+/* Axis @d as the host operator sees it; false when the region or a size is not known. */
+static bool axis_of(const struct npu_gnode *n, int d, float scale, struct npu_resize_axis *a)
+{
+	const struct npu_gtensor *x = n->inputs[0], *roi = npu_gnode_in(n, 1);
+	const char *coord = npu_gnode_string(n, "coordinate_transformation_mode", "half_pixel");
+
+	*a = (struct npu_resize_axis){
+		.coordinates = coord,
+		.nearest = npu_gnode_string(n, "nearest_mode", "round_prefer_floor"),
+		.cubic_a = (double)npu_gnode_float(n, "cubic_coeff_a", -0.75f),
+		.exclude_outside = npu_gnode_int(n, "exclude_outside", 0) != 0,
+		.antialias = npu_gnode_int(n, "antialias", 0) != 0,
+		.scale = (double)scale,
+		.end = 1,
+	};
+	if (!npu_dim_is_const(x->dim[d]) || !npu_dim_is_const(n->outputs[0]->dim[d]) || !(scale > 0) ||
+	    !find_mode(n, &a->mode))
+		return false;
+	a->in = x->dim[d].base;
+	a->out = n->outputs[0]->dim[d].base;
+	if (strcmp(coord, "tf_crop_and_resize"))
+		return true;
+	if (!npu_gtensor_is_const(roi) || npu_gtensor_const_elems(roi) != 2 * (int64_t)x->rank)
+		return false;
+	a->start = npu_gtensor_elem(roi, (size_t)d);
+	a->end = npu_gtensor_elem(roi, (size_t)(d + x->rank));
+	return true;
+}
+
+static bool stays(const struct npu_resize_axis *a)
+{
+	return a->in == a->out && a->scale == 1 && strcmp(a->coordinates, "tf_crop_and_resize");
+}
+
+/* Every axis can be done; before anything is changed. */
+static bool can_write_out(const struct npu_gnode *n, const float *scale)
+{
+	struct npu_resize_axis a;
+
+	for (int d = 0; d < n->inputs[0]->rank; d++) {
+		bool same = npu_dim_equal(n->inputs[0]->dim[d], n->outputs[0]->dim[d]) && scale[d] == 1 &&
+			    strcmp(npu_gnode_string(n, "coordinate_transformation_mode", ""),
+				   "tf_crop_and_resize");
+
+		if (same)
+			continue;
+		if (!axis_of(n, d, scale[d], &a) || a.in < 1 || a.out < 1 ||
+		    a.in > TABLE_MAX / a.out ||
+		    (a.mode != NPU_RESIZE_NEAREST && !npu_fold_is_float(n->inputs[0]->type)))
+			return false;
+	}
+	return true;
+}
+
+static void pick(struct npu_gchain *c, int d, const struct npu_resize_axis *a,
+		 const struct npu_resize_table *table)
+{
+	struct npu_gtensor *index = npu_graph_const(c->g, "nearest", NPU_GT_I64, 1, &a->out, table->index);
+
+	npu_gchain_gather(c, d, index);
+}
+
+/* [in][out], the table's weights where its indices say. */
+static struct npu_gtensor *matrix(struct npu_graph *g, enum npu_gtype type,
+				  const struct npu_resize_axis *a, const struct npu_resize_table *table)
+{
+	const int64_t dims[2] = { a->in, a->out };
+	struct npu_gtensor *t = npu_graph_const(g, "resample", type, 2, dims, NULL);
+
+	for (int64_t i = 0; t && i < a->out; i++)
+		for (int64_t k = i * table->taps; k < (i + 1) * table->taps; k++) {
+			size_t at = (size_t)(table->index[k] * a->out + i);
+
+			npu_fold_put(t, at, npu_gtensor_elem(t, at) + table->weight[k]);
+		}
+	return t;
+}
+
+/* A product over the last dimension, with axis @d brought there. */
+static void sum_up(struct npu_gchain *c, int d, const struct npu_resize_axis *a,
+		   const struct npu_resize_table *table)
+{
+	int64_t perm[NPU_GRAPH_MAX_RANK], back[NPU_GRAPH_MAX_RANK];
+	struct npu_gtensor *m = c->t ? matrix(c->g, c->t->type, a, table) : NULL;
+	struct npu_dim dim[NPU_GRAPH_MAX_RANK];
+	int rank = c->t ? c->t->rank : 0;
+
+	if (!m) {
+		c->t = NULL;
+		return;
+	}
+	for (int i = 0; i < rank; i++) {
+		perm[i] = i < d ? i : i < rank - 1 ? i + 1 : d;
+		back[perm[i]] = i;
+	}
+	if (d < rank - 1)
+		npu_gchain_transpose(c, perm);
+	if (c->t)
+		memcpy(dim, c->t->dim, sizeof(dim));
+	dim[rank - 1] = npu_dim_const(a->out);
+	npu_gchain_add(c, NPU_GOP_MatMul, m, dim, rank);
+	if (d < rank - 1)
+		npu_gchain_transpose(c, back);
+}
+
+/* Note in the mask [OH] or [OH, 1] of an axis what lies outside, joined with the masks before it. */
+static struct npu_gtensor *outside_mask(struct npu_graph *g, const struct npu_gnode *n, int d,
+					const struct npu_resize_table *table, struct npu_gtensor *so_far)
+{
+	int rank = n->outputs[0]->rank;
+	int64_t dims[NPU_GRAPH_MAX_RANK], inner, count = 1, size = n->outputs[0]->dim[d].base;
+	struct npu_gtensor *t;
+
+	for (int i = 0; i < rank; i++) {
+		dims[i] = i == d ? size : so_far ? so_far->dim[i].base : 1;
+		count *= dims[i];
+	}
+	t = npu_graph_const(g, "outside", NPU_GT_BOOL, rank, dims, NULL);
+	/* axes come in order: those behind @d have size 1 so far */
+	inner = size;
+	for (int64_t i = 0; t && i < count; i++)
+		((unsigned char *)t->data)[i] =
+			table->outside[i % inner] ||
+			(so_far && ((const unsigned char *)so_far->data)[i / inner]);
+	return t;
+}
+
+static int write_out(struct npu_graph *g, struct npu_gnode *n, const float *scale)
+{
+	struct npu_gchain c = { g, n, n->inputs[0] };
+	struct npu_gtensor *mask = NULL, *fill;
+	struct npu_resize_table table;
+	struct npu_resize_axis a;
+	struct npu_gnode *where;
+	bool any;
+	int err;
+
+	for (int d = 0; d < n->inputs[0]->rank && c.t; d++) {
+		if (!axis_of(n, d, scale[d], &a) || stays(&a))
+			continue;
+		any = false;
+		err = npu_resize_table_make(&a, &table);
+		for (int64_t i = 0; !err && i < a.out; i++)
+			any |= table.outside[i];
+		if (!err && a.mode == NPU_RESIZE_NEAREST)
+			pick(&c, d, &a, &table);
+		else if (!err)
+			sum_up(&c, d, &a, &table);
+		if (!err && any) {
+			mask = outside_mask(g, n, d, &table, mask);
+			err = mask ? 0 : -ENOMEM;
+		}
+		npu_resize_table_free(&table);
+		if (err)
+			return err;
+	}
+	if (mask && c.t) {
+		fill = npu_canon_scalar(g, n, n->outputs[0]->type,
+					npu_gnode_float(n, "extrapolation_value", 0));
+		where = fill ? npu_graph_insert(g, NPU_GOP_Where, n,
+						(struct npu_gtensor *[]){ mask, fill, c.t }, 3,
+						n->outputs[0]) : NULL;
+		c.t = where ? where->outputs[0] : NULL;
+	}
+	if (npu_gchain_replace(&c, n->outputs[0]))
+		return -ENOMEM;
+	npu_graph_remove(g, n);
+	return 0;
+}
+
+int npu_canon_resize(struct npu_graph *g, struct npu_gnode *n)
+{
+	size_t count = 0;
+	const float *scale = npu_gnode_floats(n, "scales", &count);
+
+	n->op = NPU_GOP_Resize;
+	if (scale && count == (size_t)n->inputs[0]->rank && !instruction_does(n, scale) &&
+	    can_write_out(n, scale))
+		return write_out(g, n, scale);
+	npu_gnode_trim_inputs(n, 1);
+	return 0;
+}
