@@ -20,15 +20,12 @@ static bool instruction_does(const struct npu_gnode *n, const float *scale)
 					      "asymmetric" };
 	const char *coord = npu_gnode_string(n, "coordinate_transformation_mode", "half_pixel");
 	int rank = n->inputs[0]->rank;
-	bool known = false, smaller = false;
+	bool known = false;
 
 	for (size_t i = 0; i < sizeof(coords) / sizeof(coords[0]); i++)
 		known |= !strcmp(coord, coords[i]);
-	for (int d = 0; d < rank; d++)
-		smaller |= scale[d] < 1;
 	return known && (rank == 3 || rank == 4) && scale[0] == 1 && scale[1] == 1 &&
-	       !(smaller && npu_gnode_int(n, "antialias", 0) &&
-		 strcmp(npu_gnode_string(n, "mode", ""), "nearest"));
+	       !npu_gnode_int(n, "antialias", 0);
 }
 
 static bool find_mode(const struct npu_gnode *n, enum npu_resize *mode)

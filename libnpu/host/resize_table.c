@@ -12,26 +12,31 @@ static bool is_crop(const struct npu_resize_axis *a)
 	return !strcmp(a->coordinates, "tf_crop_and_resize");
 }
 
-static double position(const struct npu_resize_axis *a, int64_t i)
+/*
+ * In f32 like ONNX Runtime and RESIZE: which of two neighbours is nearer, and what lies outside, is a
+ * matter of the last bit.
+ */
+static float position(const struct npu_resize_axis *a, float x)
 {
-	double in = (double)a->in, out = (double)a->out, x = (double)i;
+	float in = (float)a->in, out = (float)a->out, scale = (float)a->scale;
+	float start = (float)a->start, end = (float)a->end;
 	const char *c = a->coordinates;
 
 	if (!strcmp(c, "asymmetric"))
-		return x / a->scale;
+		return x / scale;
 	if (!strcmp(c, "align_corners"))
 		return out > 1 ? x * (in - 1) / (out - 1) : 0;
 	if (!strcmp(c, "tf_half_pixel_for_nn"))
-		return (x + 0.5) / a->scale;
+		return (x + 0.5f) / scale;
 	if (!strcmp(c, "pytorch_half_pixel"))
-		return out > 1 ? (x + 0.5) / a->scale - 0.5 : 0;
+		return out > 1 ? (x + 0.5f) / scale - 0.5f : 0;
 	if (!strcmp(c, "half_pixel_symmetric"))
-		return in / 2 * (1 - out / (a->scale * in)) + (x + 0.5) / a->scale - 0.5;
+		return in / 2 * (1 - out / (scale * in)) + (x + 0.5f) / scale - 0.5f;
 	if (is_crop(a) && out > 1)
-		return a->start * (in - 1) + x * (a->end - a->start) * (in - 1) / (out - 1);
+		return start * (in - 1) + x * (end - start) * (in - 1) / (out - 1);
 	if (is_crop(a))
-		return 0.5 * (a->start + a->end) * (in - 1);
-	return (x + 0.5) / a->scale - 0.5;
+		return 0.5f * (start + end) * (in - 1);
+	return (x + 0.5f) / scale - 0.5f;
 }
 
 static double nearest(const struct npu_resize_axis *a, double x)
@@ -115,7 +120,7 @@ int npu_resize_table_make(const struct npu_resize_axis *a, struct npu_resize_tab
 	if (!t->index || !t->weight || !t->outside)
 		return -ENOMEM;
 	for (i = 0; i < a->out; i++) {
-		x = position(a, i);
+		x = (double)position(a, (float)i);
 		t->outside[i] = is_crop(a) && !(x >= 0 && x <= (double)(a->in - 1));
 		fill_taps(a, isfinite(x) ? x : 0, t->taps, t->index + i * t->taps,
 			  t->weight + i * t->taps);

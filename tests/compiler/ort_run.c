@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MAX_IN	20
+#define MAX_IN	32
 
 bool ort_is_there(void)
 {

@@ -1,19 +1,19 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
 //
-// ort_cases.js DIR
+// ort_cases.js DIR [--floats LIMIT]
 //
 // Hold what the NPU computed against ONNX Runtime, for many small models in one process. DIR has, for every
 // case, OPERATOR.LIMIT.NUMBER.onnx, the inputs as <case>.<name>.npy and the NPU's first output as
-// <case>.out.npy. Codes may be LIMIT away; floats 4e-3 of the largest value (they are f16 inside). Prints one
-// line an operator, and exits with status 1 when a case is further away or does not run.
+// <case>.out.npy. Codes may be LIMIT away; floats 4e-3 of the largest value (they are f16 inside) or what
+// --floats says. Prints one line an operator, and exits with status 1 when a case is further away or does not run.
 'use strict';
 const fs = require('fs');
 const path = require('path');
 const { load, open, args, fail, main } = require('./session');
 const npy = require('./npy');
 
-function compare(got, want, limit)
+function compare(got, want, limit, floats)
 {
 	const float = want.type === 'float32';
 	let top = 0, differ = 0, worst = 0;
@@ -28,12 +28,12 @@ function compare(got, want, limit)
 		differ += d > 0;
 		worst = Math.max(worst, d);
 	}
-	return { differ, worst: float && top ? worst / top : worst, bad: !(worst <= (float ? 4e-3 * top : limit)) };
+	return { differ, worst: float && top ? worst / top : worst, bad: !(worst <= (float ? floats * top : limit)) };
 }
 
 main(async () => {
-	const opt = args({}, 'ort_cases.js DIR');
-	const ort = load(), sums = {};
+	const opt = args({ floats: 1 }, 'ort_cases.js DIR [--floats LIMIT]');
+	const ort = load(), sums = {}, floats = Number(opt.floats?.[0] ?? 4e-3);
 
 	if (opt._.length !== 1)
 		fail('exactly one folder is expected');
@@ -54,7 +54,7 @@ main(async () => {
 				feeds[input] = new ort.Tensor(type, data, dims);
 			}
 			const want = Object.values(await session.run(feeds))[0];
-			const result = compare(npy.read(path.join(opt._[0], name + '.out.npy')), want, Number(limit));
+			const result = compare(npy.read(path.join(opt._[0], name + '.out.npy')), want, Number(limit), floats);
 
 			sum.elements += want.data.length;
 			sum.differ += result.differ;
