@@ -6,7 +6,7 @@ TOOLS		:= $(notdir $(patsubst %/main.c,%,$(wildcard tools/npu-*/main.c)))
 TOOL_COMMON_OBJ	:= $(call obj,$(call src,tools/common))
 TOOL_LIBS	:= -lpng -ljpeg -lcjson -ldl
 
-## make tools		npu-compile, npu-run, npu-ocr
+## make tools		npu-compile, npu-run, npu-ocr, npu-vdev
 .PHONY: tools
 tools: $(addprefix $(BUILD)/,$(TOOLS))
 all: tools
@@ -14,6 +14,7 @@ all: tools
 # Stepping through a job beside the oracle: npu-run --check, and the tests of whole models.
 CHECK_LIBS	:= $(BUILD)/libcheck.a $(BUILD)/liboracle.a
 tool-libs-npu-run := $(CHECK_LIBS)
+tool-libs-npu-vdev := $(BUILD)/libvdev.a
 
 define tool-rule
 $(BUILD)/$1: $(call obj,$(call src,tools/$1)) $(TOOL_COMMON_OBJ) $(tool-libs-$1) $(BUILD)/libnpu.a
@@ -37,4 +38,3 @@ $(BUILD)/libvdev.a: $(call obj,$(VDEV_SRC))
 	@rm -f $@
 	$(call say,AR,$@)
 	$(Q)$(AR) rcs $@ $^
-all: $(BUILD)/libvdev.a
