@@ -145,7 +145,8 @@ struct npu_device_info {
  * @uri: NULL: the first /dev/accel/accelN that can be used, else "sim". "/dev/accel/accel0": that
  *	node. "sim": in process; "sim:threads=2,simd=portable,sram=4194304": with options, which
  *	win over those in @options. simd is auto, portable, avx2, avx-vnni,
- *	avx512 or avx512-vnni; sram is in bytes.
+ *	avx512 or avx512-vnni; sram is in bytes. "drm:fd=5": an accel node
+ *	that is open already; the descriptor stays the caller's.
  * @options: or NULL.
  *
  * Errors: -ENODEV (no such device, or no backend for it), -EINVAL (the URI or an option, by name),

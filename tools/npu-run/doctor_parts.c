@@ -188,8 +188,8 @@ void doctor_nodes(struct doctor *d)
 		if (c.status == -EACCES && (!strcmp(driver, "npu") || !strcmp(driver, "unknown")))
 			doctor_say(d, STATE_WRONG, "/dev/accel", advice, "%s: %s", c.name, c.reason);
 		else
-			doctor_say(d, STATE_GOOD, "/dev/accel", NULL, "%s: %s; %s", c.uri, c.name,
-				   c.reason);
+			doctor_say(d, STATE_GOOD, "/dev/accel", NULL, "%s: %s%s%s", c.uri, c.name,
+				   c.status ? "; " : "", c.reason);
 	}
 	if (!seen)
 		doctor_say(d, STATE_NONE, "/dev/accel", NULL, "%s",
