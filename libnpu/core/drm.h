@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The "drm" backend: a device behind the kernel driver npu.ko. A device is an open accel node with one
- * address space; buffers are GEM objects mapped into it. Each npu_queue has a queue of the driver's,
- * a timeline syncobj with a point per submit, and a thread that waits for the points in order.
+ * The "drm" backend: a device behind the kernel driver npu.ko. A device is an open accel node with
+ * one address space; buffers are GEM objects mapped into it. Each npu_queue has a queue of the
+ * driver's, a timeline syncobj with a point per submit, and a thread that waits for the points in
+ * order.
  */
 #ifndef NPU_CORE_DRM_H
 #define NPU_CORE_DRM_H
@@ -120,7 +121,7 @@ void drm_work_end(struct drm_queue *dq, struct drm_work *dw);
 /* Device time to CLOCK_MONOTONIC. */
 uint64_t drm_clock(struct drm_device *drm, uint64_t device_ns);
 
-/* drm_trace.c: bytes of memory for the records of a job, and the records from there to the fence. */
+/* drm_trace.c: bytes for the records of a job, and the records from there to the fence. */
 uint64_t drm_trace_size(const struct npu_work *work);
 void drm_trace_hand_over(struct npu_work *work, const void *memory, uint64_t size);
 

@@ -175,7 +175,7 @@ void drm_queue_destroy(struct npu_queue *queue)
 	free(dq);
 }
 
-/* The driver aborts a queue's jobs when it goes; the next submit makes another one. With the lock. */
+/* The driver aborts a queue's jobs when it goes; the next submit makes another. With the lock. */
 static void kqueue_abort(struct drm_queue *dq)
 {
 	struct drm_kqueue *kq = dq->kqueue;

@@ -128,7 +128,7 @@ static int submit_job(struct drm_queue *dq, struct drm_work *dw, struct waits *w
 	return 0;
 }
 
-/* A queue of the driver's dies with a job that ends badly: then it is done once more on a new one. */
+/* A queue of the driver's dies with a job that ends badly: then try once more on a new one. */
 static int submit_locked(struct drm_queue *dq, struct drm_work *dw, struct waits *w,
 			 struct npu_error *err)
 {
@@ -169,7 +169,10 @@ int drm_submit(struct npu_work *work, struct npu_error *err)
 		goto err_work;
 	pthread_mutex_lock(&dq->lock);
 	/* Cancelled, or behind a fence that failed, it never runs; it says so when its turn comes. */
-	ret = w.failed || atomic_load(&work->stop) ? drm_queue_start(dq, err) : submit_locked(dq, dw, &w, err);
+	if (w.failed || atomic_load(&work->stop))
+		ret = drm_queue_start(dq, err);
+	else
+		ret = submit_locked(dq, dw, &w, err);
 	if (!ret)
 		drm_queue_add(dq, dw);
 	pthread_mutex_unlock(&dq->lock);

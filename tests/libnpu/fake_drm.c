@@ -486,7 +486,8 @@ static int version(struct drm_version *v)
 
 static int dev_query(struct drm_npu_dev_query *a)
 {
-	struct drm_npu_npu_info npu = { .hw_version = 0x10000, .isa_version = fake_drm.isa << 16 | NPU_ISA_MINOR,
+	struct drm_npu_npu_info npu = { .hw_version = 0x10000,
+					.isa_version = fake_drm.isa << 16 | NPU_ISA_MINOR,
 					.num_engines = 1, .mac_rows = 32, .mac_columns = 16,
 					.sram_size = 2 << 20, .dtypes = 0xfe, .epoch = 1 };
 	struct drm_npu_fw_info fw = { .abi = 1, .abi_min = 1, .abi_max = 1, .version = "7.8.9" };

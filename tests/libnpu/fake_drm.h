@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stand-in for the kernel driver, in process: an open "accel node" whose ioctls are answered by the
- * definition of drmIoctl() in fake_drm.c, which this program's libdrm calls, too. It keeps its own
- * page map per VM, checks every member that npu_drm.h says is checked, and runs jobs on an engine,
- * one thread per queue. Only what the backend uses is there; the driver itself is tested in the guest.
+ * A stand-in for the kernel driver, in process: an open "accel node" whose ioctls are answered by
+ * the definition of drmIoctl() in fake_drm.c, which this program's libdrm calls, too. It keeps its
+ * own page map, checks every member that npu_drm.h says is checked, and runs jobs on an engine, one
+ * thread per queue. Only what the backend uses is there; the driver itself is tested in the guest.
  */
 #ifndef TESTS_LIBNPU_FAKE_DRM_H
 #define TESTS_LIBNPU_FAKE_DRM_H
@@ -35,7 +35,7 @@ extern struct fake_drm_switches fake_drm;
 /* Change a switch while jobs are under way. */
 void fake_drm_set(bool *flag, bool value);
 
-/* Of the jobs so far: how many, and of those how many had waits that had not signalled at submit. */
+/* Jobs so far, and those that had to wait for something when they were submitted. */
 extern unsigned int fake_drm_jobs, fake_drm_waits;
 
 #endif
