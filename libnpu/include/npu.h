@@ -401,8 +401,9 @@ int npu_job_debug(const struct npu_job *job, unsigned int program, uint32_t tag,
 /*
  * The instruction at *@offset as a line of text into @buf (cut to @size, always terminated);
  * *@offset moves to the next one. Start with 0, which stands for the first. Returns 0, -ENOENT past
- * END, -EINVAL (not an offset of an instruction). Offsets count through all streams of the program; a
- * host step between them is a line of its own, "host NonZero(x) -> y".
+ * END, -EINVAL (not an offset of an instruction). Offsets are those of profiles and faults: they
+ * count through all steps of the program; a host step between streams is a line of its own,
+ * "host NonZero(x) -> y".
  */
 int npu_job_disassemble(const struct npu_job *job, unsigned int program, uint32_t *offset,
 			char *buf, size_t size);
