@@ -11,6 +11,8 @@ $(BUILD)/obj/tests/%.o: EXTRA_CFLAGS += -Itests
 
 # What an area links beside the library and its tool.
 area-libs-device := $(BUILD)/libvdev.a
+area-libs-devcore := $(BUILD)/libvdev.a
+$(BUILD)/obj/tests/devcore/%.o: EXTRA_CFLAGS += -Itools/vnpu/device
 
 # As an archive: a test may stand in for a part of the tool by defining its functions.
 define tool-archive-rule
@@ -61,8 +63,8 @@ RUN_SCRIPTS	= $(filter %.sh,$(pick))
 # programs that its list picks; `make check` runs those of CHECK_LEGS at its end. There oracle and
 # e2e try a part of their cases (NPU_TEST_SHORT); ocr's pages, minutes of the same loops, are left
 # out.
-ASAN_TESTS	?= $(or $(TESTS),engine isa device libnpu host compiler mutate oracle e2e run $(addprefix ocr/test_,ctc dbpost image layout npy warp))
-TSAN_TESTS	?= $(or $(TESTS),libnpu/test_run libnpu/test_drm libnpu/test_fence libnpu/test_thread libnpu/test_host_steps engine/test_run oracle/test_matmul run/test_check \
+ASAN_TESTS	?= $(or $(TESTS),engine isa device devcore libnpu host compiler mutate oracle e2e run $(addprefix ocr/test_,ctc dbpost image layout npy warp))
+TSAN_TESTS	?= $(or $(TESTS),libnpu/test_run libnpu/test_fence libnpu/test_thread libnpu/test_host_steps engine/test_run oracle/test_matmul run/test_check \
 		$(addprefix device/test_,proto config dma irq))
 CHECK_LEGS	?= asan tsan
 leg-asan	= BUILD=$(BUILD)/asan SAN=address,undefined TESTS='$(ASAN_TESTS)'

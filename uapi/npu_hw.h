@@ -32,7 +32,12 @@
 #define NPU_HW_MAX_CONTEXTS	256u
 #define NPU_HW_MAX_ENGINES	8u
 
-/* ---- BAR0: 32-bit little-endian registers; 64-bit values are two of them, low half first ---- */
+/*
+ * ---- BAR0: 32-bit little-endian registers; 64-bit values are two of them, low half first ----
+ *
+ * Reading the low half of a 64-bit value that moves (timestamp, counters) keeps its high half for
+ * the next read. Offsets that are not named read as zero and ignore writes.
+ */
 
 /* Read only. */
 #define NPU_REG_ID		0x0000u	/* NPU_HW_ID; all ones: the device is gone */
@@ -51,10 +56,13 @@
 #define NPU_REG_CAP_OPCODES	0x0038u	/* 8 words: bit per opcode */
 
 #define NPU_REG_STATUS		0x0060u	/* NPU_STATUS_* */
-#define NPU_REG_EPOCH		0x0064u	/* grows with every reset, whoever caused it */
+#define NPU_REG_EPOCH		0x0064u	/* grows with every reset of the device, whoever caused it */
 #define NPU_REG_TIMESTAMP	0x0068u	/* 64 bits; reading the low half latches the high one */
 
-/* Write only. Takes effect some time later: NPU_STATUS_READY is clear meanwhile. */
+/*
+ * Write only. Takes effect some time later: NPU_STATUS_READY is clear meanwhile, and while it is the
+ * device that is reset, writes of other registers are lost.
+ */
 #define NPU_REG_RESET		0x0070u	/* NPU_RESET_* */
 
 /* Firmware load: with the MCU halted, copy SIZE bytes from DMA address SRC to DST of the TCM. */
@@ -67,7 +75,10 @@
 #define NPU_REG_MCU_CTRL	0x009cu	/* 1: run from ENTRY; 0: halt */
 #define NPU_REG_BOOT_STATUS	0x00a0u	/* read only: what the firmware says, enum npu_fw_boot */
 
-/* DMA address of struct npu_hw_events, 0: none, then no interrupt is raised either. */
+/*
+ * DMA address of struct npu_hw_events, 0: none, then no interrupt is raised either. Counts from the
+ * write of its high half on.
+ */
 #define NPU_REG_EVENTS		0x00b0u	/* 64 bits */
 
 /*
@@ -199,12 +210,15 @@ enum npu_hw_fatal {
 #define NPU_MCU_NUM_ENGINES	0x024u	/* read only */
 #define NPU_MCU_NUM_QUEUES	0x028u	/* read only */
 #define NPU_MCU_SAVE_SIZE	0x02cu	/* read only */
-/* Write microseconds: a fatal event unless written again within them; 0: off. Stands during WFI. */
+/*
+ * Write microseconds: a fatal event unless written again within them; 0: off. Counts the time that
+ * the MCU executes: it stands during WFI.
+ */
 #define NPU_MCU_WATCHDOG	0x030u
 #define NPU_MCU_FATAL		0x034u	/* write: NPU_FATAL_FIRMWARE with this information; halts */
 #define NPU_MCU_CTL		0x03cu	/* 1: control doorbell rang; write 1 to clear */
 #define NPU_MCU_DOORBELL(i)	(0x040u + 4u * (i))	/* bits of 32 queues; write 1 to clear */
-#define NPU_MCU_ENGINE_EVENT	0x060u	/* bit per engine that left RUNNING; write 1 to clear */
+#define NPU_MCU_ENGINE_EVENT	0x060u	/* bit per engine that left RUNNING or SAVING; write 1 to clear */
 #define NPU_MCU_ENGINE(n)	(0x100u + 0x40u * (n))	/* + NPU_ENGINE_* */
 
 #define NPU_MCU_PENDING_CTL	1u
@@ -224,16 +238,20 @@ enum npu_hw_fatal {
 
 /*
  * START and RESTORE take an IDLE engine to RUNNING, CONTINUE a YIELDED one. SAVE writes the state
- * of a YIELDED job to the save area and takes the engine to IDLE by way of SAVING; RELEASE drops a
- * job in DONE, YIELDED, STOPPED or FAULT (on-chip memory is cleared): IDLE. STOP makes a RUNNING
- * one STOPPED within a millisecond of work. A command in another state is ignored.
+ * of a YIELDED job to the save area and takes the engine to IDLE by way of SAVING, or to ERROR;
+ * RELEASE drops a job in DONE, YIELDED, STOPPED, FAULT or ERROR (on-chip memory is cleared): IDLE.
+ * STOP makes a RUNNING one STOPPED within a millisecond of work; it may be DONE before. A command in
+ * another state is ignored.
  */
 enum npu_engine_cmd {
 	NPU_ENGINE_CMD_START = 1, NPU_ENGINE_CMD_CONTINUE, NPU_ENGINE_CMD_STOP, NPU_ENGINE_CMD_SAVE,
 	NPU_ENGINE_CMD_RESTORE, NPU_ENGINE_CMD_RELEASE
 };
 
-/* ERROR: a structure in context 0 could not be read or written, or the queue has no context. */
+/*
+ * ERROR: a structure in context 0 could not be read or written or is not valid, or the queue has no
+ * context but the kernel's.
+ */
 enum npu_engine_state_code {
 	NPU_ENGINE_IDLE, NPU_ENGINE_RUNNING, NPU_ENGINE_DONE, NPU_ENGINE_YIELDED,
 	NPU_ENGINE_STOPPED, NPU_ENGINE_FAULT, NPU_ENGINE_SAVING, NPU_ENGINE_ERROR

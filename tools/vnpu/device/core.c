@@ -1,83 +1,134 @@
 // SPDX-License-Identifier: MIT
-/* The core of the device: what npu_vdev_core_ops has behind it. For now the identification alone. */
+/* The core of the device: what npu_vdev_core_ops has behind it. */
 #include <stdio.h>
 #include <stdlib.h>
-#include "vdev.h"
+#include <string.h>
+#include <time.h>
+#include "core.h"
 
-struct npu_vdev_core {
-	struct npu_vdev *dev;
-	struct npu_vdev_config config;
-	npu_u32 epoch;
-};
+npu_u64 npu_core_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (npu_u64)ts.tv_sec * 1000000000u + (npu_u64)ts.tv_nsec;
+}
+
+static void units_fini(struct npu_vdev_core *core)
+{
+	unsigned int i;
+
+	for (i = 0; i < core->config.engines; i++)
+		if (core->unit[i].core)
+			npu_unit_fini(&core->unit[i]);
+}
+
+static int units_init(struct npu_vdev_core *core)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < core->config.engines && !ret; i++)
+		ret = npu_unit_init(core, i);
+	return ret;
+}
+
+static int engine_init(struct npu_vdev_core *core)
+{
+	const struct npu_engine_config config = { .threads = core->config.threads,
+						  .simd = core->config.simd,
+						  .sram_size = core->config.sram_size };
+
+	return npu_engine_create(&config, &core->engine);
+}
+
+static void core_destroy(struct npu_vdev_core *core)
+{
+	npu_reset_begin(core);
+	npu_service_fini(core);
+	npu_mcu_fini(&core->mcu);
+	units_fini(core);
+	npu_mmu_fini(&core->mmu);
+	npu_events_fini(core);
+	npu_engine_destroy(core->engine);
+	free(core);
+}
 
 static struct npu_vdev_core *core_create(struct npu_vdev *dev, const struct npu_vdev_config *config,
 					 char *why, size_t size)
 {
 	struct npu_vdev_core *core = calloc(1, sizeof(*core));
+	int ret = -ENOMEM;
 
-	if (!core) {
-		snprintf(why, size, "no memory for the core");
-		return NULL;
-	}
+	if (!core)
+		goto err;
 	core->dev = dev;
 	core->config = *config;
+	core->keep = npu_vdev_keep(dev);
+	npu_regs_init(&core->regs);
+	ret = engine_init(core);
+	if (ret)
+		goto err_core;
+	ret = npu_events_init(core);
+	if (ret)
+		goto err_engine;
+	ret = npu_mmu_init(&core->mmu, core);
+	if (ret)
+		goto err_events;
+	ret = units_init(core);
+	if (ret)
+		goto err_units;
+	ret = npu_mcu_init(core);
+	if (ret)
+		goto err_mcu;
+	ret = npu_service_init(core);
+	if (ret)
+		goto err_mcu;
 	return core;
-}
 
-static void core_destroy(struct npu_vdev_core *core)
-{
+err_mcu:
+	npu_mcu_fini(&core->mcu);
+err_units:
+	units_fini(core);
+	npu_mmu_fini(&core->mmu);
+err_events:
+	npu_events_fini(core);
+err_engine:
+	npu_engine_destroy(core->engine);
+err_core:
 	free(core);
+err:
+	snprintf(why, size, "the core of the device can not be made: %s", strerror(-ret));
+	return NULL;
 }
 
 static void core_reset(struct npu_vdev_core *core, enum npu_vdev_reset kind)
 {
-	core->epoch++;
-}
+	npu_u64 events = core->keep->events;
 
-static npu_u32 core_reg_read(struct npu_vdev_core *core, npu_u32 offset)
-{
-	const struct npu_vdev_config *c = &core->config;
-
-	switch (offset) {
-	case NPU_REG_ID:
-		return NPU_HW_ID;
-	case NPU_REG_VERSION:
-		return NPU_HW_VERSION;
-	case NPU_REG_ISA:
-		return NPU_ISA_MAJOR << 16 | NPU_ISA_MINOR;
-	case NPU_REG_CAP_MAC:
-		return c->mac_rows << 16 | c->mac_cols;
-	case NPU_REG_CAP_SRAM:
-		return c->sram_size;
-	case NPU_REG_CAP_ENGINES:
-		return c->engines;
-	case NPU_REG_CAP_QUEUES:
-		return c->queues;
-	case NPU_REG_STATUS:
-		return NPU_STATUS_READY;
-	case NPU_REG_EPOCH:
-		return core->epoch;
-	}
-	return 0;
-}
-
-static void core_reg_write(struct npu_vdev_core *core, npu_u32 offset, npu_u32 value)
-{
+	npu_reset_begin(core);
+	if (kind != NPU_VDEV_RESET_RESTART || !events)
+		return;
+	npu_events_set(core, events);
+	npu_events_fatal(core, NPU_FATAL_RESTART, 0);
 }
 
 static void core_bus_master(struct npu_vdev_core *core, bool on)
 {
+	/* What is cached was got while it was on. */
+	if (!on && !npu_vdev_fault_armed(core->dev, NPU_VDEV_MUTANT_IGNORE_BME))
+		npu_mmu_dma_unmap(&core->mmu, 0, UINT64_MAX);
 }
 
 static int core_dma_unmap(struct npu_vdev_core *core, npu_u64 first, npu_u64 last)
 {
-	return 0;
+	return npu_mmu_dma_unmap(&core->mmu, first, last);
 }
 
 const struct npu_vdev_core_ops npu_vdev_core = { .create = core_create,
 						 .destroy = core_destroy,
 						 .reset = core_reset,
-						 .reg_read = core_reg_read,
-						 .reg_write = core_reg_write,
+						 .reg_read = npu_reg_read,
+						 .reg_write = npu_reg_write,
 						 .bus_master = core_bus_master,
 						 .dma_unmap = core_dma_unmap };

@@ -726,5 +726,4 @@ const struct npu_vec VEC_TABLE = {
 	.max_codes = vec_max_codes,
 	.count8 = vec_count8,
 	.transpose = vec_transpose,
-	.select = vec_select,
 };

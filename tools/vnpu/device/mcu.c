@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "core.h"
+#include "rv32.h"
+
+/* Between two looks at the timer and the watchdog. */
+#define SLICE_INSNS	4096u
+#define CSR_MTVEC	0x305u
+#define CSR_MEPC	0x341u
+#define CSR_MCAUSE	0x342u
+/* Where traps go before the firmware has said so: nothing can be fetched there. */
+#define NO_HANDLER	0x3ffffffcu
+#define NOWHERE		0x3ffffff0u
+
+npu_u64 npu_mcu_thread_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (npu_u64)ts.tv_sec * 1000000000u + (npu_u64)ts.tv_nsec;
+}
+
+/* ---- the bus ---- */
+
+static int bus_load(void *ctx, uint32_t addr, unsigned int size, uint32_t *value)
+{
+	struct npu_mcu *mcu = ctx;
+	int ret;
+
+	if (addr < NPU_MCU_KERNEL)
+		return addr >= NPU_MCU_MMIO && size == 4 ?
+			       npu_mcu_reg_load(mcu, addr - NPU_MCU_MMIO, value) :
+			       -EFAULT;
+	ret = npu_mmu_load(&mcu->core->mmu, NPU_KERNEL_CONTEXT, npu_mcu_skewed(mcu, addr), size,
+			   value);
+	if (!ret && npu_mcu_is_tail(mcu, addr))
+		*value -= mcu->skew.messages;
+	return ret;
+}
+
+static int bus_store(void *ctx, uint32_t addr, unsigned int size, uint32_t value)
+{
+	struct npu_mcu *mcu = ctx;
+
+	if (addr < NPU_MCU_KERNEL)
+		return addr >= NPU_MCU_MMIO && size == 4 ?
+			       npu_mcu_reg_store(mcu, addr - NPU_MCU_MMIO, value) :
+			       -EFAULT;
+	if (npu_mcu_is_tail(mcu, addr))
+		value += mcu->skew.messages;
+	return npu_mmu_store(&mcu->core->mmu, NPU_KERNEL_CONTEXT, npu_mcu_skewed(mcu, addr), size,
+			     value);
+}
+
+/* Code is in the tightly coupled memory alone, where the hart fetches by itself. */
+static int bus_fetch(void *ctx, uint32_t addr, uint16_t *parcel)
+{
+	struct npu_mcu *mcu = ctx;
+	uint32_t mtvec = 0, mcause = 0, mepc = 0;
+
+	rv32_csr(mcu->hart, CSR_MTVEC, &mtvec);
+	if (addr == (mtvec & ~3u) && !atomic_load(&mcu->stop)) {
+		rv32_csr(mcu->hart, CSR_MCAUSE, &mcause);
+		rv32_csr(mcu->hart, CSR_MEPC, &mepc);
+		npu_vdev_log(mcu->core->dev, "firmware: trap %u at 0x%x", mcause, mepc);
+		npu_mcu_fatal(mcu, NPU_FATAL_MCU_TRAP, mcause);
+	}
+	return -EFAULT;
+}
+
+/* ---- lines ---- */
+
+static npu_u32 pending(const struct npu_mcu *mcu)
+{
+	npu_u32 bits = mcu->ctl ? NPU_MCU_PENDING_CTL : 0, i;
+
+	for (i = 0; i < NPU_HW_MAX_QUEUES / 32; i++)
+		if (mcu->doorbell[i])
+			bits |= NPU_MCU_PENDING_QUEUE;
+	if (mcu->engine_event)
+		bits |= NPU_MCU_PENDING_ENGINE;
+	return bits;
+}
+
+void npu_mcu_lines(struct npu_mcu *mcu)
+{
+	rv32_irq(mcu->hart, RV32_IRQ_EXTERNAL, pending(mcu) & mcu->enable);
+	rv32_irq(mcu->hart, RV32_IRQ_TIMER, npu_core_now() >= mcu->timer);
+}
+
+/* What has become pending may wake it. */
+static void lines_moved(struct npu_mcu *mcu)
+{
+	npu_mcu_lines(mcu);
+	pthread_cond_signal(&mcu->wake);
+}
+
+void npu_mcu_doorbell_ctl(struct npu_mcu *mcu)
+{
+	pthread_mutex_lock(&mcu->lock);
+	mcu->ctl = true;
+	lines_moved(mcu);
+	pthread_mutex_unlock(&mcu->lock);
+}
+
+void npu_mcu_doorbell(struct npu_mcu *mcu, npu_u32 queue)
+{
+	pthread_mutex_lock(&mcu->lock);
+	mcu->doorbell[queue / 32] |= 1u << queue % 32;
+	lines_moved(mcu);
+	pthread_mutex_unlock(&mcu->lock);
+}
+
+void npu_mcu_engine_event(struct npu_mcu *mcu, npu_u32 n)
+{
+	pthread_mutex_lock(&mcu->lock);
+	mcu->engine_event |= 1u << n;
+	lines_moved(mcu);
+	pthread_mutex_unlock(&mcu->lock);
+}
+
+/* ---- the thread ---- */
+
+void npu_mcu_fatal(struct npu_mcu *mcu, enum npu_hw_fatal code, npu_u32 info)
+{
+	npu_mcu_halt(mcu);
+	if (code != NPU_FATAL_FIRMWARE)
+		atomic_store(&mcu->boot_status, NPU_FW_BOOT_CRASHED);
+	npu_events_fatal(mcu->core, code, info);
+}
+
+static void fresh_start(struct npu_mcu *mcu)
+{
+	mcu->fresh = false;
+	mcu->enable = 0;
+	mcu->timer = UINT64_MAX;
+	mcu->watchdog_us = 0;
+	mcu->skew.messages = 0;
+	atomic_store(&mcu->boot_status, NPU_FW_BOOT_NONE);
+	atomic_store(&mcu->stop, false);
+	rv32_reset(mcu->hart, mcu->entry & ~1u);
+	rv32_set_csr(mcu->hart, CSR_MTVEC, NO_HANDLER);
+}
+
+/* In wfi. Called with the lock. */
+static void wait_interrupt(struct npu_mcu *mcu)
+{
+	struct timespec ts;
+
+	while (mcu->run && !mcu->fresh && !mcu->quit) {
+		npu_mcu_lines(mcu);
+		if (rv32_runnable(mcu->hart))
+			return;
+		if (mcu->timer == UINT64_MAX || mcu->timer <= npu_core_now()) {
+			pthread_cond_wait(&mcu->wake, &mcu->lock);
+			continue;
+		}
+		ts.tv_sec = (time_t)(mcu->timer / 1000000000u);
+		ts.tv_nsec = (long)(mcu->timer % 1000000000u);
+		pthread_cond_timedwait(&mcu->wake, &mcu->lock, &ts);
+	}
+}
+
+/* A while of the firmware's work. */
+static enum rv32_stop hart_run(struct npu_mcu *mcu)
+{
+	enum rv32_stop why;
+
+	if (npu_vdev_fault_take(mcu->core->dev, NPU_VDEV_FAULT_FW_CRASH))
+		rv32_set_reg(mcu->hart, RV32_REG_PC, NOWHERE);
+	why = rv32_run(mcu->hart, SLICE_INSNS, &mcu->stop);
+	if (mcu->watchdog_us && !atomic_load(&mcu->stop) &&
+	    npu_mcu_thread_ns() - mcu->watchdog_start > mcu->watchdog_us * 1000ull)
+		npu_mcu_fatal(mcu, NPU_FATAL_WATCHDOG, rv32_reg(mcu->hart, RV32_REG_PC));
+	return why;
+}
+
+static void *mcu_run(void *arg)
+{
+	struct npu_mcu *mcu = arg;
+	enum rv32_stop why;
+
+	pthread_mutex_lock(&mcu->lock);
+	while (!mcu->quit) {
+		if (!mcu->run) {
+			mcu->parked = true;
+			pthread_cond_broadcast(&mcu->parked_cond);
+			pthread_cond_wait(&mcu->wake, &mcu->lock);
+			continue;
+		}
+		mcu->parked = false;
+		if (mcu->fresh)
+			fresh_start(mcu);
+		npu_mcu_lines(mcu);
+		pthread_mutex_unlock(&mcu->lock);
+		why = hart_run(mcu);
+		pthread_mutex_lock(&mcu->lock);
+		if (why == RV32_STOP_WAIT)
+			wait_interrupt(mcu);
+	}
+	pthread_mutex_unlock(&mcu->lock);
+	return NULL;
+}
+
+/* ---- from outside ---- */
+
+void npu_mcu_start(struct npu_mcu *mcu, npu_u32 entry)
+{
+	if (npu_vdev_fault_take(mcu->core->dev, NPU_VDEV_FAULT_BOOT_FAIL))
+		return;
+	pthread_mutex_lock(&mcu->lock);
+	if (!mcu->run) {
+		mcu->run = true;
+		mcu->fresh = true;
+		mcu->entry = entry;
+		pthread_cond_signal(&mcu->wake);
+	}
+	pthread_mutex_unlock(&mcu->lock);
+}
+
+void npu_mcu_halt(struct npu_mcu *mcu)
+{
+	pthread_mutex_lock(&mcu->lock);
+	mcu->run = false;
+	atomic_store(&mcu->stop, true);
+	pthread_cond_signal(&mcu->wake);
+	pthread_mutex_unlock(&mcu->lock);
+}
+
+bool npu_mcu_running(struct npu_mcu *mcu)
+{
+	bool run;
+
+	pthread_mutex_lock(&mcu->lock);
+	run = mcu->run;
+	pthread_mutex_unlock(&mcu->lock);
+	return run;
+}
+
+npu_u64 npu_mcu_instructions(struct npu_mcu *mcu)
+{
+	return rv32_instructions(mcu->hart);
+}
+
+void npu_mcu_reset(struct npu_mcu *mcu)
+{
+	npu_mcu_halt(mcu);
+	pthread_mutex_lock(&mcu->lock);
+	while (!mcu->parked)
+		pthread_cond_wait(&mcu->parked_cond, &mcu->lock);
+	mcu->ctl = false;
+	mcu->engine_event = 0;
+	memset(mcu->doorbell, 0, sizeof(mcu->doorbell));
+	atomic_store(&mcu->boot_status, NPU_FW_BOOT_NONE);
+	pthread_mutex_unlock(&mcu->lock);
+}
+
+bool npu_mcu_load(struct npu_mcu *mcu, npu_u64 src, npu_u32 dst, npu_u32 size)
+{
+	bool ok = false;
+
+	pthread_mutex_lock(&mcu->lock);
+	while (!mcu->run && !mcu->parked)
+		pthread_cond_wait(&mcu->parked_cond, &mcu->lock);
+	if (!mcu->run && dst <= NPU_TCM_SIZE && size <= NPU_TCM_SIZE - dst) {
+		ok = !size || !npu_vdev_dma_read(mcu->core->dev, src, mcu->tcm + dst, size, NULL);
+		rv32_flush(mcu->hart);
+	}
+	pthread_mutex_unlock(&mcu->lock);
+	return ok;
+}
+
+static void conds_init(struct npu_mcu *mcu)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&mcu->wake, &attr);
+	pthread_cond_init(&mcu->parked_cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+int npu_mcu_init(struct npu_vdev_core *core)
+{
+	struct npu_mcu *mcu = &core->mcu;
+	struct rv32_config config = {
+		.bus = { .load = bus_load, .store = bus_store, .fetch = bus_fetch, .ctx = mcu },
+		.tcm_base = NPU_MCU_TCM,
+		.tcm_size = NPU_TCM_SIZE,
+	};
+
+	mcu->core = core;
+	mcu->timer = UINT64_MAX;
+	pthread_mutex_init(&mcu->lock, NULL);
+	conds_init(mcu);
+	mcu->tcm = calloc(1, NPU_TCM_SIZE);
+	config.tcm = mcu->tcm;
+	if (!mcu->tcm || rv32_create(&config, &mcu->hart))
+		return -ENOMEM;
+	if (pthread_create(&mcu->thread, NULL, mcu_run, mcu))
+		return -EAGAIN;
+	mcu->started = true;
+	return 0;
+}
+
+void npu_mcu_fini(struct npu_mcu *mcu)
+{
+	if (mcu->started) {
+		npu_mcu_halt(mcu);
+		pthread_mutex_lock(&mcu->lock);
+		mcu->quit = true;
+		pthread_cond_signal(&mcu->wake);
+		pthread_mutex_unlock(&mcu->lock);
+		pthread_join(mcu->thread, NULL);
+	}
+	if (mcu->hart)
+		rv32_destroy(mcu->hart);
+	free(mcu->tcm);
+	pthread_cond_destroy(&mcu->wake);
+	pthread_cond_destroy(&mcu->parked_cond);
+	pthread_mutex_destroy(&mcu->lock);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The management processor: a RISC-V hart on a thread of its own, its memory, its registers
+ * (mcu_regs.c) and its window to the kernel's context.
+ */
+#ifndef NPU_MCU_H
+#define NPU_MCU_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include "npu_hw.h"
+
+struct npu_vdev_core;
+struct rv32;
+
+/* Where the message ring is moved to, after a message that the firmware knows nothing of. */
+struct npu_mcu_skew {
+	npu_u32 messages;		/* how many; 0: all is as the firmware has it */
+	npu_u32 ring, entries, index;	/* of its configuration */
+};
+
+struct npu_mcu {
+	struct npu_vdev_core *core;
+	struct rv32 *hart;
+	npu_u8 *tcm;
+	pthread_t thread;
+	bool started;
+
+	/* Protects all down to timer, and the hart while it is parked. */
+	pthread_mutex_t lock;
+	pthread_cond_t wake;		/* an interrupt, a start, a halt */
+	pthread_cond_t parked_cond;
+	bool quit, run;
+	bool fresh;			/* begin at entry */
+	npu_u32 entry;
+	bool parked;			/* the thread is not in the hart, nor will be before run */
+	bool ctl;			/* the pending bits */
+	npu_u32 doorbell[NPU_HW_MAX_QUEUES / 32];
+	npu_u32 engine_event;
+	npu_u32 enable;
+	npu_u64 timer;
+
+	atomic_bool stop;		/* what the hart looks at */
+	atomic_uint boot_status;	/* enum npu_fw_boot, or what the firmware wrote */
+
+	/* The thread's own. */
+	npu_u32 time_high;
+	npu_u32 watchdog_us;		/* 0: off */
+	npu_u64 watchdog_start;		/* in time that the thread has run */
+	struct npu_mcu_skew skew;
+};
+
+int npu_mcu_init(struct npu_vdev_core *core);
+void npu_mcu_fini(struct npu_mcu *mcu);
+
+/* From the transport's thread; do not wait. Ignored when it runs already. */
+void npu_mcu_start(struct npu_mcu *mcu, npu_u32 entry);
+void npu_mcu_halt(struct npu_mcu *mcu);
+void npu_mcu_doorbell_ctl(struct npu_mcu *mcu);
+void npu_mcu_doorbell(struct npu_mcu *mcu, npu_u32 queue);
+bool npu_mcu_running(struct npu_mcu *mcu);
+npu_u64 npu_mcu_instructions(struct npu_mcu *mcu);
+
+/* From any thread: engine @n left RUNNING or SAVING. */
+void npu_mcu_engine_event(struct npu_mcu *mcu, npu_u32 n);
+
+/* On the service thread: wait until it has halted, and forget all of its state but the memory. */
+void npu_mcu_reset(struct npu_mcu *mcu);
+/* Copy from DMA address @src to the tightly coupled memory. False: not halted, range, or DMA. */
+bool npu_mcu_load(struct npu_mcu *mcu, npu_u64 src, npu_u32 dst, npu_u32 size);
+
+/* On the MCU's thread: a fatal event, after which it stands still. */
+void npu_mcu_fatal(struct npu_mcu *mcu, enum npu_hw_fatal code, npu_u32 info);
+/* With the lock: set the lines of the hart by what is pending and the time. */
+void npu_mcu_lines(struct npu_mcu *mcu);
+/* Nanoseconds that this thread has run. */
+npu_u64 npu_mcu_thread_ns(void);
+
+/* mcu_regs.c: registers, @offset from NPU_MCU_MMIO. 0, or -EFAULT: there is none. */
+int npu_mcu_reg_load(struct npu_mcu *mcu, npu_u32 offset, npu_u32 *value);
+int npu_mcu_reg_store(struct npu_mcu *mcu, npu_u32 offset, npu_u32 value);
+
+/*
+ * mcu_fault.c: faults of the firmware that the control socket arms. Before the driver is told of
+ * messages; and, while messages were slipped in, where an access to the ring goes to.
+ */
+void npu_mcu_tamper(struct npu_mcu *mcu);
+npu_u32 npu_mcu_skewed(const struct npu_mcu *mcu, npu_u32 addr);
+/* Whether @addr is the message ring's tail, as the firmware counts it. */
+bool npu_mcu_is_tail(const struct npu_mcu *mcu, npu_u32 addr);
+
+#endif

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What bad firmware might put into the message ring, armed from the control socket. The firmware
+ * itself is the good one and goes on: after a message that it knows nothing of, the ring looks to it
+ * as if that message were not there.
+ */
+#include <stddef.h>
+#include "core.h"
+
+static bool kernel_copy(struct npu_mcu *mcu, npu_u64 va, void *buf, npu_u64 size, npu_u32 access)
+{
+	return !npu_mmu_copy(&mcu->core->mmu, NPU_KERNEL_CONTEXT, va, buf, size, access, NULL);
+}
+
+static bool is_armed(struct npu_mcu *mcu, enum npu_vdev_fault id)
+{
+	return npu_vdev_fault_armed(mcu->core->dev, id);
+}
+
+static bool take(struct npu_mcu *mcu, enum npu_vdev_fault id)
+{
+	return npu_vdev_fault_take(mcu->core->dev, id);
+}
+
+static void tamper_message(struct npu_mcu *mcu, const struct npu_fw_config *cfg, npu_u32 tail)
+{
+	npu_u64 last = cfg->msg_ring + (tail - 1) % cfg->msg_entries * sizeof(struct npu_fw_msg);
+	npu_u64 next = cfg->msg_ring + tail % cfg->msg_entries * sizeof(struct npu_fw_msg);
+	struct npu_fw_msg msg;
+
+	/* These are about jobs: answers to control messages pass. */
+	if (!kernel_copy(mcu, last, &msg, sizeof(msg), NPU_ACCESS_READ) || msg.type != NPU_FW_MSG_JOB)
+		return;
+	if (take(mcu, NPU_VDEV_FAULT_BAD_ID))
+		msg.job_id += 1ull << 40;
+	else if (take(mcu, NPU_VDEV_FAULT_BAD_INDEX))
+		msg.queue = NPU_HW_MAX_QUEUES + 1000;
+	else if (take(mcu, NPU_VDEV_FAULT_DUPLICATE) &&
+		 kernel_copy(mcu, next, &msg, sizeof(msg), NPU_ACCESS_WRITE) &&
+		 !npu_mmu_store(&mcu->core->mmu, NPU_KERNEL_CONTEXT, cfg->msg_index, 4, tail + 1)) {
+		mcu->skew.messages++;
+		mcu->skew.ring = cfg->msg_ring;
+		mcu->skew.entries = cfg->msg_entries;
+		mcu->skew.index = cfg->msg_index;
+	}
+	kernel_copy(mcu, last, &msg, sizeof(msg), NPU_ACCESS_WRITE);
+}
+
+void npu_mcu_tamper(struct npu_mcu *mcu)
+{
+	npu_u32 at = npu_reg_get(&mcu->core->regs, NPU_REG_FW_CONFIG), tail;
+	struct npu_fw_config cfg;
+
+	if (!is_armed(mcu, NPU_VDEV_FAULT_BAD_ID) && !is_armed(mcu, NPU_VDEV_FAULT_BAD_INDEX) &&
+	    !is_armed(mcu, NPU_VDEV_FAULT_DUPLICATE) && !is_armed(mcu, NPU_VDEV_FAULT_BAD_LENGTH))
+		return;
+	if (!kernel_copy(mcu, at, &cfg, sizeof(cfg), NPU_ACCESS_READ) ||
+	    cfg.magic != NPU_FW_CONFIG_MAGIC || !cfg.msg_entries ||
+	    cfg.msg_entries & (cfg.msg_entries - 1) ||
+	    npu_mmu_load(&mcu->core->mmu, NPU_KERNEL_CONTEXT, cfg.msg_index, 4, &tail))
+		return;
+	if (take(mcu, NPU_VDEV_FAULT_BAD_LENGTH))
+		npu_mmu_store(&mcu->core->mmu, NPU_KERNEL_CONTEXT, cfg.msg_index, 4,
+			      tail + cfg.msg_entries + 1);
+	else
+		tamper_message(mcu, &cfg, tail);
+}
+
+npu_u32 npu_mcu_skewed(const struct npu_mcu *mcu, npu_u32 addr)
+{
+	const struct npu_mcu_skew *s = &mcu->skew;
+	npu_u64 bytes = (npu_u64)s->entries * sizeof(struct npu_fw_msg), at = addr - s->ring;
+
+	if (!s->messages || addr < s->ring || at >= bytes)
+		return addr;
+	return s->ring + (npu_u32)((at + (npu_u64)s->messages * sizeof(struct npu_fw_msg)) % bytes);
+}
+
+bool npu_mcu_is_tail(const struct npu_mcu *mcu, npu_u32 addr)
+{
+	return mcu->skew.messages &&
+	       addr == mcu->skew.index + offsetof(struct npu_fw_index, tail);
+}
