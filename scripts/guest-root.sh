@@ -19,11 +19,12 @@ set -u
 # What is unpacked, each with what it depends on. tiny-initramfs only stands in for the generator
 # that the kernels ask for. The kernels follow, by their headers.
 packages=(qemu-system-x86 busybox-static gcc libc6-dev make kmod cpio mawk tiny-initramfs
-	bash coreutils dash diffutils findutils grep gzip perl-base sed tar xz-utils zstd)
+	bash coreutils dash diffutils findutils grep gzip perl sed tar xz-utils zstd)
 # What is taken from backports, before Debian 13's own.
 backports='qemu-system-* seabios ipxe-qemu linux-*'
-# Left out of each package.
-leave_out=(usr/share/{doc,info,locale,man,lintian,bash-completion} usr/lib/debug)
+# Left out of each package: what no guest has a use for.
+leave_out=(usr/share/{doc,info,locale,man,lintian,bash-completion} usr/lib/debug
+	usr/lib/modules/*/kernel/{sound,drivers/{net,infiniband,scsi,iio,gpu/drm/{amd,i915,xe,nouveau,radeon}}})
 
 say()
 {

@@ -16,28 +16,41 @@ guest_needed()
 	tap_done
 }
 
-# guest_run NAME KERNEL IOMMU [npu-qemu option...] -- PROGRAM...: boot a guest and run the programs
-# of tests/guest/in and selftests in it. Each of their results becomes one here, and so does what
-# the kernel said. NPUS is how many devices there are; logs are kept below build/test-log/guest.
-guest_run()
+# guest_boot NAME KERNEL IOMMU [npu-qemu option...] -- PROGRAM...: boot a guest, run the programs of
+# tests/guest/in and selftests in it and keep the logs below build/test-log/guest, in $guest_log.
+# NPUS is how many devices there are.
+guest_boot()
 {
-	local name=$1 kernel=$2 iommu=$3 log=$guest_logs/$1 options=() status kind text
+	local kernel=$2 iommu=$3 options=()
 
+	guest_log=$guest_logs/$1
 	shift 3
 	while [ "$1" != -- ]; do
 		options+=("$1")
 		shift
 	done
 	shift
-	rm -rf "$log"
-	mkdir -p "$log" "$tap_tmp/over/usr/lib/npu"
+	rm -rf "$guest_log"
+	mkdir -p "$guest_log" "$tap_tmp/over/usr/lib/npu"
 	ln -sfn "$PWD/tests/guest/in" "$tap_tmp/over/usr/lib/npu/tests"
-	tools/npu-qemu/npu-qemu --kernel "$kernel" --iommu "$iommu" --npus "${NPUS:-0}" --log "$log" \
-		--overlay "$tap_tmp/over" --timeout "${GUEST_TIMEOUT:-120}" "${options[@]}" --cmd "
-			export KERNEL='$kernel' IOMMU='$iommu' NPUS='${NPUS:-0}'
-			sh /usr/lib/npu/tests/run.sh $*" >"$log/out.ktap" 2>"$log/npu-qemu.log"
+	tools/npu-qemu/npu-qemu --kernel "$kernel" --iommu "$iommu" --npus "${NPUS:-0}" --log "$guest_log" \
+		--overlay "$tap_tmp/over" --timeout "${GUEST_TIMEOUT:-240}" "${options[@]}" --cmd "
+			export KERNEL='$kernel' IOMMU='$iommu' NPUS='${NPUS:-0}' ${CI:+CI=1}
+			sh /usr/lib/npu/tests/run.sh $*" >"$guest_log/out.ktap" 2>"$guest_log/npu-qemu.log" </dev/null
+}
+
+# guest_run: as guest_boot; each result of a program becomes one here, and so does what the kernel
+# said.
+guest_run()
+{
+	local name=$1 status kind text
+
+	guest_boot "$@"
 	status=$?
-	tap_is "$status $(tail -n 3 "$log/npu-qemu.log")" "0 " "$name: the guest ran and ended"
+	tap_is "$status $(tail -n 3 "$guest_log/npu-qemu.log")" "0 " "$name: the guest ran and ended"
+	while [ "$1" != -- ]; do
+		shift
+	done
 	while IFS=$'\t' read -r kind text; do
 		case $kind in
 		ok)	tap_result 0 "$name: $text" ;;
@@ -45,5 +58,5 @@ guest_run()
 		diag)	tap_diag "$text" ;;
 		*)	tap_result 1 "$name: $text" ;;
 		esac
-	done < <(perl tests/guest/fold.pl ${CI:+--no-skips} "$log" "$@")
+	done < <(perl tests/guest/fold.pl ${CI:+--no-skips} "$guest_log" "${@:2}")
 }

@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# npu-qemu: its status is the command's, what goes wrong is said, and nothing is left behind.
+. tests/tap.sh
+. tests/guest/guest.sh
+guest_needed
+
+qemu=tools/npu-qemu/npu-qemu
+export TMPDIR=$tap_tmp/run
+mkdir "$TMPDIR"
+
+# left TEXT: no process and no folder of npu-qemu is there any more.
+left()
+{
+	local i
+
+	for ((i = 0; i < 50; i++)); do
+		[ -z "$(ls "$TMPDIR"; pgrep -f "$TMPDIR")" ] && break
+		sleep 0.1
+	done
+	tap_is "$(ls "$TMPDIR"; pgrep -af "$TMPDIR")" "" "$1: nothing is left"
+}
+
+# refused REGEX TEXT COMMAND...: it does not start anything, and says why.
+refused()
+{
+	local out
+
+	out=$("${@:3}" 2>&1 </dev/null)
+	tap_is $? 125 "$2: refused"
+	tap_like "$out" "$1" "$2: with the reason"
+}
+
+# --- arguments ---
+tap_like "$("$qemu" --help)" '--iommu KIND' "--help"
+refused "no kernel '9\.9'.*there are: [0-9]" "a kernel that is not there" "$qemu" --npus 0 --kernel 9.9
+refused "there is no kernel '/no/such'" "an image that is not there" "$qemu" --npus 0 --kernel /no/such
+refused "not a bzImage" "an image that is none" "$qemu" --npus 0 --kernel ./Makefile
+refused "--iommu 'arm': none, intel or virtio" "an unknown IOMMU" "$qemu" --iommu arm
+refused "--memory 'lots'" "a size that is none" "$qemu" --memory lots
+refused "--npus '9': a number from 0 to 8" "too many devices" "$qemu" --npus 9
+refused "--gdb '0'" "a port that is none" "$qemu" --gdb 0
+refused "no folder '/no/such'" "a folder that is not there" "$qemu" --npus 0 --share /no/such
+refused "unknown option --frob" "an unknown option" "$qemu" --frob 1
+refused "--cmd needs a value" "an option without its value" "$qemu" --cmd
+refused "unexpected argument 'uname'" "a command without --cmd" "$qemu" uname
+refused "no guest in /no/such.*make guest-root" "no root" env NPU_GUEST=/no/such "$qemu" --npus 0 --qemu "$(
+	printf '#!/bin/sh\necho \x27name "vfio-user-pci"\x27\n' >"$tap_tmp/qemu"; chmod +x "$tap_tmp/qemu"; echo "$tap_tmp/qemu")"
+refused "has no vfio-user-pci; QEMU 10\.1 or newer" "a QEMU that is too old" "$qemu" --npus 0 --qemu /bin/true
+refused "no npu-vdev" "a device program that is not there" "$qemu" --vdev /no/such
+refused "device did not start.*it is broken" "a device that does not start" "$qemu" --vdev "$(
+	printf '#!/bin/sh\necho it is broken\nexit 1\n' >"$tap_tmp/vdev"; chmod +x "$tap_tmp/vdev"; echo "$tap_tmp/vdev")"
+refused "--attach '/no/such': no device listens" "a device that does not run" "$qemu" --attach /no/such
+tap_like "$("$qemu" --npus 0 --iommu intel --dry-run)" 'caching-mode=on.*intel_iommu=on' "--dry-run shows the command line"
+left "after all of them"
+
+# --- guests ---
+out=$("$qemu" --npus 0 --timeout 120 --cmd 'echo out; echo err >&2; exit 7' 2>&1)
+tap_is "$? $out" "7 out"$'\n'"err" "a command's output and status"
+left "after it"
+mkdir -p "$tap_tmp/over/opt"
+head -c 100000 /dev/urandom >"$tap_tmp/over/opt/data"
+tap_is "$("$qemu" --npus 0 --timeout 120 --overlay "$tap_tmp/over" --smp 2 --append npu.word=1 --load vgem \
+	--cmd 'sha256sum </opt/data; nproc; grep -o npu.word=1 /proc/cmdline; ls /sys/module/vgem/refcnt')" \
+	"$(sha256sum <"$tap_tmp/over/opt/data"; printf '2\nnpu.word=1\n/sys/module/vgem/refcnt')" \
+	"files, processors, words and modules arrive"
+"$qemu" --npus 0 --timeout 120 --cmd 'cat /opt/data' --overlay "$tap_tmp/over" >"$tap_tmp/out"
+tap_run "output is not changed on its way" cmp "$tap_tmp/out" "$tap_tmp/over/opt/data"
+out=$("$qemu" --npus 0 --timeout 2 --cmd 'sleep 100' 2>&1)
+tap_is "$?" 124 "a time-out"
+tap_like "$out" 'ended after 2 seconds' "is said"
+left "after it"
+out=$("$qemu" --npus 0 --timeout 120 --cmd 'echo c >/proc/sysrq-trigger; sleep 100' 2>&1)
+tap_is "$?" 125 "a guest that panics"
+tap_like "$out" 'without a status.*Kernel panic' "is shown with the console's end"
+"$qemu" --npus 0 --cmd 'sleep 100' >/dev/null 2>&1 &
+sleep 2
+kill $!
+wait $!
+tap_is $? 143 "npu-qemu is killed"
+left "after that"
+tap_done
