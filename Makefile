@@ -67,6 +67,7 @@ include tools/build.mk
 include tests/build.mk
 include bench/build.mk
 include scripts/guest.mk
+include driver/build.mk
 include $(wildcard fuzz/build.mk)
 include Documentation/build.mk
 

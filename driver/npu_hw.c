@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Capabilities, reset and interrupts of the device. */
+#include <linux/delay.h>
+#include <linux/dma-mapping.h>
+#include <linux/interrupt.h>
+#include <linux/iopoll.h>
+#include <linux/pci.h>
+
+#include <drm/drm_print.h>
+
+#include "npu_fw.h"
+#include "npu_hw.h"
+#include "npu_reset.h"
+
+/* A reset waits for engines to stop, which they do within a millisecond of work. */
+#define NPU_HW_RESET_US		2000000
+
+static void npu_hw_read_caps(struct npu_device *npu)
+{
+	struct npu_caps *caps = &npu->caps;
+	u32 mac = npu_hw_read(npu, NPU_REG_CAP_MAC);
+	u32 addr = npu_hw_read(npu, NPU_REG_CAP_ADDR);
+	int i;
+
+	caps->hw_version = npu_hw_read(npu, NPU_REG_VERSION);
+	caps->isa_version = npu_hw_read(npu, NPU_REG_ISA);
+	caps->mac_rows = mac >> 16;
+	caps->mac_columns = mac & 0xffff;
+	caps->sram_size = npu_hw_read(npu, NPU_REG_CAP_SRAM);
+	caps->num_engines = npu_hw_read(npu, NPU_REG_CAP_ENGINES);
+	caps->num_queues = npu_hw_read(npu, NPU_REG_CAP_QUEUES);
+	caps->num_contexts = npu_hw_read(npu, NPU_REG_CAP_CONTEXTS);
+	caps->va_bits = addr & 0xff;
+	caps->dma_bits = addr >> 8 & 0xff;
+	caps->dtypes = npu_hw_read(npu, NPU_REG_CAP_DTYPES);
+	caps->tcm_size = npu_hw_read(npu, NPU_REG_CAP_TCM);
+	caps->save_size = npu_hw_read(npu, NPU_REG_CAP_SAVE);
+	caps->clock_hz = npu_hw_read(npu, NPU_REG_CAP_CLOCK);
+	for (i = 0; i < ARRAY_SIZE(caps->opcodes); i++)
+		caps->opcodes[i] = npu_hw_read(npu, NPU_REG_CAP_OPCODES + 4 * i);
+}
+
+/* Sizes that memory is allocated by must make sense, whatever a broken device says. */
+static int npu_hw_check_caps(struct npu_device *npu)
+{
+	const struct {
+		const char *name;
+		u32 value, min, max;
+	} limits[] = {
+		{ "engines", npu->caps.num_engines, 1, NPU_HW_MAX_ENGINES },
+		{ "queues", npu->caps.num_queues, 1, NPU_HW_MAX_QUEUES },
+		{ "contexts", npu->caps.num_contexts, 2, NPU_HW_MAX_CONTEXTS },
+		{ "address bits", npu->caps.va_bits, 40, NPU_MMU_VA_BITS },
+		{ "DMA address bits", npu->caps.dma_bits, 32, 64 },
+		{ "bytes of TCM", npu->caps.tcm_size, SZ_4K, SZ_16M },
+		{ "bytes of a save area", npu->caps.save_size, NPU_HW_SAVE_HEADER, SZ_64M },
+		{ "Hz", npu->caps.clock_hz, 1, U32_MAX },
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(limits); i++) {
+		if (limits[i].value >= limits[i].min && limits[i].value <= limits[i].max)
+			continue;
+		drm_err(&npu->base, "device says %u %s, expected %u to %u\n", limits[i].value,
+			limits[i].name, limits[i].min, limits[i].max);
+		return -ENODEV;
+	}
+
+	return 0;
+}
+
+/**
+ * npu_hw_identify() - see that the device is an NPU of a version we know, and read what it can do
+ * @npu: device
+ *
+ * Return: 0 or -ENODEV, with the reason in the log.
+ */
+int npu_hw_identify(struct npu_device *npu)
+{
+	u32 id = npu_hw_read(npu, NPU_REG_ID);
+
+	if (id != NPU_HW_ID) {
+		drm_err(&npu->base, "register ID is %#x, expected %#x\n", id, NPU_HW_ID);
+		return -ENODEV;
+	}
+
+	npu_hw_read_caps(npu);
+	if (NPU_HW_VERSION_MAJOR(npu->caps.hw_version) != NPU_HW_VERSION_MAJOR(NPU_HW_VERSION)) {
+		drm_err(&npu->base, "hardware version %#x, this driver knows %#x\n",
+			npu->caps.hw_version, NPU_HW_VERSION);
+		return -ENODEV;
+	}
+
+	return npu_hw_check_caps(npu);
+}
+
+/**
+ * npu_hw_reset() - reset all of the device but its PCI configuration
+ * @npu: device
+ *
+ * Page-table roots and the table of queues are cleared, no DMA is under way when it returns 0.
+ *
+ * Return: 0, -ENODEV when the device is gone, -ETIMEDOUT when the reset does not end.
+ */
+int npu_hw_reset(struct npu_device *npu)
+{
+	u32 status;
+	int ret;
+
+	lockdep_assert_held_write(&npu->hw.lock);
+
+	npu_hw_write(npu, NPU_REG_RESET, NPU_RESET_DEVICE);
+	ret = read_poll_timeout(npu_hw_read, status,
+				status == U32_MAX || (status & NPU_STATUS_READY), 200,
+				NPU_HW_RESET_US, false, npu, NPU_REG_STATUS);
+	if (status == U32_MAX)
+		return -ENODEV;
+
+	return ret;
+}
+
+int npu_hw_events_init(struct npu_device *npu)
+{
+	npu->hw.events = dma_alloc_coherent(npu->base.dev, sizeof(*npu->hw.events),
+					    &npu->hw.events_dma, GFP_KERNEL);
+
+	return npu->hw.events ? 0 : -ENOMEM;
+}
+
+void npu_hw_events_fini(struct npu_device *npu)
+{
+	dma_free_coherent(npu->base.dev, sizeof(*npu->hw.events), npu->hw.events,
+			  npu->hw.events_dma);
+	npu->hw.events = NULL;
+}
+
+/* After a reset, before anything raises an interrupt. */
+void npu_hw_events_start(struct npu_device *npu)
+{
+	lockdep_assert_held_write(&npu->hw.lock);
+
+	spin_lock_irq(&npu->irq.lock);
+	memset(npu->hw.events, 0, sizeof(*npu->hw.events));
+	npu->irq.fatal_count = 0;
+	npu->irq.enabled = true;
+	spin_unlock_irq(&npu->irq.lock);
+
+	npu_hw_write64(npu, NPU_REG_EVENTS, npu->hw.events_dma);
+}
+
+/* From here on nothing is taken from the events page or the message ring. */
+void npu_hw_events_stop(struct npu_device *npu)
+{
+	lockdep_assert_held_write(&npu->hw.lock);
+
+	spin_lock_irq(&npu->irq.lock);
+	npu->irq.enabled = false;
+	spin_unlock_irq(&npu->irq.lock);
+}
+
+const char *npu_hw_fatal_text(u32 code)
+{
+	static const char * const text[] = {
+#define X(name, code, text) [code] = text,
+		NPU_HW_FATALS(X)
+#undef X
+	};
+
+	return code < ARRAY_SIZE(text) && text[code] ? text[code] : "unknown";
+}
+
+static void npu_hw_irq_fatal(struct npu_device *npu)
+{
+	u32 code = READ_ONCE(npu->hw.events->fatal_code);
+	u32 info = READ_ONCE(npu->hw.events->fatal_info);
+
+	drm_err_ratelimited(&npu->base, "fatal: %s (code %u, detail %#x)\n",
+			    npu_hw_fatal_text(code), code, info);
+	npu_reset_request(npu, "fatal event");
+}
+
+/**
+ * npu_hw_irq_process() - look at what the device has written to memory
+ * @npu: device
+ *
+ * Called from the interrupt, and by whoever has waited too long for one. Reads no register.
+ */
+void npu_hw_irq_process(struct npu_device *npu)
+{
+	unsigned long flags;
+	u32 fatal_count;
+
+	spin_lock_irqsave(&npu->irq.lock, flags);
+	if (npu->irq.enabled) {
+		npu_fw_process_messages(npu);
+		fatal_count = READ_ONCE(npu->hw.events->fatal_count);
+		if (fatal_count != npu->irq.fatal_count) {
+			npu->irq.fatal_count = fatal_count;
+			npu_hw_irq_fatal(npu);
+		}
+	}
+	spin_unlock_irqrestore(&npu->irq.lock, flags);
+
+	wake_up_all(&npu->irq.wait);
+}
+
+static irqreturn_t npu_hw_irq_handler(int irq, void *data)
+{
+	struct npu_device *npu = data;
+
+	npu->irq.count++;
+	npu_hw_irq_process(npu);
+
+	return IRQ_HANDLED;
+}
+
+int npu_hw_irq_init(struct npu_device *npu)
+{
+	struct pci_dev *pdev = to_pci_dev(npu->base.dev);
+	int ret;
+
+	ret = pci_alloc_irq_vectors(pdev, 1, 1, PCI_IRQ_MSI);
+	if (ret < 0)
+		return ret;
+
+	npu->hw.irq = pci_irq_vector(pdev, 0);
+	ret = request_irq(npu->hw.irq, npu_hw_irq_handler, 0, "npu", npu);
+	if (ret)
+		pci_free_irq_vectors(pdev);
+
+	return ret;
+}
+
+void npu_hw_irq_fini(struct npu_device *npu)
+{
+	free_irq(npu->hw.irq, npu);
+	pci_free_irq_vectors(to_pci_dev(npu->base.dev));
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Register access, and interrupts, whose causes are in memory. */
+#ifndef NPU_HW_ACCESS_H
+#define NPU_HW_ACCESS_H
+
+#include <linux/io.h>
+#include <linux/types.h>
+
+#include "npu_device.h"
+
+static inline u32 npu_hw_read(struct npu_device *npu, u32 reg)
+{
+	return readl(npu->hw.regs + reg);
+}
+
+static inline void npu_hw_write(struct npu_device *npu, u32 reg, u32 value)
+{
+	writel(value, npu->hw.regs + reg);
+}
+
+/* The high half first: valid bits are in the low one. */
+static inline void npu_hw_write64(struct npu_device *npu, u32 reg, u64 value)
+{
+	npu_hw_write(npu, reg + 4, upper_32_bits(value));
+	npu_hw_write(npu, reg, lower_32_bits(value));
+}
+
+/* The low half first: reading it latches the high one. */
+static inline u64 npu_hw_read64(struct npu_device *npu, u32 reg)
+{
+	u32 low = npu_hw_read(npu, reg);
+
+	return (u64)npu_hw_read(npu, reg + 4) << 32 | low;
+}
+
+int npu_hw_identify(struct npu_device *npu);
+int npu_hw_events_init(struct npu_device *npu);
+void npu_hw_events_fini(struct npu_device *npu);
+void npu_hw_events_start(struct npu_device *npu);
+void npu_hw_events_stop(struct npu_device *npu);
+int npu_hw_reset(struct npu_device *npu);
+int npu_hw_irq_init(struct npu_device *npu);
+void npu_hw_irq_fini(struct npu_device *npu);
+void npu_hw_irq_process(struct npu_device *npu);
+const char *npu_hw_fatal_text(u32 code);
+
+#endif

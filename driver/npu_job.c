@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * DOC: how a job ends
+ *
+ * npu_job_run() puts a job on the queue's list and, while the firmware knows the queue, into the
+ * ring. The job leaves the list in npu_job_end() and nowhere else: when the firmware says so, when
+ * recovery decides that it is lost, or when the device is gone. In between it survives resets and
+ * suspend: what has not been started is written to the ring again when the firmware is back, below
+ * the scheduler, which notices nothing.
+ *
+ * Behind a job that ended badly the queue is dead: later jobs end with -ECANCELED, those in the
+ * ring when the firmware has dropped them, the others when their turn comes.
+ */
+#include <linux/mm.h>
+#include <linux/pm_runtime.h>
+#include <linux/slab.h>
+
+#include <drm/drm_drv.h>
+#include <drm/drm_print.h>
+
+#include "npu_device.h"
+#include "npu_file.h"
+#include "npu_job.h"
+#include "npu_queue.h"
+#include "npu_reset.h"
+#include "npu_tdr.h"
+#include "npu_trace.h"
+
+static const char *npu_fence_driver_name(struct dma_fence *fence)
+{
+	return "npu";
+}
+
+static const char *npu_fence_timeline_name(struct dma_fence *fence)
+{
+	return "npu-queue";
+}
+
+static const struct dma_fence_ops npu_fence_ops = {
+	.get_driver_name = npu_fence_driver_name,
+	.get_timeline_name = npu_fence_timeline_name,
+};
+
+/**
+ * npu_job_alloc() - allocate all that a job will need until it has ended
+ * @queue: of it
+ *
+ * Return: job without a region table and not known to the scheduler, or NULL.
+ */
+struct npu_job *npu_job_alloc(struct npu_queue *queue)
+{
+	struct npu_job *job;
+
+	job = kzalloc_obj(*job, GFP_KERNEL_ACCOUNT);
+	if (!job)
+		return NULL;
+
+	job->fence = kzalloc_obj(*job->fence, GFP_KERNEL_ACCOUNT);
+	if (!job->fence) {
+		kfree(job);
+		return NULL;
+	}
+
+	spin_lock_init(&job->fence->lock);
+	INIT_LIST_HEAD(&job->node);
+	job->queue = npu_queue_get(queue);
+	drm_dev_get(&queue->npu->base);
+	atomic_inc(&queue->npu->jobs);
+
+	return job;
+}
+
+/* The scheduler has forgotten it, or never knew it. */
+void npu_job_free(struct npu_job *job)
+{
+	struct npu_device *npu = job->queue->npu;
+
+	if (job->fence_live)
+		dma_fence_put(&job->fence->base);
+	else
+		kfree(job->fence);
+
+	if (job->has_pm) {
+		pm_runtime_mark_last_busy(npu->base.dev);
+		pm_runtime_put_autosuspend(npu->base.dev);
+	}
+	kvfree(job->regions);
+	npu_queue_put(job->queue);
+	kfree(job);
+
+	if (atomic_dec_and_test(&npu->jobs))
+		wake_up_all(&npu->jobs_wait);
+	drm_dev_put(&npu->base);
+}
+
+static void npu_job_record(struct npu_queue *queue, const struct npu_result *result)
+{
+	queue->results[result->id % queue->num_results] = *result;
+	queue->completed = max(queue->completed, result->id);
+
+	switch (result->status) {
+	case DRM_NPU_JOB_FAULTED:
+		queue->state |= DRM_NPU_QUEUE_STATE_FATAL | DRM_NPU_QUEUE_STATE_FAULTED;
+		break;
+	case DRM_NPU_JOB_TIMEDOUT:
+		queue->state |= DRM_NPU_QUEUE_STATE_FATAL | DRM_NPU_QUEUE_STATE_TIMEDOUT;
+		break;
+	case DRM_NPU_JOB_INNOCENT:
+		queue->state |= DRM_NPU_QUEUE_STATE_INNOCENT;
+		return;
+	default:
+		return;
+	}
+
+	queue->dead = true;
+	if (!queue->bad) {
+		queue->bad = result->id;
+		queue->fault = result->fault;
+	}
+}
+
+/**
+ * npu_job_end() - take a job off its queue's list and signal its fence
+ * @job: it may be freed when this returns
+ * @result: how it ended
+ * @error: of the fence, 0: none
+ */
+void npu_job_end(struct npu_job *job, const struct npu_result *result, int error)
+{
+	struct npu_queue *queue = job->queue;
+	struct npu_device *npu = queue->npu;
+
+	lockdep_assert_held(&queue->lock);
+
+	list_del_init(&job->node);
+	atomic_dec(&npu->inflight);
+	atomic64_add(result->busy_ns, &npu->busy_ns);
+	npu_stats_add(queue->stats, result->busy_ns);
+	npu_job_record(queue, result);
+	trace_npu_job_end(queue, result, error);
+
+	if (error)
+		dma_fence_set_error(&job->fence->base, error);
+	dma_fence_signal(&job->fence->base);
+}
+
+/**
+ * npu_job_end_early() - npu_job_end() for a job that the firmware has told nothing about
+ * @job: it may be freed when this returns
+ * @status: enum drm_npu_job_status
+ * @error: of the fence
+ */
+void npu_job_end_early(struct npu_job *job, u32 status, int error)
+{
+	struct npu_result result = { .id = job->id, .status = status };
+
+	npu_job_end(job, &result, error);
+}
+
+static int npu_job_refuse(struct npu_job *job, int error)
+{
+	struct npu_result result = { .id = job->id, .status = DRM_NPU_JOB_CANCELED };
+
+	npu_job_record(job->queue, &result);
+	trace_npu_job_end(job->queue, &result, error);
+
+	return error;
+}
+
+static int npu_job_start(struct npu_job *job)
+{
+	struct npu_queue *queue = job->queue;
+	struct npu_device *npu = queue->npu;
+
+	lockdep_assert_held(&queue->lock);
+
+	if (READ_ONCE(npu->hw.gone))
+		return npu_job_refuse(job, -ENODEV);
+	if (queue->dead)
+		return npu_job_refuse(job, -ECANCELED);
+
+	dma_fence_init(&job->fence->base, &npu_fence_ops, &job->fence->lock, queue->fence_context,
+		       job->id);
+	job->fence_live = true;
+	/* For the scheduler. */
+	dma_fence_get(&job->fence->base);
+	list_add_tail(&job->node, &queue->jobs);
+	atomic_inc(&npu->inflight);
+	trace_npu_job_run(job);
+	if (queue->active)
+		npu_queue_write_job(queue, job);
+
+	return 0;
+}
+
+/* In the path that fences wait for: nothing is allocated, nothing sleeps. */
+static struct dma_fence *npu_job_run(struct drm_sched_job *sched_job)
+{
+	struct npu_job *job = to_npu_job(sched_job);
+	struct npu_queue *queue = job->queue;
+	int ret;
+
+	spin_lock_irq(&queue->lock);
+	ret = npu_job_start(job);
+	spin_unlock_irq(&queue->lock);
+	if (ret)
+		return ERR_PTR(ret);
+
+	npu_tdr_start(queue->npu);
+
+	return &job->fence->base;
+}
+
+static void npu_job_sched_free(struct drm_sched_job *sched_job)
+{
+	struct npu_job *job = to_npu_job(sched_job);
+
+	drm_sched_job_cleanup(sched_job);
+	npu_job_free(job);
+}
+
+/*
+ * Without .timedout_job: the scheduler's clock is off, npu_tdr.c has one that knows about
+ * priorities and preemption.
+ */
+const struct drm_sched_backend_ops npu_job_sched_ops = {
+	.run_job = npu_job_run,
+	.free_job = npu_job_sched_free,
+};
+
+static void npu_job_set_status(struct npu_result *result, u32 status, int *error, int value)
+{
+	result->status = status;
+	*error = value;
+}
+
+/* What a message of the firmware means for a job. */
+static int npu_job_judge(struct npu_job *job, const struct npu_fw_msg *msg,
+			 struct npu_result *result)
+{
+	struct npu_queue *queue = job->queue;
+	bool hung = queue->timedout == job->id;
+	int error = 0;
+
+	switch (msg->status) {
+	case NPU_FW_OK:
+		/* What ran behind a bad job was given wrong input. */
+		if (hung)
+			npu_job_set_status(result, DRM_NPU_JOB_TIMEDOUT, &error, -ETIME);
+		else if (queue->dead)
+			npu_job_set_status(result, DRM_NPU_JOB_CANCELED, &error, -ECANCELED);
+		else
+			result->status = DRM_NPU_JOB_DONE;
+		break;
+	case NPU_FW_FAULTED:
+	case NPU_FW_BAD_JOB:
+		npu_job_set_status(result, DRM_NPU_JOB_FAULTED, &error, -EIO);
+		if (msg->status == NPU_FW_FAULTED)
+			result->fault = msg->fault;
+		else
+			result->fault.code = NPU_FAULT_INTERNAL;
+		break;
+	case NPU_FW_ABORTED:
+		if (hung)
+			npu_job_set_status(result, DRM_NPU_JOB_TIMEDOUT, &error, -ETIME);
+		else
+			npu_job_set_status(result, DRM_NPU_JOB_CANCELED, &error, -ECANCELED);
+		break;
+	default:
+		if (hung)
+			npu_job_set_status(result, DRM_NPU_JOB_TIMEDOUT, &error, -ETIME);
+		else
+			npu_job_set_status(result, DRM_NPU_JOB_INNOCENT, &error, -ECANCELED);
+		break;
+	}
+
+	return error;
+}
+
+static void npu_job_complete_locked(struct npu_device *npu, struct npu_job *job,
+				    const struct npu_fw_msg *msg)
+{
+	struct npu_queue *queue = job->queue;
+	struct npu_result result = {
+		.id = job->id,
+		.insns = msg->insns,
+		.slices = msg->slices,
+		.started_ns = msg->started_ns,
+		.ended_ns = msg->ended_ns,
+		.busy_ns = msg->busy_ns,
+	};
+	int error = npu_job_judge(job, msg, &result);
+
+	if (msg->status == NPU_FW_BAD_JOB)
+		drm_dbg(&npu->base, "queue %u, job %llu: member at %u of the descriptor is refused\n",
+			queue->id, job->id, msg->arg);
+	if (msg->status == NPU_FW_ENGINE_ERROR)
+		npu_reset_request(npu, "engine can not use kernel memory");
+
+	npu_job_end(job, &result, error);
+	/* The firmware goes on with what is behind it in the ring: it must be told not to. */
+	if (queue->dead && !list_empty(&queue->jobs))
+		npu_tdr_kick(npu);
+}
+
+/**
+ * npu_job_complete() - the firmware says that a job has ended
+ * @npu: device
+ * @msg: what it says; the queue's number has been checked
+ *
+ * Jobs of a queue end in order, so it can be the oldest one only.
+ *
+ * Return: 0, or -EINVAL when it can not be.
+ */
+int npu_job_complete(struct npu_device *npu, const struct npu_fw_msg *msg)
+{
+	struct npu_queue *queue = npu->queues[msg->queue];
+	struct npu_job *job;
+	int ret = 0;
+
+	lockdep_assert_held(&npu->irq.lock);
+
+	if (!queue)
+		return -EINVAL;
+
+	spin_lock(&queue->lock);
+	job = list_first_entry_or_null(&queue->jobs, struct npu_job, node);
+	if (!job || !job->ringed || job->id != msg->job_id)
+		ret = -EINVAL;
+	else
+		npu_job_complete_locked(npu, job, msg);
+	spin_unlock(&queue->lock);
+
+	return ret;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Jobs: one run of a command stream. */
+#ifndef NPU_JOB_H
+#define NPU_JOB_H
+
+#include <linux/dma-fence.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#include <drm/gpu_scheduler.h>
+
+#include "../uapi/drm/npu_drm.h"
+#include "../uapi/npu_hw.h"
+
+struct npu_device;
+struct npu_queue;
+
+/* A job without progress for so long, or on an engine for so long in all, is ended. */
+#define NPU_JOB_TIMEOUT_MS	2000
+#define NPU_JOB_LIMIT_MS	10000
+
+/**
+ * struct npu_fence - signals when the hardware has done with a job
+ */
+struct npu_fence {
+	/** @base: fence */
+	struct dma_fence base;
+
+	/** @lock: protects @base; its own, as the fence may live longer than the queue */
+	spinlock_t lock;
+};
+
+/**
+ * struct npu_job - a job
+ */
+struct npu_job {
+	/** @base: scheduler's part */
+	struct drm_sched_job base;
+
+	/** @queue: of it; a reference is held */
+	struct npu_queue *queue;
+
+	/** @fence: signals when the hardware has done with it */
+	struct npu_fence *fence;
+
+	/** @fence_live: @fence has been initialized, which npu_job_run() does */
+	bool fence_live;
+
+	/** @node: in npu_queue.jobs, from npu_job_run() until it has ended */
+	struct list_head node;
+
+	/** @id: in the queue, from 1 */
+	u64 id;
+
+	/** @ringed: it is in the queue's ring. Under npu_queue.lock */
+	bool ringed;
+
+	/** @has_pm: a runtime PM reference is held */
+	bool has_pm;
+
+	/** @desc: what the firmware gets, save for the address of the regions */
+	struct npu_fw_job desc;
+
+	/** @regions: region table */
+	struct npu_region *regions;
+};
+
+#define to_npu_job(ptr)	container_of(ptr, struct npu_job, base)
+
+/**
+ * struct npu_result - how a job ended
+ * @id: of the job
+ * @status: enum drm_npu_job_status
+ * @insns: instructions executed
+ * @slices: times it was put on an engine
+ * @started_ns: device time, 0: it never ran
+ * @ended_ns: device time
+ * @busy_ns: on an engine
+ * @fault: with DRM_NPU_JOB_FAULTED
+ */
+struct npu_result {
+	u64 id;
+	u32 status;
+	u32 insns;
+	u32 slices;
+	u64 started_ns;
+	u64 ended_ns;
+	u64 busy_ns;
+	struct npu_fault fault;
+};
+
+extern const struct drm_sched_backend_ops npu_job_sched_ops;
+
+struct npu_job *npu_job_alloc(struct npu_queue *queue);
+void npu_job_free(struct npu_job *job);
+int npu_job_complete(struct npu_device *npu, const struct npu_fw_msg *msg);
+void npu_job_end(struct npu_job *job, const struct npu_result *result, int error);
+void npu_job_end_early(struct npu_job *job, u32 status, int error);
+
+#endif

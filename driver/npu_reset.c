@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * DOC: reset of the device
+ *
+ * Whoever finds the device in a state that it does not come out of by itself asks for a reset; a
+ * worker carries it out with npu_device.hw.lock held for writing. Schedulers are not stopped: while
+ * a queue is not active its jobs gather on its list, and what has not been started goes into the
+ * ring again when the firmware is back. A device that does not come back after a few tries loses
+ * its bus mastering, so that memory can be freed, and is taken from its users.
+ */
+#include <linux/pci.h>
+
+#include <drm/drm_drv.h>
+#include <drm/drm_print.h>
+
+#include "npu_compat.h"
+#include "npu_coredump.h"
+#include "npu_device.h"
+#include "npu_fw.h"
+#include "npu_hw.h"
+#include "npu_queue.h"
+#include "npu_reset.h"
+#include "npu_tdr.h"
+#include "npu_trace.h"
+
+#define NPU_RESET_TRIES		3
+
+/**
+ * npu_device_start() - reset the device, start the firmware, give it queues and jobs
+ * @npu: device
+ *
+ * Allocates nothing.
+ *
+ * Return: 0, or a negative errno, and then the device is not online.
+ */
+int npu_device_start(struct npu_device *npu)
+{
+	int ret;
+
+	lockdep_assert_held_write(&npu->hw.lock);
+
+	if (npu->hw.gone)
+		return -ENODEV;
+
+	ret = npu_hw_reset(npu);
+	if (ret) {
+		drm_err(&npu->base, "reset failed: %d\n", ret);
+		return ret;
+	}
+
+	pci_set_master(to_pci_dev(npu->base.dev));
+	ret = npu_fw_boot(npu);
+	if (!ret) {
+		npu->hw.online = true;
+		ret = npu_queues_start(npu);
+	}
+	if (ret)
+		npu_device_quiesce(npu);
+
+	return ret;
+}
+
+/**
+ * npu_device_quiesce() - from here on the device is not spoken to, and what it says is not heard
+ * @npu: device
+ *
+ * Jobs that have ended until now are taken note of.
+ */
+void npu_device_quiesce(struct npu_device *npu)
+{
+	lockdep_assert_held_write(&npu->hw.lock);
+
+	npu_queues_stop(npu);
+	npu_hw_irq_process(npu);
+	npu_hw_events_stop(npu);
+	npu->hw.online = false;
+}
+
+/**
+ * npu_device_stop() - end all DMA
+ * @npu: device
+ *
+ * The device is left in reset. If it does not obey, bus mastering is switched off.
+ */
+void npu_device_stop(struct npu_device *npu)
+{
+	lockdep_assert_held_write(&npu->hw.lock);
+
+	if (npu->hw.online)
+		npu_fw_halt(npu);
+	npu_device_quiesce(npu);
+	if (npu_hw_reset(npu))
+		pci_clear_master(to_pci_dev(npu->base.dev));
+}
+
+/* Beyond recovery: memory is made safe, fences are signalled, the rest is a worker's. */
+static void npu_device_give_up(struct npu_device *npu)
+{
+	lockdep_assert_held_write(&npu->hw.lock);
+
+	drm_err(&npu->base, "device can not be recovered\n");
+	WRITE_ONCE(npu->hw.gone, true);
+	pci_clear_master(to_pci_dev(npu->base.dev));
+	npu_queues_end(npu, -ENODEV);
+	queue_work(npu_release_wq, &npu->reset.unplug);
+}
+
+/**
+ * npu_device_restart() - bring back a device whose firmware has been quiesced
+ * @npu: device
+ *
+ * Return: 0, or a negative errno when the device has been given up.
+ */
+int npu_device_restart(struct npu_device *npu)
+{
+	int ret = -ENODEV, tries;
+
+	lockdep_assert_held_write(&npu->hw.lock);
+
+	npu_queues_sort_out(npu);
+	for (tries = 0; ret && tries < NPU_RESET_TRIES; tries++)
+		ret = npu_device_start(npu);
+	if (ret)
+		npu_device_give_up(npu);
+
+	return ret;
+}
+
+static void npu_reset_device(struct npu_device *npu, const char *why)
+{
+	int ret;
+
+	drm_warn(&npu->base, "resetting the device: %s\n", why);
+	npu_coredump_capture(npu, why, NULL);
+	npu->reset.count++;
+	npu_device_quiesce(npu);
+	ret = npu_device_restart(npu);
+	trace_npu_reset(npu, why, ret);
+}
+
+static void npu_reset_work(struct work_struct *work)
+{
+	struct npu_device *npu = container_of(work, struct npu_device, reset.work);
+	const char *why;
+
+	down_write(&npu->hw.lock);
+	why = READ_ONCE(npu->reset.cause);
+	WRITE_ONCE(npu->reset.pending, false);
+	/* One that is off starts anew anyway. */
+	if (npu->hw.online)
+		npu_reset_device(npu, why);
+	up_write(&npu->hw.lock);
+}
+
+/**
+ * npu_reset_request() - ask for a reset of the device
+ * @npu: device
+ * @cause: why, a text that stays
+ *
+ * From any context. Nothing happens when one has been asked for already.
+ */
+void npu_reset_request(struct npu_device *npu, const char *cause)
+{
+	if (READ_ONCE(npu->hw.gone) || READ_ONCE(npu->reset.pending))
+		return;
+
+	/* Of two that come at once either cause is true. */
+	WRITE_ONCE(npu->reset.cause, cause);
+	if (xchg(&npu->reset.pending, true))
+		return;
+
+	queue_work(npu->reset.wq, &npu->reset.work);
+	wake_up_all(&npu->irq.wait);
+}
+
+/* Until a reset that has been asked for is over. Not from recovery itself. */
+void npu_reset_wait(struct npu_device *npu)
+{
+	flush_work(&npu->reset.work);
+}
+
+/* Not a part of npu_reset_work(): users of the device may wait for that one. */
+static void npu_reset_unplug_work(struct work_struct *work)
+{
+	struct npu_device *npu = container_of(work, struct npu_device, reset.unplug);
+
+	npu_compat_wedged_event(&npu->base);
+	drm_dev_unplug(&npu->base);
+}
+
+int npu_reset_init(struct npu_device *npu)
+{
+	INIT_WORK(&npu->reset.work, npu_reset_work);
+	INIT_DELAYED_WORK(&npu->reset.tdr, npu_tdr_work);
+	INIT_WORK(&npu->reset.unplug, npu_reset_unplug_work);
+	npu->reset.wq = alloc_ordered_workqueue("npu-reset", WQ_MEM_RECLAIM);
+
+	return npu->reset.wq ? 0 : -ENOMEM;
+}
+
+/* There are no jobs any more, and nobody asks for a reset. */
+void npu_reset_fini(struct npu_device *npu)
+{
+	cancel_delayed_work_sync(&npu->reset.tdr);
+	cancel_work_sync(&npu->reset.work);
+	cancel_work_sync(&npu->reset.unplug);
+	destroy_workqueue(npu->reset.wq);
+}

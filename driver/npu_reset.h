@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Recovery of the device. */
+#ifndef NPU_RESET_H
+#define NPU_RESET_H
+
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+struct npu_device;
+
+/**
+ * struct npu_reset - recovery
+ * @wq: ordered: timeouts and resets come one at a time
+ * @work: resets the device
+ * @tdr: looks at jobs while there are any
+ * @unplug: takes a device that is beyond recovery from its users
+ * @pending: a reset has been asked for and has not begun
+ * @cause: of it, a text that stays
+ * @count: of resets of the device, failed ones too
+ * @engine_resets: of engines
+ * @aborts: of queues
+ * @heartbeat: of the firmware, last seen; touched by @tdr only, as what follows
+ * @heartbeat_seen: when it moved
+ * @tdr_idle: there were no jobs the last time
+ */
+struct npu_reset {
+	struct workqueue_struct *wq;
+	struct work_struct work;
+	struct delayed_work tdr;
+	struct work_struct unplug;
+	bool pending;
+	const char *cause;
+	u32 count;
+	u32 engine_resets;
+	u32 aborts;
+	u32 heartbeat;
+	unsigned long heartbeat_seen;
+	bool tdr_idle;
+};
+
+int npu_reset_init(struct npu_device *npu);
+void npu_reset_fini(struct npu_device *npu);
+
+void npu_reset_request(struct npu_device *npu, const char *cause);
+void npu_reset_wait(struct npu_device *npu);
+
+int npu_device_start(struct npu_device *npu);
+void npu_device_quiesce(struct npu_device *npu);
+void npu_device_stop(struct npu_device *npu);
+int npu_device_restart(struct npu_device *npu);
+
+#endif

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * DOC: timeouts
+ *
+ * While the hardware has jobs a worker looks at the oldest one of each queue a few times a second.
+ * It counts the time that the job is on an engine, and that part of it in which the firmware shows
+ * no progress; time spent waiting for jobs of others does not count. A job that had no progress for
+ * NPU_JOB_TIMEOUT_MS, or NPU_JOB_LIMIT_MS in all, is ended:
+ *
+ * 1. the firmware aborts the queue, which stops the engine behind an instruction;
+ * 2. if that does not help, the engine is reset: others' jobs go on;
+ * 3. if that does not help either, the device is reset.
+ *
+ * The worker also finds what nobody tells: a lost interrupt, a lost doorbell, a firmware that
+ * stands still. It runs on the same ordered workqueue as resets do.
+ */
+#include <linux/ktime.h>
+
+#include <drm/drm_print.h>
+
+#include "npu_coredump.h"
+#include "npu_device.h"
+#include "npu_hw.h"
+#include "npu_job.h"
+#include "npu_queue.h"
+#include "npu_reset.h"
+#include "npu_tdr.h"
+#include "npu_trace.h"
+
+#define NPU_TDR_PERIOD_MS	250
+
+/* After an engine reset its job is reported within so long. */
+#define NPU_TDR_ENGINE_MS	1000
+#define NPU_TDR_POLL_MS		20
+
+/* No engine is busy though there is work: the doorbell got lost, or the firmware is lost. */
+#define NPU_TDR_RING_MS		1000
+#define NPU_TDR_IDLE_MS		4000
+
+/* The firmware's loop turns at least as often as its heartbeat and its watchdog want. */
+#define NPU_TDR_HEARTBEAT_MS	4000
+
+/**
+ * struct npu_tdr_round - one look at all queues
+ * @now: when
+ * @busy: an engine is busy
+ */
+struct npu_tdr_round {
+	ktime_t now;
+	bool busy;
+};
+
+/* No effect when it is running already. */
+void npu_tdr_start(struct npu_device *npu)
+{
+	queue_delayed_work(npu->reset.wq, &npu->reset.tdr, msecs_to_jiffies(NPU_TDR_PERIOD_MS));
+}
+
+/* Look now: there is a dead queue whose jobs the firmware still has. */
+void npu_tdr_kick(struct npu_device *npu)
+{
+	mod_delayed_work(npu->reset.wq, &npu->reset.tdr, 0);
+}
+
+static u64 npu_queue_last_ringed(struct npu_queue *queue)
+{
+	u64 last;
+
+	spin_lock_irq(&queue->lock);
+	last = list_empty(&queue->jobs) ? 0 : queue->ringed;
+	spin_unlock_irq(&queue->lock);
+
+	return last;
+}
+
+static bool npu_queue_is_empty(struct npu_queue *queue)
+{
+	return !npu_queue_last_ringed(queue);
+}
+
+static int npu_tdr_reset_engine(struct npu_queue *queue)
+{
+	struct npu_device *npu = queue->npu;
+	struct npu_fw_queue_state *state = npu_fw_queue_state(npu, queue->id);
+	unsigned long end = jiffies + msecs_to_jiffies(NPU_TDR_ENGINE_MS);
+	u32 engine = READ_ONCE(state->engine);
+
+	if (READ_ONCE(state->state) != NPU_FW_QUEUE_RUNNING || engine >= npu->caps.num_engines)
+		return -ETIMEDOUT;
+
+	drm_warn(&npu->base, "resetting engine %u for queue %u\n", engine, queue->id);
+	trace_npu_reset(npu, "engine", engine);
+	npu->reset.engine_resets++;
+	npu_hw_write(npu, NPU_REG_RESET, NPU_RESET_ENGINE(engine));
+	while (!npu_queue_is_empty(queue)) {
+		if (time_after(jiffies, end))
+			return -ETIMEDOUT;
+		wait_event_timeout(npu->irq.wait, npu_queue_is_empty(queue),
+				   msecs_to_jiffies(NPU_TDR_POLL_MS));
+		npu_hw_irq_process(npu);
+	}
+
+	return 0;
+}
+
+/**
+ * npu_tdr_abort() - end all jobs of a queue that the firmware has
+ * @queue: active
+ *
+ * Return: 0 when they have ended; otherwise only a reset of the device helps.
+ */
+int npu_tdr_abort(struct npu_queue *queue)
+{
+	struct npu_device *npu = queue->npu;
+	struct npu_fw_ctl abort = {
+		.cmd = NPU_FW_CTL_QUEUE_ABORT,
+		.queue = queue->id,
+		.job_id = npu_queue_last_ringed(queue),
+	};
+	int ret;
+
+	lockdep_assert_held(&npu->hw.lock);
+
+	if (!abort.job_id)
+		return 0;
+
+	npu->reset.aborts++;
+	ret = npu_fw_ctl(npu, &abort, NPU_FW_CTL_MS);
+	/* Messages about the jobs come before the answer. */
+	npu_hw_irq_process(npu);
+	if (!ret && npu_queue_is_empty(queue))
+		return 0;
+
+	return npu_tdr_reset_engine(queue);
+}
+
+static void npu_tdr_end(struct npu_queue *queue, u64 job, const char *why)
+{
+	struct npu_device *npu = queue->npu;
+	bool still;
+
+	/* It may have ended in the meantime. No job may follow it. */
+	spin_lock_irq(&queue->lock);
+	still = !list_empty(&queue->jobs) &&
+		list_first_entry(&queue->jobs, struct npu_job, node)->id == job;
+	if (still) {
+		queue->timedout = job;
+		queue->dead = true;
+	}
+	spin_unlock_irq(&queue->lock);
+	if (!still)
+		return;
+
+	drm_err_ratelimited(&npu->base, "queue %u, job %llu: %s\n", queue->id, job, why);
+	npu_coredump_capture(npu, why, queue);
+	if (npu_tdr_abort(queue))
+		npu_reset_request(npu, "job can not be stopped");
+}
+
+/* Once about each job: what it has used until now is not known. */
+static void npu_tdr_begin(struct npu_queue *queue, u64 job, u32 progress,
+			  const struct npu_tdr_round *round)
+{
+	memset(&queue->tdr, 0, sizeof(queue->tdr));
+	queue->tdr.job = job;
+	queue->tdr.progress = progress;
+	queue->tdr.seen = round->now;
+}
+
+static void npu_tdr_count(struct npu_queue *queue, bool running, u32 progress,
+			  const struct npu_tdr_round *round)
+{
+	u64 passed = ktime_to_ns(ktime_sub(round->now, queue->tdr.seen));
+
+	if (running && queue->tdr.running) {
+		queue->tdr.ran_ns += passed;
+		queue->tdr.stuck_ns += passed;
+	}
+	if (progress != queue->tdr.progress || !running)
+		queue->tdr.stuck_ns = 0;
+	queue->tdr.idle_ns = running || round->busy ? 0 : queue->tdr.idle_ns + passed;
+	queue->tdr.running = running;
+	queue->tdr.progress = progress;
+	queue->tdr.seen = round->now;
+}
+
+/* The oldest job, if the firmware has it; *@dead: it is to be taken from it. */
+static u64 npu_tdr_oldest(struct npu_queue *queue, bool *dead)
+{
+	struct npu_job *job;
+	u64 id = 0;
+
+	spin_lock_irq(&queue->lock);
+	job = list_first_entry_or_null(&queue->jobs, struct npu_job, node);
+	if (job && job->ringed && queue->active)
+		id = job->id;
+	*dead = queue->dead;
+	spin_unlock_irq(&queue->lock);
+
+	return id;
+}
+
+static void npu_tdr_judge(struct npu_queue *queue, u64 job)
+{
+	const u64 ms = NSEC_PER_MSEC;
+	struct npu_device *npu = queue->npu;
+	struct npu_fw_queue_state *state = npu_fw_queue_state(npu, queue->id);
+	/* The firmware measures better, but its word is not taken for more than twice our count. */
+	u64 ran = min_t(u64, (u64)READ_ONCE(state->busy_us) * NSEC_PER_USEC,
+			queue->tdr.ran_ns * 2);
+
+	if (queue->tdr.stuck_ns > NPU_JOB_TIMEOUT_MS * ms)
+		npu_tdr_end(queue, job, "makes no progress");
+	else if (ran > NPU_JOB_LIMIT_MS * ms || queue->tdr.ran_ns > 4 * NPU_JOB_LIMIT_MS * ms)
+		npu_tdr_end(queue, job, "takes too long");
+	else if (queue->tdr.idle_ns > NPU_TDR_IDLE_MS * ms)
+		npu_reset_request(npu, "firmware does not start a job");
+	else if (queue->tdr.idle_ns > NPU_TDR_RING_MS * ms)
+		npu_hw_write(npu, NPU_REG_DOORBELL(queue->id), 1);
+}
+
+static void npu_tdr_check(struct npu_queue *queue, const struct npu_tdr_round *round)
+{
+	struct npu_device *npu = queue->npu;
+	struct npu_fw_queue_state *state = npu_fw_queue_state(npu, queue->id);
+	u32 progress = READ_ONCE(state->progress);
+	bool dead, running;
+	u64 job;
+
+	job = npu_tdr_oldest(queue, &dead);
+	if (job && dead) {
+		if (npu_tdr_abort(queue))
+			npu_reset_request(npu, "job can not be stopped");
+		return;
+	}
+	if (!job || job != queue->tdr.job) {
+		npu_tdr_begin(queue, job, progress, round);
+		return;
+	}
+
+	running = READ_ONCE(state->state) == NPU_FW_QUEUE_RUNNING &&
+		  READ_ONCE(state->job_seq) == (u32)job;
+	npu_tdr_count(queue, running, progress, round);
+	npu_tdr_judge(queue, job);
+}
+
+static bool npu_tdr_is_busy(struct npu_device *npu)
+{
+	u32 id;
+
+	for (id = 0; id < npu->caps.num_queues; id++) {
+		if (READ_ONCE(npu_fw_queue_state(npu, id)->state) == NPU_FW_QUEUE_RUNNING)
+			return true;
+	}
+
+	return false;
+}
+
+static void npu_tdr_check_heartbeat(struct npu_device *npu)
+{
+	u32 heartbeat = READ_ONCE(npu_fw_info(npu)->heartbeat);
+
+	if (heartbeat != npu->reset.heartbeat) {
+		npu->reset.heartbeat = heartbeat;
+		npu->reset.heartbeat_seen = jiffies;
+	} else if (time_after(jiffies, npu->reset.heartbeat_seen +
+			      msecs_to_jiffies(NPU_TDR_HEARTBEAT_MS))) {
+		npu_reset_request(npu, "firmware stands still");
+	}
+}
+
+static void npu_tdr_check_all(struct npu_device *npu)
+{
+	struct npu_tdr_round round = { .now = ktime_get(), .busy = npu_tdr_is_busy(npu) };
+	struct npu_queue *queue;
+	u32 id;
+
+	npu_tdr_check_heartbeat(npu);
+	for (id = 0; id < npu->caps.num_queues; id++) {
+		if (READ_ONCE(npu->reset.pending))
+			break;
+		queue = npu_queue_find(npu, id);
+		if (queue)
+			npu_tdr_check(queue, &round);
+		npu_queue_put(queue);
+	}
+}
+
+void npu_tdr_work(struct work_struct *work)
+{
+	struct npu_device *npu = container_of(work, struct npu_device, reset.tdr.work);
+
+	npu_hw_irq_process(npu);
+	if (!atomic_read(&npu->inflight)) {
+		npu->reset.tdr_idle = true;
+		return;
+	}
+
+	/* The heartbeat is only looked at while there are jobs. */
+	if (npu->reset.tdr_idle)
+		npu->reset.heartbeat_seen = jiffies;
+	npu->reset.tdr_idle = false;
+	down_read(&npu->hw.lock);
+	if (npu->hw.online)
+		npu_tdr_check_all(npu);
+	up_read(&npu->hw.lock);
+
+	npu_tdr_start(npu);
+}
