@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "guest.h"
 
@@ -240,7 +241,18 @@ void guest_init(struct guest *g, const struct npu_vdev_config *config)
 		exit(2);
 	}
 	npu_vdev_core.reset(g->core, NPU_VDEV_RESET_CONNECT);
+	guest_restart(g);
+}
+
+void guest_restart(struct guest *g)
+{
+	npu_u32 i;
+
 	wait_ready(g);
+	memset(g->root, 0, sizeof(g->root));
+	g->next_page = 0;
+	g->kernel_used = 0;
+	madvise(g->dev->mem, (size_t)FAKE_PAGES * PAGE, MADV_REMOVE);
 	g->events = page_iova(guest_alloc(g, 1));
 	reg_write64(g, 0xb0, g->events);
 	g->kernel_page = guest_alloc(g, GUEST_KERNEL_SIZE / PAGE);

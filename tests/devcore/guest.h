@@ -11,7 +11,7 @@
 #include "fake_vdev.h"
 
 #define GUEST_KERNEL	0x80000000u	/* context 0: kernel memory */
-#define GUEST_KERNEL_SIZE (8u << 20)
+#define GUEST_KERNEL_SIZE (64u << 20)
 
 /* Permissions of a mapping. */
 #define P_R		2u
@@ -33,6 +33,8 @@ struct guest {
 /* The device is reset, events and context 0 are set up, DMA addresses lead to all of guest memory. */
 void guest_init(struct guest *g, const struct npu_vdev_config *config);
 void guest_fini(struct guest *g);
+/* After a reset of the device: all of guest memory is free and zero again. */
+void guest_restart(struct guest *g);
 
 npu_u32 guest_random(struct guest *g);
 npu_u32 reg_read(struct guest *g, npu_u32 offset);

@@ -122,7 +122,11 @@ static void core_bus_master(struct npu_vdev_core *core, bool on)
 
 static int core_dma_unmap(struct npu_vdev_core *core, npu_u64 first, npu_u64 last)
 {
-	return npu_mmu_dma_unmap(&core->mmu, first, last);
+	int ret = npu_mmu_dma_unmap(&core->mmu, first, last);
+
+	if (!ret && atomic_load(&core->mmu.stale))
+		npu_service_sweep(core);
+	return ret;
 }
 
 const struct npu_vdev_core_ops npu_vdev_core = { .create = core_create,

@@ -54,14 +54,8 @@ static char *window_reserve(void *at)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static void window_free(struct npu_mmu *mmu, struct npu_mmu_context *c,
-			struct npu_mirror_window *w)
+static void window_free(struct npu_mmu *mmu, struct npu_mirror_window *w)
 {
-	struct npu_mirror_window **at = &c->windows;
-
-	while (*at != w)
-		at = &(*at)->next;
-	*at = w->next;
 	munmap(w->base, WINDOW_BYTES);
 	atomic_fetch_sub_explicit(&mmu->num_pieces, w->pieces, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&mmu->num_windows, 1, memory_order_relaxed);
@@ -72,14 +66,15 @@ static void window_free(struct npu_mmu *mmu, struct npu_mmu_context *c,
 static void windows_trim(struct npu_mmu *mmu, struct npu_mmu_context *c,
 			 const struct npu_mirror_window *keep)
 {
-	struct npu_mirror_window *w, *next;
+	struct npu_mirror_window *w, **at = &c->windows;
 	struct npu_tlb_chunk *chunk;
 	unsigned int b, side;
 
-	for (w = c->windows; w; w = next) {
-		next = w->next;
-		if (w == keep || npu_mmu_held(mmu, c, w->index << WINDOW_SHIFT, WINDOW_BYTES, false))
+	while ((w = *at)) {
+		if (w == keep || npu_mmu_held(mmu, c, w->index << WINDOW_SHIFT, WINDOW_BYTES, false)) {
+			at = &w->next;
 			continue;
+		}
 		for (b = 0; c->bucket && b < NPU_TLB_BUCKETS; b++) {
 			for (chunk = c->bucket[b]; chunk; chunk = chunk->next) {
 				side = window_side(w, chunk->tag);
@@ -89,7 +84,8 @@ static void windows_trim(struct npu_mmu *mmu, struct npu_mmu_context *c,
 				memset(&chunk->stale[side], 0, sizeof(chunk->stale[side]));
 			}
 		}
-		window_free(mmu, c, w);
+		*at = w->next;
+		window_free(mmu, w);
 	}
 }
 
@@ -180,6 +176,21 @@ static bool map_row(struct npu_mmu *mmu, struct npu_mmu_context *c, struct npu_m
 	return true;
 }
 
+/* Is there a page among these whose old translation a doomed hold uses by way of the window? */
+static bool old_in_use(struct npu_mmu *mmu, struct npu_mmu_context *c,
+		       const struct npu_tlb_chunk *chunk, unsigned int side, unsigned int i,
+		       unsigned int n)
+{
+	npu_u64 va = chunk->tag << NPU_CHUNK_SHIFT;
+	unsigned int k;
+
+	for (k = i; k < i + n; k++)
+		if (npu_bit_get(&chunk->stale[side], k) &&
+		    npu_mmu_held(mmu, c, va + k * NPU_PAGE_SIZE, NPU_PAGE_SIZE, true))
+			return true;
+	return false;
+}
+
 /* Pages @first to @last of @chunk, all known. False: not in a row, or there is no room. */
 static bool map_chunk(struct npu_mmu *mmu, struct npu_mmu_context *c, struct npu_mirror_window *w,
 		      struct npu_tlb_chunk *chunk, unsigned int first, unsigned int last)
@@ -191,19 +202,18 @@ static bool map_chunk(struct npu_mmu *mmu, struct npu_mmu_context *c, struct npu
 		n = 1;
 		if (npu_bit_get(&chunk->mapped[side], i))
 			continue;
-		/* An old page is still in use there. */
-		if (npu_bit_get(&chunk->stale[side], i))
-			return false;
 		entry = npu_tlb_page(chunk, i).entry;
 		while (i + n <= last && !npu_bit_get(&chunk->mapped[side], i + n) &&
-		       !npu_bit_get(&chunk->stale[side], i + n) &&
 		       (npu_tlb_page(chunk, i + n).entry & NPU_PTE_ADDR) ==
 			       (entry & NPU_PTE_ADDR) + n * NPU_PAGE_SIZE)
 			n++;
-		if (!entry || !map_row(mmu, c, w, chunk, i, n))
+		if (!entry || old_in_use(mmu, c, chunk, side, i, n) ||
+		    !map_row(mmu, c, w, chunk, i, n))
 			return false;
-		for (k = i; k < i + n; k++)
+		for (k = i; k < i + n; k++) {
 			npu_bit_put(&chunk->mapped[side], k, true);
+			npu_bit_put(&chunk->stale[side], k, false);
+		}
 	}
 	return true;
 }
@@ -266,26 +276,24 @@ static void unmap_pages(struct npu_mmu *mmu, struct npu_mirror_window *w, npu_u6
 	atomic_fetch_add(&mmu->num_pieces, 1);
 }
 
-/* Unmap pages @i on of @chunk, up to @last, of which bits say that they are stale and no hold why. */
-static unsigned int clean_row(struct npu_mmu *mmu, struct npu_mmu_context *c,
+/* Pages @i on of @chunk, up to @last, that nobody uses any more. Returns how many were looked at. */
+static unsigned int sweep_row(struct npu_mmu *mmu, struct npu_mmu_context *c,
 			      struct npu_mirror_window *w, struct npu_tlb_chunk *chunk,
-			      unsigned int i, unsigned int last, bool doomed)
+			      unsigned int i)
 {
 	struct npu_chunk_bits *stale = &chunk->stale[window_side(w, chunk->tag)];
 	npu_u64 va = chunk->tag << NPU_CHUNK_SHIFT;
 	unsigned int n = 0;
 
-	while (i + n <= last && npu_bit_get(stale, i + n) &&
-	       !npu_mmu_held(mmu, c, va + (i + n) * NPU_PAGE_SIZE, NPU_PAGE_SIZE, doomed))
+	while (i + n < NPU_CHUNK_PAGES && npu_bit_get(stale, i + n) &&
+	       !npu_mmu_held(mmu, c, va + (i + n) * NPU_PAGE_SIZE, NPU_PAGE_SIZE, true))
 		npu_bit_put(stale, i + n++, false);
 	if (n)
 		unmap_pages(mmu, w, va + i * NPU_PAGE_SIZE, n * NPU_PAGE_SIZE);
 	return n ? n : 1;
 }
 
-static void clean_chunk(struct npu_mmu *mmu, struct npu_mmu_context *c,
-			struct npu_tlb_chunk *chunk, unsigned int first, unsigned int last,
-			bool doomed)
+void npu_mirror_sweep(struct npu_mmu *mmu, struct npu_mmu_context *c, struct npu_tlb_chunk *chunk)
 {
 	npu_u64 index = chunk->tag >> (WINDOW_SHIFT - NPU_CHUNK_SHIFT);
 	struct npu_mirror_window *w;
@@ -293,13 +301,13 @@ static void clean_chunk(struct npu_mmu *mmu, struct npu_mmu_context *c,
 
 	for (side = 0; side < 2; side++) {
 		w = window_find(c, index - side);
-		for (i = first; w && i <= last;)
-			i += clean_row(mmu, c, w, chunk, i, last, doomed);
+		for (i = 0; w && i < NPU_CHUNK_PAGES;)
+			i += sweep_row(mmu, c, w, chunk, i);
 	}
 }
 
-void npu_mirror_drop(struct npu_mmu *mmu, struct npu_mmu_context *c, struct npu_tlb_chunk *chunk,
-		     unsigned int first, unsigned int last)
+void npu_mirror_drop(struct npu_mmu *mmu, struct npu_tlb_chunk *chunk, unsigned int first,
+		     unsigned int last)
 {
 	unsigned int side, i;
 
@@ -309,30 +317,25 @@ void npu_mirror_drop(struct npu_mmu *mmu, struct npu_mmu_context *c, struct npu_
 				continue;
 			npu_bit_put(&chunk->mapped[side], i, false);
 			npu_bit_put(&chunk->stale[side], i, true);
+			atomic_store_explicit(&mmu->stale, true, memory_order_relaxed);
 		}
 	}
-	if (c->windows)
-		clean_chunk(mmu, c, chunk, first, last, false);
 }
 
-void npu_mirror_clean(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 va, npu_u64 size)
+struct npu_mirror_window *npu_mirror_detach(struct npu_mmu_context *c)
 {
-	npu_u64 page = va / NPU_PAGE_SIZE, last = (va + size - 1) / NPU_PAGE_SIZE, stop;
-	struct npu_tlb_chunk *chunk;
+	struct npu_mirror_window *list = c->windows;
 
-	for (; c->windows && page <= last; page = stop + 1) {
-		stop = page | (NPU_CHUNK_PAGES - 1);
-		if (stop > last)
-			stop = last;
-		chunk = npu_tlb_find(c, page / NPU_CHUNK_PAGES);
-		if (chunk)
-			clean_chunk(mmu, c, chunk, (unsigned int)(page % NPU_CHUNK_PAGES),
-				    (unsigned int)(stop % NPU_CHUNK_PAGES), true);
+	c->windows = NULL;
+	return list;
+}
+
+void npu_mirror_free(struct npu_mmu *mmu, struct npu_mirror_window *list)
+{
+	struct npu_mirror_window *next;
+
+	for (; list; list = next) {
+		next = list->next;
+		window_free(mmu, list);
 	}
-}
-
-void npu_mirror_free_all(struct npu_mmu *mmu, struct npu_mmu_context *c)
-{
-	while (c->windows)
-		window_free(mmu, c, c->windows);
 }

@@ -49,15 +49,17 @@ int npu_mmu_init(struct npu_mmu *mmu, struct npu_vdev_core *core)
 
 void npu_mmu_reset(struct npu_mmu *mmu)
 {
+	struct npu_mirror_window *windows;
 	struct npu_mmu_context *c;
 
 	for (c = mmu->context; c < mmu->context + NPU_HW_MAX_CONTEXTS; c++) {
 		pthread_mutex_lock(&c->lock);
-		npu_mirror_free_all(mmu, c);
+		windows = npu_mirror_detach(c);
 		npu_tlb_free_all(mmu, c);
 		c->root = 0;
 		atomic_store(&c->root_reg, 0);
 		pthread_mutex_unlock(&c->lock);
+		npu_mirror_free(mmu, windows);
 	}
 }
 
@@ -509,13 +511,14 @@ void npu_mmu_release(void *ctx, npu_u64 va, npu_u64 size)
 		i--;
 	h = client->hold[i];
 	client->hold[i] = client->hold[--client->num_holds];
-	if (h.doomed) {
-		npu_mirror_clean(mmu, c, va, size);
+	if (h.doomed)
 		pthread_cond_broadcast(&c->idle);
-	}
 	pthread_mutex_unlock(&c->lock);
-	if (h.doomed & NPU_DOOMED_UNMAP)
+	if (h.doomed & NPU_DOOMED_UNMAP) {
 		npu_vdev_dma_kick(mmu->core->dev);
+		/* It was passed over because of this hold. */
+		atomic_store(&mmu->stale, true);
+	}
 	if (h.before)
 		scatter(client, &h);
 	free(h.copy);
@@ -560,4 +563,15 @@ int npu_mmu_dma_unmap(struct npu_mmu *mmu, npu_u64 first, npu_u64 last)
 		pthread_mutex_unlock(&c->lock);
 	}
 	return ret;
+}
+
+void npu_mmu_sweep(struct npu_mmu *mmu)
+{
+	struct npu_mmu_context *c = mmu->context;
+
+	if (!atomic_exchange(&mmu->stale, false))
+		return;
+	for (; c < mmu->context + NPU_HW_MAX_CONTEXTS; c++)
+		if (atomic_load(&c->active))
+			npu_tlb_sweep(mmu, c);
 }

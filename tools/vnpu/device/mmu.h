@@ -72,6 +72,7 @@ struct npu_mmu {
 	struct npu_mmu_context context[NPU_HW_MAX_CONTEXTS];
 	struct npu_mmu_client *client[NPU_HW_MAX_ENGINES];
 	atomic_bool frozen;		/* a reset: nothing is translated */
+	atomic_bool stale;		/* there may be mappings for the sweep */
 	atomic_uint num_chunks;
 	atomic_uint num_windows;
 	atomic_uint num_pieces;		/* mappings in mirrors, at most */
@@ -105,6 +106,8 @@ int npu_mmu_store(struct npu_mmu *mmu, npu_u32 context, npu_u64 va, unsigned int
 void npu_mmu_invalidate(struct npu_mmu *mmu, npu_u32 context, npu_u64 va, npu_u64 size);
 /* Forget everything that leads to DMA addresses [first, last]. 0, or -EBUSY while it is in use. */
 int npu_mmu_dma_unmap(struct npu_mmu *mmu, npu_u64 first, npu_u64 last);
+/* Unmap what mirrors show and nobody may look at any more. On the service thread. */
+void npu_mmu_sweep(struct npu_mmu *mmu);
 /* As after power on. There are no holds. */
 void npu_mmu_reset(struct npu_mmu *mmu);
 

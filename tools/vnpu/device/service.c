@@ -58,9 +58,15 @@ static void serve(struct npu_vdev_core *core)
 		copy_do(core, &copy);
 		pthread_mutex_lock(&s->lock);
 		s->copy_busy = false;
+	} else if (s->sweep_todo && !s->inv_todo) {
+		s->sweep_todo = false;
+		pthread_mutex_unlock(&s->lock);
+		npu_mmu_sweep(&core->mmu);
+		pthread_mutex_lock(&s->lock);
 	} else {
 		/* The driver may ask for the next one as soon as it hears of this one's end. */
 		s->inv_todo = false;
+		s->sweep_todo = true;
 		pthread_mutex_unlock(&s->lock);
 		inv_do(core, &inv);
 		pthread_mutex_lock(&s->lock);
@@ -74,7 +80,7 @@ static void *service_run(void *arg)
 
 	pthread_mutex_lock(&s->lock);
 	while (!s->quit) {
-		if (s->todo || s->copy_todo || s->inv_todo)
+		if (s->todo || s->copy_todo || s->inv_todo || s->sweep_todo)
 			serve(core);
 		else
 			pthread_cond_wait(&s->wake, &s->lock);
@@ -137,6 +143,16 @@ bool npu_service_invalidate(struct npu_vdev_core *core, const struct npu_service
 	}
 	pthread_mutex_unlock(&s->lock);
 	return ok;
+}
+
+void npu_service_sweep(struct npu_vdev_core *core)
+{
+	struct npu_service *s = &core->service;
+
+	pthread_mutex_lock(&s->lock);
+	s->sweep_todo = true;
+	pthread_cond_signal(&s->wake);
+	pthread_mutex_unlock(&s->lock);
 }
 
 bool npu_service_copy(struct npu_vdev_core *core, const struct npu_service_copy *copy)

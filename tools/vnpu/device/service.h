@@ -30,8 +30,8 @@ struct npu_service {
 	pthread_cond_t wake;
 	bool quit;
 	npu_u32 todo;			/* NPU_RESET_* that have not been begun here */
-	bool inv_busy, copy_busy;	/* asked for, and not over */
-	bool inv_todo, copy_todo;
+	bool copy_busy;			/* asked for, and not over */
+	bool inv_todo, copy_todo, sweep_todo;
 	struct npu_service_inv inv;
 	struct npu_service_copy copy;
 	atomic_uint resets;		/* NPU_RESET_* under way; 0: NPU_STATUS_READY */
@@ -43,8 +43,10 @@ void npu_service_fini(struct npu_vdev_core *core);
 
 /* @which are NPU_RESET_*: their first half is done. That of the device takes back other requests. */
 void npu_service_reset(struct npu_vdev_core *core, npu_u32 which);
-/* False when there is one under way. */
+/* False when there is one that has not begun, or for a copy: that is not over. */
 bool npu_service_invalidate(struct npu_vdev_core *core, const struct npu_service_inv *inv);
+/* Some time: npu_mmu_sweep(). */
+void npu_service_sweep(struct npu_vdev_core *core);
 bool npu_service_copy(struct npu_vdev_core *core, const struct npu_service_copy *copy);
 
 #endif

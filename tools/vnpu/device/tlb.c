@@ -89,12 +89,18 @@ void npu_tlb_free_all(struct npu_mmu *mmu, struct npu_mmu_context *c)
 
 /* ---- forgetting ---- */
 
+static bool is_stale(const struct npu_tlb_chunk *chunk)
+{
+	static const struct npu_chunk_bits none;
+
+	return memcmp(&chunk->stale[0], &none, sizeof(none)) ||
+	       memcmp(&chunk->stale[1], &none, sizeof(none));
+}
+
 /* Frees the chunk when nothing is left of it. */
 static void chunk_drop(struct npu_mmu *mmu, struct npu_mmu_context *c, struct npu_tlb_chunk *chunk,
 		       unsigned int first, unsigned int last)
 {
-	static const struct npu_chunk_bits none;
-
 	if (chunk->large) {
 		/* One translation: it goes as a whole. */
 		chunk->large = false;
@@ -103,10 +109,38 @@ static void chunk_drop(struct npu_mmu *mmu, struct npu_mmu_context *c, struct np
 	}
 	if (chunk->page)
 		memset(chunk->page + first, 0, (last - first + 1) * sizeof(*chunk->page));
-	npu_mirror_drop(mmu, c, chunk, first, last);
-	if (!first && last == NPU_CHUNK_PAGES - 1 && !memcmp(&chunk->stale[0], &none, sizeof(none)) &&
-	    !memcmp(&chunk->stale[1], &none, sizeof(none)))
+	npu_mirror_drop(mmu, chunk, first, last);
+	if (!first && last == NPU_CHUNK_PAGES - 1 && !is_stale(chunk))
 		chunk_unlink(mmu, c, chunk);
+}
+
+static bool is_empty(const struct npu_tlb_chunk *chunk)
+{
+	unsigned int i;
+
+	for (i = 0; i < NPU_CHUNK_PAGES; i++)
+		if (npu_tlb_page(chunk, i).entry)
+			return false;
+	return !is_stale(chunk);
+}
+
+void npu_tlb_sweep(struct npu_mmu *mmu, struct npu_mmu_context *c)
+{
+	struct npu_tlb_chunk *chunk, *next;
+	unsigned int b;
+
+	for (b = 0; b < NPU_TLB_BUCKETS; b++) {
+		pthread_mutex_lock(&c->lock);
+		for (chunk = c->bucket ? c->bucket[b] : NULL; chunk; chunk = next) {
+			next = chunk->next;
+			if (!is_stale(chunk))
+				continue;
+			npu_mirror_sweep(mmu, c, chunk);
+			if (is_empty(chunk))
+				chunk_unlink(mmu, c, chunk);
+		}
+		pthread_mutex_unlock(&c->lock);
+	}
 }
 
 void npu_tlb_drop_va(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 va, npu_u64 size)
@@ -194,8 +228,11 @@ static void chunks_evict(struct npu_mmu *mmu, struct npu_mmu_context *c)
 	for (b = 0; b < NPU_TLB_BUCKETS; b++) {
 		for (chunk = c->bucket[b]; chunk; chunk = next) {
 			next = chunk->next;
-			if (!npu_mmu_held(mmu, c, chunk->tag << NPU_CHUNK_SHIFT, NPU_CHUNK_SIZE, false))
-				chunk_drop(mmu, c, chunk, 0, NPU_CHUNK_PAGES - 1);
+			if (npu_mmu_held(mmu, c, chunk->tag << NPU_CHUNK_SHIFT, NPU_CHUNK_SIZE, false))
+				continue;
+			npu_mirror_drop(mmu, chunk, 0, NPU_CHUNK_PAGES - 1);
+			npu_mirror_sweep(mmu, c, chunk);
+			chunk_unlink(mmu, c, chunk);
 		}
 	}
 }

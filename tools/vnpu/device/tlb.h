@@ -36,7 +36,7 @@ struct npu_tlb_chunk {
 	struct npu_tlb_page *page;	/* NPU_CHUNK_PAGES, or NULL */
 	/*
 	 * Of the mirror windows that show it (mirror.c): where the present translation is mapped,
-	 * and where an old one still is, because a doomed hold uses it.
+	 * and where an old one still is, because a doomed hold uses it or nobody has swept yet.
 	 */
 	struct npu_chunk_bits mapped[2], stale[2];
 };
@@ -68,10 +68,15 @@ struct npu_tlb_chunk *npu_tlb_fill(struct npu_mmu *mmu, struct npu_mmu_context *
 
 /*
  * Forget what touches [va, va + size), or what leads to DMA addresses [first, last]; the latter
- * dooms the holds that use it. Mirrors of it go at once, or later where a hold covers them.
+ * dooms the holds that use it. Mirrors of it become stale.
  */
 void npu_tlb_drop_va(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 va, npu_u64 size);
 void npu_tlb_drop_dma(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 first, npu_u64 last);
+/*
+ * Unmap what is stale and not in use any more, and free chunks of which nothing is left. Without the
+ * lock, which is taken for a bucket at a time.
+ */
+void npu_tlb_sweep(struct npu_mmu *mmu, struct npu_mmu_context *c);
 /* Everything; there are no holds. */
 void npu_tlb_free_all(struct npu_mmu *mmu, struct npu_mmu_context *c);
 
@@ -92,11 +97,13 @@ bool npu_mirror_map(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 star
 		    npu_u64 size);
 /* The view of [va, va + size) if all of it is mapped, or NULL. */
 char *npu_mirror_find(struct npu_mmu_context *c, npu_u64 va, npu_u64 size);
-/* Pages @first to @last of @chunk have no translation any more. */
-void npu_mirror_drop(struct npu_mmu *mmu, struct npu_mmu_context *c, struct npu_tlb_chunk *chunk,
-		     unsigned int first, unsigned int last);
-/* A doomed hold of [va, va + size) has gone: unmap what only it used. */
-void npu_mirror_clean(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 va, npu_u64 size);
-void npu_mirror_free_all(struct npu_mmu *mmu, struct npu_mmu_context *c);
+/* Pages @first to @last of @chunk have no translation any more; mmu->stale asks for the sweep. */
+void npu_mirror_drop(struct npu_mmu *mmu, struct npu_tlb_chunk *chunk, unsigned int first,
+		     unsigned int last);
+/* Unmap what is stale in @chunk and not in use. */
+void npu_mirror_sweep(struct npu_mmu *mmu, struct npu_mmu_context *c, struct npu_tlb_chunk *chunk);
+/* Take the windows away, with the lock, and free them, without. */
+struct npu_mirror_window *npu_mirror_detach(struct npu_mmu_context *c);
+void npu_mirror_free(struct npu_mmu *mmu, struct npu_mirror_window *list);
 
 #endif
