@@ -64,6 +64,7 @@ obj		= $(patsubst %.c,$(BUILD)/obj/%.o,$1)
 
 include libnpu/build.mk
 include tools/build.mk
+include firmware/build.mk
 include tests/build.mk
 include bench/build.mk
 include scripts/guest.mk

@@ -3,8 +3,8 @@
 #
 # deps.sh LEVEL: see that everything a level needs is on this machine, and install what is missing.
 #
-# LEVEL is build (library and tools), demo, check, guest, fuzz or tidy; each of the others includes
-# build. With apt the missing packages are installed (through sudo when not root). Anywhere else, or
+# LEVEL is build (library and tools), demo, check, guest, firmware, fuzz or tidy; each of the others
+# includes build. With apt the missing packages are installed (through sudo when not root). Anywhere else, or
 # with NPU_NO_INSTALL=1, they are listed with what each is for, and the exit status is 1. Everything
 # is probed by file, never by package database: what was built by hand counts, and it takes a few
 # milliseconds.
@@ -34,6 +34,8 @@ table()
 	check,guest:util-linux:cmd=unshare:building modules in the guest's root
 	check:perl:cmd=prove:running the tests
 	check:pkg-config:cmd=pkg-config:testing that a program can link to libnpu
+	check,firmware:clang:cmd=clang:compiling the firmware
+	check,firmware:lld:cmd=ld.lld:linking the firmware
 	check:qemu-user:cmd=qemu-riscv32:the reference of the management processor
 	check:llvm:cmd=llvm-mc:which encodings are instructions of the management processor
 	check:gdb-multiarch:cmd=gdb-multiarch:debugging the firmware
@@ -128,8 +130,8 @@ install_missing()
 
 level=${1:-}
 case $level in
-build|demo|check|guest|fuzz|tidy) ;;
-*)	die "usage: deps.sh build|demo|check|guest|fuzz|tidy" ;;
+build|demo|check|guest|firmware|fuzz|tidy) ;;
+*)	die "usage: deps.sh build|demo|check|guest|firmware|fuzz|tidy" ;;
 esac
 
 find_missing "$level"

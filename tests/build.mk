@@ -13,6 +13,15 @@ $(BUILD)/obj/tests/%.o: EXTRA_CFLAGS += -Itests
 area-libs-device := $(BUILD)/libvdev.a
 area-libs-devcore := $(BUILD)/libvdev.a
 $(BUILD)/obj/tests/devcore/%.o: EXTRA_CFLAGS += -Itools/vnpu/device
+area-libs-firmware := $(BUILD)/libfw.a $(BUILD)/libvdev.a
+
+# The firmware's sources, built for the host.
+$(BUILD)/libfw.a: $(call obj,$(filter-out %/entry.c,$(FW_SRC)))
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $^
+$(call obj,$(FW_SRC) $(wildcard tests/firmware/*.c)): EXTRA_CFLAGS += -DFW_HOST -Ifirmware
+# The real image runs on the hart; the sanitizers' programs use this build's.
+$(BUILD)/tests/firmware/test_image: | $(if $(SAN),,firmware)
 
 # As an archive: a test may stand in for a part of the tool by defining its functions.
 define tool-archive-rule
@@ -63,7 +72,7 @@ RUN_SCRIPTS	= $(filter %.sh,$(pick))
 # programs that its list picks; `make check` runs those of CHECK_LEGS at its end. There oracle and
 # e2e try a part of their cases (NPU_TEST_SHORT); ocr's pages, minutes of the same loops, are left
 # out.
-ASAN_TESTS	?= $(or $(TESTS),engine isa device devcore libnpu host compiler mutate oracle e2e run $(addprefix ocr/test_,ctc dbpost image layout npy warp))
+ASAN_TESTS	?= $(or $(TESTS),engine isa device devcore firmware libnpu host compiler mutate oracle e2e run $(addprefix ocr/test_,ctc dbpost image layout npy warp))
 TSAN_TESTS	?= $(or $(TESTS),libnpu/test_run libnpu/test_fence libnpu/test_thread libnpu/test_host_steps engine/test_run oracle/test_matmul run/test_check \
 		$(addprefix device/test_,proto config dma irq))
 CHECK_LEGS	?= asan tsan

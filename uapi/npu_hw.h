@@ -389,8 +389,9 @@ struct npu_fw_config {
 	npu_u32 queue_state;		/* struct npu_fw_queue_state[num_queues] */
 	npu_u32 info;			/* struct npu_fw_info */
 	npu_u32 results;		/* struct npu_hw_result[NPU_HW_MAX_ENGINES] */
-	npu_u32 slice_us;		/* before another queue of the same priority gets its turn */
-	npu_u32 age_us;			/* waiting so long raises a queue by one priority */
+	/* Before another queue of the same priority gets its turn; 0: until the job ends. */
+	npu_u32 slice_us;
+	npu_u32 age_us;			/* waiting so long raises a queue by one priority; 0: never */
 	npu_u32 heartbeat_us;		/* how often running jobs' progress is shown, at least */
 	npu_u32 log_level;		/* enum npu_fw_log_level */
 	npu_u32 reserved[13];		/* zero */
@@ -485,7 +486,8 @@ enum npu_fw_ctl_cmd {
 	 * Their NPU_FW_MSG_JOB come before the answer.
 	 */
 	NPU_FW_CTL_QUEUE_ABORT,
-	NPU_FW_CTL_SUSPEND,		/* start nothing more; answered when all engines are idle */
+	/* Finish what has begun, start nothing more; answered when all engines are idle. */
+	NPU_FW_CTL_SUSPEND,
 	NPU_FW_CTL_LOG_LEVEL,		/* arg */
 	NPU_FW_CTL_SLICE		/* arg: slice_us */
 };
@@ -522,7 +524,8 @@ enum npu_fw_msg_type { NPU_FW_MSG_CTL = 1, NPU_FW_MSG_JOB };
 	X(BAD_ARG,	6, "a member of the message is not valid, see arg")	\
 	X(BUSY,		7, "a job of the queue is on an engine")		\
 	X(BAD_CMD,	8, "command is not known")				\
-	X(ENGINE_ERROR,	9, "the engine could not use kernel memory")
+	X(ENGINE_ERROR,	9, "the engine could not use kernel memory")		\
+	X(BAD_INDEX,	10, "the driver's count of a ring is not valid, see arg")
 
 enum npu_fw_status {
 #define X(name, code, text) NPU_FW_##name = code,

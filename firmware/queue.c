@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+/* Queues: what of their rings is waiting, and how jobs leave them. */
+#include "fw.h"
+
+static npu_u32 state_of(const struct fw *fw, const struct fw_queue *queue)
+{
+	return fw->config.queue_state + queue->id * sizeof(struct npu_fw_queue_state);
+}
+
+/*
+ * After a reset the driver counts jobs up to job_seq as started: it has to be in memory before the
+ * engine is told, and in front of the first job when none was.
+ */
+void fw_queue_publish(struct fw *fw, struct fw_queue *queue)
+{
+	npu_u32 at = state_of(fw, queue);
+
+	fw_store(at + offsetof(struct npu_fw_queue_state, job_seq),
+		 (npu_u32)(queue->begun ? queue->job_id : queue->job_id - 1));
+	fw_store(at + offsetof(struct npu_fw_queue_state, engine), queue->engine);
+	fw_store(at + offsetof(struct npu_fw_queue_state, slices), queue->slices);
+	fw_store(at + offsetof(struct npu_fw_queue_state, state), queue->state);
+}
+
+void fw_queue_publish_progress(struct fw *fw, struct fw_queue *queue, const struct fw_engine *engine)
+{
+	npu_u32 at = state_of(fw, queue), regs = NPU_MCU_ENGINE(engine->index);
+
+	fw_store(at + offsetof(struct npu_fw_queue_state, progress),
+		 fw_reg_read(regs + NPU_ENGINE_PROGRESS) + queue->slices);
+	fw_store(at + offsetof(struct npu_fw_queue_state, busy_us),
+		 fw_reg_read(regs + NPU_ENGINE_BUSY));
+}
+
+void fw_queue_wait(struct fw *fw, struct fw_queue *queue, npu_u32 state)
+{
+	queue->state = state;
+	if (!queue->waits) {
+		queue->waits = true;
+		queue->place = (npu_u16)fw->num_waiting;
+		fw->waiting[fw->num_waiting++] = queue->id;
+	}
+	fw_queue_publish(fw, queue);
+}
+
+/* The last one moves into its place. */
+void fw_queue_unwait(struct fw *fw, struct fw_queue *queue)
+{
+	npu_u16 last;
+
+	if (!queue->waits)
+		return;
+	queue->waits = false;
+	last = fw->waiting[--fw->num_waiting];
+	fw->waiting[queue->place] = last;
+	fw->queue[last].place = queue->place;
+}
+
+void fw_queue_forget(struct fw *fw, struct fw_queue *queue)
+{
+	if (queue->ring.broken && !queue->ring.said)
+		fw->num_unsaid--;
+	queue->ring.broken = false;
+	queue->ring.said = false;
+}
+
+/* To be said once, not with every doorbell, and when there is room. */
+static void look_at_tail(struct fw *fw, struct fw_queue *queue)
+{
+	if (fw_ring_update(&queue->ring)) {
+		fw_queue_forget(fw, queue);
+	} else if (!queue->ring.broken) {
+		queue->ring.broken = true;
+		fw->num_unsaid++;
+		fw_log(fw, NPU_FW_LOG_ERROR, "queue %u: the tail of its ring is not within %u of %u",
+		       queue->id, queue->ring.entries, queue->ring.head);
+	}
+}
+
+static bool say_broken(struct fw *fw, struct fw_queue *queue)
+{
+	struct npu_fw_msg msg = { .type = NPU_FW_MSG_JOB, .queue = queue->id,
+				  .status = NPU_FW_BAD_INDEX, .job_id = queue->job_id,
+				  .arg = offsetof(struct npu_fw_index, tail) };
+
+	if (!fw_msg_room(fw, 1))
+		return false;
+	queue->ring.said = true;
+	fw->num_unsaid--;
+	fw_msg_post(fw, &msg);
+	return true;
+}
+
+static void settle(struct fw *fw, struct fw_queue *queue)
+{
+	look_at_tail(fw, queue);
+	if (queue->ring.tail != queue->ring.head) {
+		fw_queue_wait(fw, queue, NPU_FW_QUEUE_READY);
+		return;
+	}
+	fw_queue_unwait(fw, queue);
+	queue->state = NPU_FW_QUEUE_IDLE;
+	fw_queue_publish(fw, queue);
+}
+
+void fw_queue_look(struct fw *fw, struct fw_queue *queue)
+{
+	if (queue->state != NPU_FW_QUEUE_IDLE)
+		return;
+	queue->waiting_since = fw_now();
+	settle(fw, queue);
+}
+
+/* Is the job at the head to be aborted? */
+bool fw_queue_is_doomed(const struct fw_queue *queue)
+{
+	return queue->aborting && queue->job_id <= queue->abort_to;
+}
+
+static enum npu_fw_counter counter_of(enum npu_fw_status status)
+{
+	switch (status) {
+	case NPU_FW_OK:
+		return NPU_FW_COUNTER_DONE;
+	case NPU_FW_BAD_JOB:
+		return NPU_FW_COUNTER_REFUSED;
+	case NPU_FW_ABORTED:
+	case NPU_FW_ENGINE_RESET:
+		return NPU_FW_COUNTER_ABORTED;
+	default:
+		return NPU_FW_COUNTER_FAULTED;
+	}
+}
+
+void fw_queue_job_end(struct fw *fw, struct fw_queue *queue, enum npu_fw_status status, npu_u32 arg,
+		      const struct npu_hw_result *result, npu_u32 engine)
+{
+	struct npu_fw_msg msg = { .type = NPU_FW_MSG_JOB, .queue = queue->id, .status = status,
+				  .job_id = queue->job_id, .slices = queue->slices, .arg = arg,
+				  .engine = engine };
+
+	if (result) {
+		msg.started_ns = result->started_ns;
+		msg.ended_ns = result->ended_ns;
+		msg.busy_ns = result->busy_ns;
+		msg.insns = result->insns;
+		if (status == NPU_FW_FAULTED)
+			msg.fault = result->fault;
+	}
+	fw_count(fw, counter_of(status));
+	fw_log(fw, status == NPU_FW_OK ? NPU_FW_LOG_DEBUG : NPU_FW_LOG_WARN,
+	       "queue %u: job %llu ends with status %u, %u slices", queue->id,
+	       (unsigned long long)queue->job_id, status, queue->slices);
+	/* The driver may use the entry again when it has the message. */
+	fw_ring_take(&queue->ring);
+	fw_msg_post(fw, &msg);
+	queue->job_id++;
+	queue->begun = false;
+	queue->slices = 0;
+	queue->waiting_since = fw_now();
+	settle(fw, queue);
+}
+
+static void ring_word(struct fw *fw, npu_u32 word)
+{
+	npu_u32 bits = fw_reg_read(NPU_MCU_DOORBELL(word)), i;
+
+	/* First forget the bell, then look: what comes in between rings it again. */
+	fw_reg_write(NPU_MCU_DOORBELL(word), bits);
+	for (i = 0; bits; i++, bits >>= 1) {
+		if (!(bits & 1))
+			continue;
+		fw_count(fw, NPU_FW_COUNTER_DOORBELLS);
+		fw_queue_look(fw, &fw->queue[word * 32 + i]);
+	}
+}
+
+bool fw_doorbells(struct fw *fw)
+{
+	npu_u32 words = (fw->num_queues + 31) / 32, word;
+
+	if (!(fw->pending & NPU_MCU_PENDING_QUEUE))
+		return false;
+	for (word = 0; word < words; word++)
+		ring_word(fw, word);
+	return true;
+}
+
+/* Returns whether the abort is over. Jobs that are on an engine end there. */
+static bool abort_more(struct fw *fw, struct fw_queue *queue)
+{
+	while (fw_queue_is_doomed(queue)) {
+		if (queue->state == NPU_FW_QUEUE_RUNNING || !fw_msg_room(fw, 1))
+			return false;
+		if (queue->ring.tail == queue->ring.head)
+			break;
+		fw_queue_job_end(fw, queue, NPU_FW_ABORTED, 0, NULL, 0);
+	}
+	if (!fw_msg_room(fw, 1))
+		return false;
+	queue->aborting = false;
+	fw->num_aborting--;
+	fw_msg_answer(fw, queue->abort_seq, queue->id, NPU_FW_OK, 0);
+	return true;
+}
+
+bool fw_queues(struct fw *fw)
+{
+	bool work = false;
+	npu_u32 i;
+
+	for (i = 0; (fw->num_aborting || fw->num_unsaid) && i < fw->num_queues; i++) {
+		if (fw->queue[i].ring.broken && !fw->queue[i].ring.said)
+			work |= say_broken(fw, &fw->queue[i]);
+		if (fw->queue[i].aborting)
+			work |= abort_more(fw, &fw->queue[i]);
+	}
+	return work;
+}
