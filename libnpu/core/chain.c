@@ -89,7 +89,8 @@ static int wait_for_others(struct npu_chain *chain, struct npu_work *work, struc
 		wait_fence(chain, work, work->after);
 	for (i = 0; i < work->num_wait && !atomic_load(&work->stop); i++) {
 		wait_fence(chain, work, work->wait[i]);
-		if (!npu_fence_status(work->wait[i]) || npu_fence_status(work->wait[i]) == -EINPROGRESS)
+		if (!npu_fence_status(work->wait[i]) ||
+		    npu_fence_status(work->wait[i]) == -EINPROGRESS)
 			continue;
 		return npu_error_set(&res->err, -ECANCELED, "%s: a fence it waited for failed: %s",
 				     work->job->path, npu_fence_text(work->wait[i]));
@@ -113,8 +114,8 @@ static void *grow(void *array, size_t *have, size_t count, size_t size)
 	return bigger;
 }
 
-static int take_profile(struct result *res, const struct npu_job_step *step, struct npu_fence *child,
-			uint64_t started)
+static int take_profile(struct result *res, const struct npu_job_step *step,
+			struct npu_fence *child, uint64_t started)
 {
 	const struct npu_insn_profile *rec;
 	struct npu_insn_profile *to;
@@ -134,7 +135,8 @@ static int take_profile(struct result *res, const struct npu_job_step *step, str
 	return 0;
 }
 
-static int take_digests(struct result *res, const struct npu_job_step *step, struct npu_fence *child)
+static int take_digests(struct result *res, const struct npu_job_step *step,
+			struct npu_fence *child)
 {
 	const struct npu_insn_digest *rec;
 	struct npu_insn_digest *to;
@@ -289,10 +291,12 @@ static void hand_over(struct npu_chain *chain, struct npu_work *work, struct res
 {
 	/* An array that was asked for and stayed empty is not the same as one that was not. */
 	if (work->flags & NPU_SUBMIT_PROFILE)
-		npu_work_set_profile(work, res->profile ? res->profile : calloc(1, sizeof(*res->profile)),
+		npu_work_set_profile(work,
+				     res->profile ? res->profile : calloc(1, sizeof(*res->profile)),
 				     res->num_profile);
 	if (work->flags & NPU_SUBMIT_DIGEST)
-		npu_work_set_digests(work, res->digests ? res->digests : calloc(1, sizeof(*res->digests)),
+		npu_work_set_digests(work,
+				     res->digests ? res->digests : calloc(1, sizeof(*res->digests)),
 				     res->num_digests);
 	npu_work_set_times(work, res->started, res->busy, res->slices);
 	pthread_mutex_lock(&chain->lock);
@@ -421,7 +425,8 @@ static int chain_create(struct npu_queue *queue, struct npu_error *err)
 		pthread_cond_destroy(&chain->wake);
 		pthread_mutex_destroy(&chain->lock);
 		free(chain);
-		return npu_error_set(err, ret, "the queue's thread for host steps can not be started: %s",
+		return npu_error_set(err, ret,
+				     "the queue's thread for host steps can not be started: %s",
 				     strerror(-ret));
 	}
 	queue->chain = chain;

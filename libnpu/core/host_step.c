@@ -36,7 +36,10 @@ static int open_tensor(const struct step *s, npu_u32 index, struct npu_host_tens
 	if (index == NPU_JOBFILE_ABSENT)
 		return 0;
 	t = &f->program->tensors[index];
-	/* Verified at the smallest and the largest lengths; several symbols leave more between them. */
+	/*
+	 * Verified at the smallest and the largest lengths; several symbols leave more between
+	 * them.
+	 */
 	if (npu_jobfile_layout(t, f->scalar, dim, stride, &offset, &extent) ||
 	    extent > f->region[t->region].size || offset > f->region[t->region].size - extent)
 		return fail(s, -EINVAL, "a tensor has no valid shape and place at these lengths");
@@ -180,7 +183,8 @@ size_t npu_host_step_digest(const struct npu_work *work, const struct npu_job_st
 		    open_tensor(&s, step->desc.out[i], &t, &bytes))
 			continue;
 		npu_xxh64_init(&xxh, 0);
-		npu_xxh64_update(&xxh, t.data, (size_t)npu_host_elems(&t) * npu_host_dtype_size(t.dtype));
+		npu_xxh64_update(&xxh, t.data,
+				 (size_t)npu_host_elems(&t) * npu_host_dtype_size(t.dtype));
 		out[n++] = (struct npu_insn_digest){ .insn = step->first_insn, .tag = step->desc.tag,
 						     .opcode = NPU_PROFILE_HOST, .slot = i,
 						     .digest = npu_xxh64_final(&xxh) };

@@ -49,7 +49,8 @@ int npu_host_broadcast(const struct npu_host_call *call, const struct npu_host_t
 	return 0;
 }
 
-int npu_host_fit(const struct npu_host_call *call, struct npu_host_tensor *out, struct npu_error *err)
+int npu_host_fit(const struct npu_host_call *call, struct npu_host_tensor *out,
+		 struct npu_error *err)
 {
 	int64_t size[NPU_HOST_RANK];
 	uint32_t i, d;
@@ -61,8 +62,8 @@ int npu_host_fit(const struct npu_host_call *call, struct npu_host_tensor *out, 
 		const struct npu_host_tensor *t = &call->in[i];
 
 		if (t->present && t->rank > out->rank)
-			return npu_host_fail(call, err, -EINVAL, "'%s' has rank %u, the result %u", t->name,
-					     t->rank, out->rank);
+			return npu_host_fail(call, err, -EINVAL, "'%s' has rank %u, the result %u",
+					     t->name, t->rank, out->rank);
 		for (d = 0; t->present && d < t->rank; d++)
 			if (t->dim[d] != 1)
 				size[d + out->rank - t->rank] = t->dim[d];
@@ -72,8 +73,8 @@ int npu_host_fit(const struct npu_host_call *call, struct npu_host_tensor *out, 
 	return ret;
 }
 
-int npu_host_want_type(const struct npu_host_call *call, const struct npu_host_tensor *t, uint32_t dtype,
-		       struct npu_error *err)
+int npu_host_want_type(const struct npu_host_call *call, const struct npu_host_tensor *t,
+		       uint32_t dtype, struct npu_error *err)
 {
 	if (t->dtype == dtype)
 		return 0;
@@ -88,8 +89,8 @@ int npu_host_want(const struct npu_host_call *call, struct npu_host_tensor *out,
 	uint32_t d;
 
 	if (!ret && out->rank != rank)
-		ret = npu_host_fail(call, err, -EINVAL, "'%s' has rank %u, expected %u", out->name, out->rank,
-				    rank);
+		ret = npu_host_fail(call, err, -EINVAL, "'%s' has rank %u, expected %u", out->name,
+				    out->rank, rank);
 	for (d = 0; d < rank && !ret; d++)
 		ret = npu_host_set_dim(call, out, d, dim[d], err);
 	return ret;
@@ -113,8 +114,9 @@ int npu_host_set_dim(const struct npu_host_call *call, struct npu_host_tensor *o
 		     int64_t size, struct npu_error *err)
 {
 	if (d >= out->rank || size < 0 || size > out->dim[d])
-		return npu_host_fail(call, err, -EINVAL, "the result's dimension %u is %lld, room is for %lld",
-				     d, (long long)size, d < out->rank ? (long long)out->dim[d] : 0ll);
+		return npu_host_fail(call, err, -EINVAL,
+				     "the result's dimension %u is %lld, room is for %lld", d,
+				     (long long)size, d < out->rank ? (long long)out->dim[d] : 0ll);
 	out->dim[d] = size;
 	return 0;
 }

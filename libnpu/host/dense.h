@@ -24,10 +24,11 @@ int npu_host_broadcast(const struct npu_host_call *call, const struct npu_host_t
 		       const struct npu_host_tensor *out, int64_t *stride, struct npu_error *err);
 
 /*
- * Set the dims of @out to what all inputs broadcast to: lengths may be open. -EINVAL (reported) when
- * there is no room for it; a misfit among the inputs is left to npu_host_broadcast().
+ * Set the dims of @out to what all inputs broadcast to: lengths may be open. -EINVAL (reported)
+ * when there is no room for it; a misfit among the inputs is left to npu_host_broadcast().
  */
-int npu_host_fit(const struct npu_host_call *call, struct npu_host_tensor *out, struct npu_error *err);
+int npu_host_fit(const struct npu_host_call *call, struct npu_host_tensor *out,
+		 struct npu_error *err);
 
 /*
  * Set dim @d of @out; -EINVAL (reported) when there is no room for it.
@@ -40,14 +41,17 @@ int npu_host_set_dim(const struct npu_host_call *call, struct npu_host_tensor *o
  * tensor and reports what is wrong (-EINVAL).
  */
 
-/* @out has @rank dims, room for these, and the element type @dtype (0: any); its dims are set to them. */
+/*
+ * @out has @rank dims, room for these, and the element type @dtype (0: any); its dims are set to
+ * them.
+ */
 int npu_host_want(const struct npu_host_call *call, struct npu_host_tensor *out, uint32_t dtype,
 		  uint32_t rank, const int64_t *dim, struct npu_error *err);
 /* The dims and type of @in. */
 int npu_host_want_like(const struct npu_host_call *call, struct npu_host_tensor *out,
 		       const struct npu_host_tensor *in, struct npu_error *err);
-int npu_host_want_type(const struct npu_host_call *call, const struct npu_host_tensor *t, uint32_t dtype,
-		       struct npu_error *err);
+int npu_host_want_type(const struct npu_host_call *call, const struct npu_host_tensor *t,
+		       uint32_t dtype, struct npu_error *err);
 /* Input @i, when it is there, has an element to read as a parameter. */
 int npu_host_want_number(const struct npu_host_call *call, uint32_t i, struct npu_error *err);
 
@@ -91,7 +95,8 @@ double *npu_host_doubles(const struct npu_host_call *call, const struct npu_host
 			 struct npu_error *err);
 
 /*
- * Zeroed memory for @count elements of @size; NULL (reported): no memory, or a size that does not fit.
+ * Zeroed memory for @count elements of @size; NULL (reported): no memory, or a size that does not
+ * fit.
  */
 void *npu_host_alloc(const struct npu_host_call *call, int64_t count, size_t size,
 		     struct npu_error *err);

@@ -38,7 +38,10 @@ double npu_host_get(const struct npu_host_tensor *t, int64_t i)
 
 static int64_t to_int(double v)
 {
-	return isnan(v) ? 0 : v >= 9223372036854775808.0 ? INT64_MAX : v <= -9223372036854775808.0 ? INT64_MIN : (int64_t)v;
+	return isnan(v)			     ? 0
+	       : v >= 9223372036854775808.0  ? INT64_MAX
+	       : v <= -9223372036854775808.0 ? INT64_MIN
+					     : (int64_t)v;
 }
 
 int64_t npu_host_get_int(const struct npu_host_tensor *t, int64_t i)

@@ -114,7 +114,8 @@ static int guarded_run(const struct npu_host_call *call, struct npu_error *err)
 	if (!ret)
 		ret = needs[row].run(call, err);
 	/* what went wrong on the way out does not matter */
-	return ret && npu_host_stopped(call) ? npu_host_fail(call, err, -ECANCELED, "cancelled") : ret;
+	return ret && npu_host_stopped(call) ? npu_host_fail(call, err, -ECANCELED, "cancelled")
+					     : ret;
 }
 
 const struct npu_host_op *npu_host_op(unsigned int i)
@@ -253,7 +254,8 @@ int npu_host_check(const struct npu_host_call *call, uint32_t in_min, uint32_t i
 {
 	uint32_t i;
 
-	if (call->num_in < in_min || call->num_in > in_max || !call->num_out || call->num_out > out_max)
+	if (call->num_in < in_min || call->num_in > in_max || !call->num_out ||
+	    call->num_out > out_max)
 		return npu_host_fail(call, err, -EINVAL,
 				     "%u inputs and %u outputs, expected %u to %u and 1 to %u",
 				     call->num_in, call->num_out, in_min, in_max, out_max);
@@ -273,8 +275,9 @@ int npu_host_shape(const struct npu_host_call *call, uint32_t i, uint32_t dtype,
 	if (!out)
 		return 0;
 	if (out->dtype != dtype || out->rank != rank)
-		return npu_host_fail(call, err, -EINVAL, "output %u is %s of rank %u, expected %s of rank %u",
-				     i, npu_host_dtype_name(out->dtype), out->rank,
+		return npu_host_fail(call, err, -EINVAL,
+				     "output %u is %s of rank %u, expected %s of rank %u", i,
+				     npu_host_dtype_name(out->dtype), out->rank,
 				     npu_host_dtype_name(dtype), rank);
 	for (d = 0; d < rank; d++)
 		if (dim[d] < 0 || (open ? dim[d] > out->dim[d] : dim[d] != out->dim[d]))

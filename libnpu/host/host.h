@@ -19,8 +19,8 @@
 #undef NPU_HOST_OP
 
 /*
- * The operator that does @name of @domain ("ai.onnx" is ""), or NULL. @own: @num_own operators of an
- * application, asked first; may be NULL.
+ * The operator that does @name of @domain ("ai.onnx" is ""), or NULL. @own: @num_own operators of
+ * an application, asked first; may be NULL.
  */
 const struct npu_host_op *npu_host_op_find(const char *domain, const char *name);
 const struct npu_host_op *npu_host_op_find_in(const struct npu_host_op *own, unsigned int num_own,
@@ -61,9 +61,9 @@ int npu_host_shape(const struct npu_host_call *call, uint32_t i, uint32_t dtype,
 		   const int64_t *dim, struct npu_error *err);
 
 /*
- * An output shares no byte with an input or another output: who runs a step asks before it calls the
- * operator. A job file is checked at its smallest and largest lengths only, and users bind what they
- * like. -EINVAL with a reason.
+ * An output shares no byte with an input or another output: who runs a step asks before it calls
+ * the operator. A job file is checked at its smallest and largest lengths only, and users bind what
+ * they like. -EINVAL with a reason.
  */
 int npu_host_check_places(const struct npu_host_call *call, struct npu_error *err);
 

@@ -29,7 +29,8 @@ static void conv_point(const struct conv *c, int64_t n, int64_t g, const int64_t
 	do {
 		where = npu_host_tap(w, index, tap, &padded);
 		for (o = 0; o < c->out && where >= 0; o++) {
-			const double *weight = c->w + (g * c->out + o) * c->in * w->kernel_size + flat;
+			const double *weight =
+				c->w + (g * c->out + o) * c->in * w->kernel_size + flat;
 			double sum = 0;
 
 			for (i = 0, k = where; i < c->in; i++, k += w->in_size)
@@ -41,7 +42,8 @@ static void conv_point(const struct conv *c, int64_t n, int64_t g, const int64_t
 }
 
 /* The same windows the other way round: @win's "in" is what is written. */
-static void transpose_point(const struct conv *c, int64_t n, int64_t g, const int64_t *index, int64_t at)
+static void transpose_point(const struct conv *c, int64_t n, int64_t g, const int64_t *index,
+			    int64_t at)
 {
 	int64_t tap[NPU_HOST_RANK] = { 0 }, where, i, o, flat = 0;
 	const struct npu_host_window *w = &c->win;
@@ -52,7 +54,8 @@ static void transpose_point(const struct conv *c, int64_t n, int64_t g, const in
 	do {
 		where = npu_host_tap(w, index, tap, &padded);
 		for (o = 0; o < c->out && where >= 0; o++) {
-			const double *weight = c->w + (g * c->in * c->out + o) * w->kernel_size + flat;
+			const double *weight =
+				c->w + (g * c->in * c->out + o) * w->kernel_size + flat;
 			double sum = 0;
 
 			for (i = 0; i < c->in; i++)
@@ -111,7 +114,8 @@ static void transpose_pads(const struct npu_host_call *call, struct conv *c)
 		return;
 	extra = npu_host_ints(call, "output_padding", &count);
 	for (i = 0; i < w->rank; i++) {
-		int64_t total = (w->out[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 +
+		int64_t total = (w->out[i] - 1) * w->stride[i] +
+				(w->kernel[i] - 1) * w->dilation[i] + 1 +
 				(count == w->rank ? extra[i] : 0) - w->in[i];
 
 		total = total < 0 ? 0 : total;
@@ -122,7 +126,8 @@ static void transpose_pads(const struct npu_host_call *call, struct conv *c)
 static int conv_setup(const struct npu_host_call *call, struct conv *c, bool transposed,
 		      struct npu_error *err)
 {
-	const struct npu_host_tensor *x = &call->in[0], *w = &call->in[1], *b = npu_host_in(call, 2);
+	const struct npu_host_tensor *x = &call->in[0], *w = &call->in[1],
+				     *b = npu_host_in(call, 2);
 	const struct npu_host_tensor *y = &call->out[0];
 	int ret = npu_host_window(call, transposed ? y : x, transposed ? x : y, w, &c->win, err);
 	int64_t filters;
@@ -140,7 +145,8 @@ static int conv_setup(const struct npu_host_call *call, struct conv *c, bool tra
 	filters = c->out * c->group;
 	if ((transposed ? w->dim[0] != x->dim[1] : w->dim[1] != c->in) || y->dim[1] != filters ||
 	    y->dim[0] != c->batch || (b && npu_host_elems(b) != filters))
-		return npu_host_fail(call, err, -EINVAL, "the channels of '%s', '%s' and the result do not fit",
+		return npu_host_fail(call, err, -EINVAL,
+				     "the channels of '%s', '%s' and the result do not fit",
 				     x->name, w->name);
 	return 0;
 }

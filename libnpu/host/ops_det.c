@@ -6,7 +6,8 @@
 #include "host/dense.h"
 
 /*
- * By elimination with the largest pivot of each column; @a is overwritten. Stopped, any result will do.
+ * By elimination with the largest pivot of each column; @a is overwritten. Stopped, any result will
+ * do.
  */
 static double determinant(const struct npu_host_call *call, double *a, int64_t n)
 {
@@ -55,7 +56,8 @@ int npu_host_det(const struct npu_host_call *call, struct npu_error *err)
 	count = npu_host_elems(&call->out[0]);
 	a = calloc((size_t)(n * n) + 1, sizeof(*a));
 	if (!a)
-		return npu_host_fail(call, err, -ENOMEM, "no memory for a matrix of %lld", (long long)n);
+		return npu_host_fail(call, err, -ENOMEM, "no memory for a matrix of %lld",
+				     (long long)n);
 	for (i = 0; i < count && !ret; i++) {
 		ret = npu_host_poll(call, err);
 		for (k = 0; k < n * n; k++)

@@ -170,7 +170,8 @@ struct roi_bin {
 };
 
 /* Stopped, any result will do. */
-static double roi_pool(const struct npu_host_call *call, const struct roi *r, const struct roi_bin *b, int64_t i, int64_t k)
+static double roi_pool(const struct npu_host_call *call, const struct roi *r,
+		       const struct roi_bin *b, int64_t i, int64_t k)
 {
 	double bh = b->h / (double)b->rows, bw = b->w / (double)b->cols, sum = 0, v, weight[4];
 	bool first = true;
@@ -180,8 +181,8 @@ static double roi_pool(const struct npu_host_call *call, const struct roi *r, co
 	for (sy = 0; sy < b->ny && !npu_host_stopped(call); sy++)
 		for (sx = 0; sx < b->nx; sx++) {
 			roi_corners(r, b->y + bh * ((double)i + ((double)sy + 0.5) / (double)b->ny),
-				    b->x + bw * ((double)k + ((double)sx + 0.5) / (double)b->nx), at,
-				    weight);
+				    b->x + bw * ((double)k + ((double)sx + 0.5) / (double)b->nx),
+				    at, weight);
 			for (c = 0; c < 4; c++) {
 				v = weight[c] * r->map[at[c]];
 				if (!b->max)
@@ -216,7 +217,8 @@ static int roi_box(const struct npu_host_call *call, int64_t i, struct roi_bin *
 	for (k = 0; k < 4; k++) {
 		v[k] = npu_host_get(&call->in[1], 4 * i + k) * scale - shift;
 		if (!isfinite(v[k]))
-			return npu_host_fail(call, err, -EINVAL, "box %lld is not finite", (long long)i);
+			return npu_host_fail(call, err, -EINVAL, "box %lld is not finite",
+					     (long long)i);
 	}
 	b->x = v[0];
 	b->y = v[1];
@@ -241,8 +243,10 @@ int npu_host_roi_align(const struct npu_host_call *call, struct npu_error *err)
 	double *map;
 	int ret = 0;
 
-	if (x->rank != 4 || rois->rank != 2 || rois->dim[1] != 4 || npu_host_elems(batch) != rois->dim[0])
-		return npu_host_fail(call, err, -EINVAL, "expected X [N, C, H, W], rois [R, 4] and R indices");
+	if (x->rank != 4 || rois->rank != 2 || rois->dim[1] != 4 ||
+	    npu_host_elems(batch) != rois->dim[0])
+		return npu_host_fail(call, err, -EINVAL,
+				     "expected X [N, C, H, W], rois [R, 4] and R indices");
 	if (out->rank != 4 || out->dim[0] != rois->dim[0] || out->dim[1] != x->dim[1])
 		return npu_host_fail(call, err, -EINVAL, "the result is not [R, C, height, width]");
 	r.h = x->dim[2];
@@ -264,7 +268,8 @@ int npu_host_roi_align(const struct npu_host_call *call, struct npu_error *err)
 			for (i = 0; i < b.rows; i++)
 				for (k = 0; k < b.cols && !ret; k++) {
 					ret = npu_host_poll(call, err);
-					npu_host_set(out, at++, r.h && r.w ? roi_pool(call, &r, &b, i, k) : 0);
+					npu_host_set(out, at++,
+						     r.h && r.w ? roi_pool(call, &r, &b, i, k) : 0);
 				}
 		}
 	}

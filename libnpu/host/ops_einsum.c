@@ -103,16 +103,18 @@ static int find_sizes(const struct npu_einsum *e, struct sizes *s, const struct 
 			int64_t n = call->in[t].dim[d];
 
 			if (s->used[l] && n != s->size[l] && n != 1 && s->size[l] != 1)
-				return npu_host_fail(call, err, -EINVAL,
-						     "dimension %u of '%s' is %lld, the same letter elsewhere %lld",
-						     d, call->in[t].name, (long long)n, (long long)s->size[l]);
+				return npu_host_fail(
+					call, err, -EINVAL,
+					"dimension %u of '%s' is %lld, the same letter elsewhere %lld",
+					d, call->in[t].name, (long long)n, (long long)s->size[l]);
 			if (!s->used[l] || s->size[l] == 1)
 				s->size[l] = n;
 			s->used[l] = true;
 		}
 	for (i = 0; i < e->rank[NPU_EINSUM_RESULT]; i++)
 		if (!s->used[e->label[NPU_EINSUM_RESULT][i]])
-			return npu_host_fail(call, err, -EINVAL, "a letter of the result is in no term");
+			return npu_host_fail(call, err, -EINVAL,
+					     "a letter of the result is in no term");
 	if (e->rank[NPU_EINSUM_RESULT] != (int)call->out[0].rank)
 		return npu_host_fail(call, err, -EINVAL, "the result has rank %u, the equation %d",
 				     call->out[0].rank, e->rank[NPU_EINSUM_RESULT]);
@@ -135,7 +137,8 @@ static void term_strides(const struct npu_einsum *e, int term, const struct npu_
 }
 
 /* Loops: the result's letters, then the summed ones. Returns how many; @outer: of the result. */
-static uint32_t loops_of(const struct npu_einsum *e, const struct sizes *s, int *loop, int64_t *dim, uint32_t *outer)
+static uint32_t loops_of(const struct npu_einsum *e, const struct sizes *s, int *loop, int64_t *dim,
+			 uint32_t *outer)
 {
 	bool done[NPU_EINSUM_LABELS] = { false };
 	uint32_t n = 0;
@@ -157,7 +160,8 @@ static uint32_t loops_of(const struct npu_einsum *e, const struct sizes *s, int 
 int npu_host_einsum(const struct npu_host_call *call, struct npu_error *err)
 {
 	const char *equation = npu_host_string(call, "equation", "");
-	int64_t dim[NPU_EINSUM_LABELS], stride[NPU_EINSUM_TERMS][NPU_EINSUM_LABELS], index[NPU_EINSUM_LABELS] = { 0 }, sums = 1, i, k;
+	int64_t dim[NPU_EINSUM_LABELS], stride[NPU_EINSUM_TERMS][NPU_EINSUM_LABELS],
+		index[NPU_EINSUM_LABELS] = { 0 }, sums = 1, i, k;
 	int loop[NPU_EINSUM_LABELS], rank[NPU_EINSUM_TERMS] = { 0 }, ret;
 	uint32_t loops, outer, t;
 	struct npu_einsum e;
@@ -167,7 +171,8 @@ int npu_host_einsum(const struct npu_host_call *call, struct npu_error *err)
 	for (t = 0; t < call->num_in && t < NPU_EINSUM_TERMS; t++)
 		rank[t] = (int)call->in[t].rank;
 	if (!npu_einsum_parse(&e, equation, (int)call->num_in, rank))
-		return npu_host_fail(call, err, -EINVAL, "equation '%.100s' does not fit its inputs", equation);
+		return npu_host_fail(call, err, -EINVAL,
+				     "equation '%.100s' does not fit its inputs", equation);
 	ret = find_sizes(&e, &s, call, err);
 	if (ret)
 		return ret;

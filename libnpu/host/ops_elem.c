@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Element by element, with broadcasting, for the types that the NPU lacks and for bits. Integers are
- * computed modulo their width, floats in double and rounded once.
+ * Element by element, with broadcasting, for the types that the NPU lacks and for bits. Integers
+ * are computed modulo their width, floats in double and rounded once.
  */
 #include <errno.h>
 #include <math.h>
@@ -109,16 +109,19 @@ static int apply(const struct npu_host_call *call, enum binary op, const struct 
 	if (ret || !npu_host_elems(out))
 		return ret;
 	do {
-		int64_t ia = npu_host_offset(out->rank, index, sa), ib = npu_host_offset(out->rank, index, sb);
+		int64_t ia = npu_host_offset(out->rank, index, sa),
+			ib = npu_host_offset(out->rank, index, sb);
 
 		if (NPU_HOST_NOW_AND_THEN(at, call, err))
 			return -ECANCELED;
 		if (whole)
-			npu_host_set_int(out, at, (int64_t)binary_int(op, (uint64_t)npu_host_get_int(a, ia),
-								       (uint64_t)npu_host_get_int(b, ib),
-								       is_unsigned));
+			npu_host_set_int(out, at,
+					 (int64_t)binary_int(op, (uint64_t)npu_host_get_int(a, ia),
+							     (uint64_t)npu_host_get_int(b, ib),
+							     is_unsigned));
 		else
-			npu_host_set(out, at, binary_float(op, npu_host_get(a, ia), npu_host_get(b, ib)));
+			npu_host_set(out, at,
+				     binary_float(op, npu_host_get(a, ia), npu_host_get(b, ib)));
 		at++;
 	} while (npu_host_next(out->rank, out->dim, index));
 	return 0;
@@ -205,7 +208,8 @@ int npu_host_mean(const struct npu_host_call *call, struct npu_error *err)
 	int ret = variadic(call, B_ADD, err);
 
 	for (i = 0; !ret && i < npu_host_elems(&call->out[0]); i++)
-		npu_host_set(&call->out[0], i, npu_host_get(&call->out[0], i) / (double)call->num_in);
+		npu_host_set(&call->out[0], i,
+			     npu_host_get(&call->out[0], i) / (double)call->num_in);
 	return ret;
 }
 
@@ -225,7 +229,9 @@ int npu_host_where(const struct npu_host_call *call, struct npu_error *err)
 	do {
 		if (NPU_HOST_NOW_AND_THEN(at, call, err))
 			return -ECANCELED;
-		k = npu_host_get_int(&call->in[0], npu_host_offset(out->rank, index, stride[0])) ? 1 : 2;
+		k = npu_host_get_int(&call->in[0], npu_host_offset(out->rank, index, stride[0]))
+			    ? 1
+			    : 2;
 		memcpy((char *)out->data + (size_t)at++ * size,
 		       (const char *)call->in[k].data +
 			       (size_t)npu_host_offset(out->rank, index, stride[k]) * size,
@@ -307,7 +313,8 @@ int npu_host_cast(const struct npu_host_call *call, struct npu_error *err)
 
 int npu_host_shrink(const struct npu_host_call *call, struct npu_error *err)
 {
-	double lambd = npu_host_float(call, "lambd", 0.5), bias = npu_host_float(call, "bias", 0), v;
+	double lambd = npu_host_float(call, "lambd", 0.5), bias = npu_host_float(call, "bias", 0),
+	       v;
 	int64_t i;
 	int ret = npu_host_fit(call, &call->out[0], err);
 
@@ -321,7 +328,8 @@ int npu_host_shrink(const struct npu_host_call *call, struct npu_error *err)
 /* Bounds are attributes before operator set 11, then inputs. */
 int npu_host_clip(const struct npu_host_call *call, struct npu_error *err)
 {
-	const struct npu_host_tensor *x = &call->in[0], *lo = npu_host_in(call, 1), *hi = npu_host_in(call, 2);
+	const struct npu_host_tensor *x = &call->in[0], *lo = npu_host_in(call, 1),
+				     *hi = npu_host_in(call, 2);
 	bool whole = !npu_host_is_float(x->dtype), is_unsigned = npu_host_is_unsigned(x->dtype);
 	double low, high, v;
 	uint64_t w;
@@ -340,9 +348,11 @@ int npu_host_clip(const struct npu_host_call *call, struct npu_error *err)
 		if (whole) {
 			w = (uint64_t)npu_host_get_int(x, i);
 			if (lo)
-				w = binary_int(B_MAX, w, (uint64_t)npu_host_get_int(lo, 0), is_unsigned);
+				w = binary_int(B_MAX, w, (uint64_t)npu_host_get_int(lo, 0),
+					       is_unsigned);
 			if (hi)
-				w = binary_int(B_MIN, w, (uint64_t)npu_host_get_int(hi, 0), is_unsigned);
+				w = binary_int(B_MIN, w, (uint64_t)npu_host_get_int(hi, 0),
+					       is_unsigned);
 			npu_host_set_int(&call->out[0], i, (int64_t)w);
 			continue;
 		}

@@ -34,7 +34,8 @@ static double reflect(double x, double low, double high)
 static double inside(const struct grid *g, double x, int64_t size)
 {
 	if (g->padding == PAD_REFLECTION)
-		x = g->align ? reflect(x, 0, (double)(size - 1)) : reflect(x, -0.5, (double)size - 0.5);
+		x = g->align ? reflect(x, 0, (double)(size - 1))
+			     : reflect(x, -0.5, (double)size - 0.5);
 	if (g->padding != PAD_ZEROS)
 		x = fmin(fmax(x, 0), (double)(size - 1));
 	return x;
@@ -122,7 +123,8 @@ int npu_host_grid_sample(const struct npu_host_call *call, struct npu_error *err
 	if (ret)
 		return ret;
 	if (x->rank != 4 || at->rank != 4 || at->dim[3] != 2 || at->dim[0] != x->dim[0])
-		return npu_host_fail(call, err, -EINVAL, "expected X [N, C, H, W] and a grid [N, H, W, 2]");
+		return npu_host_fail(call, err, -EINVAL,
+				     "expected X [N, C, H, W] and a grid [N, H, W, 2]");
 	ret = npu_host_want(call, &call->out[0], 0, 4,
 			    (const int64_t[]){ x->dim[0], x->dim[1], at->dim[1], at->dim[2] }, err);
 	if (ret)
@@ -142,7 +144,8 @@ int npu_host_grid_sample(const struct npu_host_call *call, struct npu_error *err
 
 				npu_host_set(&call->out[0], (n * x->dim[1] + c) * points + i,
 					     sample(&g, map + (n * x->dim[1] + c) * g.h * g.w,
-						    denormalize(&g, gy, g.h), denormalize(&g, gx, g.w)));
+						    denormalize(&g, gy, g.h),
+						    denormalize(&g, gx, g.w)));
 			}
 	free(map);
 	return ret;

@@ -8,9 +8,9 @@
 static int bad_index(const struct npu_host_call *call, struct npu_error *err, int64_t at, int64_t v,
 		     int64_t size)
 {
-	return npu_host_fail(call, err, -EINVAL, "index %lld of '%s' is %lld, expected %lld to %lld",
-			     (long long)at, call->in[1].name, (long long)v, (long long)-size,
-			     (long long)size - 1);
+	return npu_host_fail(call, err, -EINVAL,
+			     "index %lld of '%s' is %lld, expected %lld to %lld", (long long)at,
+			     call->in[1].name, (long long)v, (long long)-size, (long long)size - 1);
 }
 
 /* How a new value joins the old one. */
@@ -24,8 +24,8 @@ static int reduction_of(const struct npu_host_call *call, enum reduction *r, str
 	for (*r = REPLACE; *r < NO_REDUCTION; (*r)++)
 		if (!strcmp(names[*r], text))
 			return 0;
-	return npu_host_fail(call, err, -ENOTSUP, "reduction '%.20s', expected none, add, mul, min or max",
-			     text);
+	return npu_host_fail(call, err, -ENOTSUP,
+			     "reduction '%.20s', expected none, add, mul, min or max", text);
 }
 
 static void combine(struct npu_host_tensor *out, int64_t to, const struct npu_host_tensor *in,
@@ -43,7 +43,8 @@ static void combine(struct npu_host_tensor *out, int64_t to, const struct npu_ho
 			     r == MIN ? (b < a ? b : a) : (b > a ? b : a));
 	} else {
 		/* unsigned arithmetic wraps as two's complement does */
-		uint64_t a = (uint64_t)npu_host_get_int(out, to), b = (uint64_t)npu_host_get_int(in, from);
+		uint64_t a = (uint64_t)npu_host_get_int(out, to),
+			 b = (uint64_t)npu_host_get_int(in, from);
 		bool less = out->dtype == NPU_HOST_U64 ? b < a : (int64_t)b < (int64_t)a;
 
 		npu_host_set_int(out, to, (int64_t)(r == ADD ? a + b : r == MUL ? a * b :
@@ -52,8 +53,8 @@ static void combine(struct npu_host_tensor *out, int64_t to, const struct npu_ho
 }
 
 /* Where a tuple of @depth indices points to, in slices behind the first @batch dims. */
-static int tuple_offset(const struct npu_host_call *call, int64_t tuple, int64_t depth, uint32_t batch,
-			int64_t *at, struct npu_error *err)
+static int tuple_offset(const struct npu_host_call *call, int64_t tuple, int64_t depth,
+			uint32_t batch, int64_t *at, struct npu_error *err)
 {
 	const struct npu_host_tensor *x = &call->in[0], *idx = &call->in[1];
 	int64_t i, v, value;
@@ -70,7 +71,8 @@ static int tuple_offset(const struct npu_host_call *call, int64_t tuple, int64_t
 int npu_host_gather_nd(const struct npu_host_call *call, struct npu_error *err)
 {
 	const struct npu_host_tensor *x = &call->in[0], *idx = &call->in[1];
-	int64_t batch = npu_host_int(call, "batch_dims", 0), depth, tuples, inner, batches, per, at, b, i;
+	int64_t batch = npu_host_int(call, "batch_dims", 0), depth, tuples, inner, batches, per, at,
+		b, i;
 	int64_t dim[NPU_HOST_RANK];
 	size_t bytes;
 	uint32_t d;
@@ -78,12 +80,14 @@ int npu_host_gather_nd(const struct npu_host_call *call, struct npu_error *err)
 
 	if (idx->rank < 1 || batch < 0 || batch >= idx->rank ||
 	    idx->dim[idx->rank - 1] + batch > (int64_t)x->rank)
-		return npu_host_fail(call, err, -EINVAL, "indices of rank %u and batch_dims %lld do not fit rank %u",
+		return npu_host_fail(call, err, -EINVAL,
+				     "indices of rank %u and batch_dims %lld do not fit rank %u",
 				     idx->rank, (long long)batch, x->rank);
 	depth = idx->dim[idx->rank - 1];
 	batches = npu_host_span(x, 0, (uint32_t)batch);
 	if (batches != npu_host_span(idx, 0, (uint32_t)batch))
-		return npu_host_fail(call, err, -EINVAL, "the first %lld dimensions differ", (long long)batch);
+		return npu_host_fail(call, err, -EINVAL, "the first %lld dimensions differ",
+				     (long long)batch);
 	tuples = npu_host_span(idx, (uint32_t)batch, idx->rank - 1);
 	inner = npu_host_span(x, (uint32_t)(batch + depth), x->rank);
 	for (d = 0; d + 1 < idx->rank; d++)
@@ -99,7 +103,8 @@ int npu_host_gather_nd(const struct npu_host_call *call, struct npu_error *err)
 		for (i = 0; i < tuples; i++) {
 			ret = npu_host_poll(call, err);
 			if (!ret)
-				ret = tuple_offset(call, b * tuples + i, depth, (uint32_t)batch, &at, err);
+				ret = tuple_offset(call, b * tuples + i, depth, (uint32_t)batch,
+						   &at, err);
 			if (ret)
 				return ret;
 			memcpy((char *)call->out[0].data + (size_t)(b * tuples + i) * bytes,
@@ -119,8 +124,8 @@ int npu_host_scatter_nd(const struct npu_host_call *call, struct npu_error *err)
 	if (ret)
 		return ret;
 	if (idx->rank < 1 || idx->dim[idx->rank - 1] > (int64_t)x->rank)
-		return npu_host_fail(call, err, -EINVAL, "indices of rank %u do not fit rank %u", idx->rank,
-				     x->rank);
+		return npu_host_fail(call, err, -EINVAL, "indices of rank %u do not fit rank %u",
+				     idx->rank, x->rank);
 	ret = npu_host_want_like(call, out, x, err);
 	if (!ret)
 		ret = npu_host_want_type(call, up, x->dtype, err);
@@ -130,8 +135,9 @@ int npu_host_scatter_nd(const struct npu_host_call *call, struct npu_error *err)
 	tuples = npu_host_span(idx, 0, idx->rank - 1);
 	inner = npu_host_span(x, (uint32_t)depth, x->rank);
 	if (npu_host_elems(up) != tuples * inner)
-		return npu_host_fail(call, err, -EINVAL, "'%s' has %lld elements, expected %lld", up->name,
-				     (long long)npu_host_elems(up), (long long)(tuples * inner));
+		return npu_host_fail(call, err, -EINVAL, "'%s' has %lld elements, expected %lld",
+				     up->name, (long long)npu_host_elems(up),
+				     (long long)(tuples * inner));
 	memcpy(out->data, x->data, (size_t)npu_host_elems(x) * npu_host_dtype_size(x->dtype));
 	for (i = 0; i < tuples; i++) {
 		ret = npu_host_poll(call, err);
@@ -149,8 +155,8 @@ int npu_host_scatter_nd(const struct npu_host_call *call, struct npu_error *err)
  * Visit every index, and where it points to in @x: the same place but for the axis. One walk for
  * gathering and scattering.
  */
-static int along_axis(const struct npu_host_call *call, const struct npu_host_tensor *x, bool gather,
-		      enum reduction r, struct npu_error *err)
+static int along_axis(const struct npu_host_call *call, const struct npu_host_tensor *x,
+		      bool gather, enum reduction r, struct npu_error *err)
 {
 	const struct npu_host_tensor *idx = &call->in[1];
 	int64_t stride[NPU_HOST_RANK], index[NPU_HOST_RANK] = { 0 }, at = 0, v, value, to;
@@ -161,13 +167,14 @@ static int along_axis(const struct npu_host_call *call, const struct npu_host_te
 		return ret;
 	for (d = 0; d < x->rank; d++)
 		if (idx->rank != x->rank || (d != axis && idx->dim[d] > x->dim[d]))
-			return npu_host_fail(call, err, -EINVAL, "the shapes of '%s' and '%s' do not fit",
-					     x->name, idx->name);
+			return npu_host_fail(call, err, -EINVAL,
+					     "the shapes of '%s' and '%s' do not fit", x->name,
+					     idx->name);
 	if (!npu_host_elems(idx))
 		return 0;
 	if (!gather && !npu_host_same_shape(idx, &call->in[2]))
-		return npu_host_fail(call, err, -EINVAL, "'%s' and '%s' have different shapes", idx->name,
-				     call->in[2].name);
+		return npu_host_fail(call, err, -EINVAL, "'%s' and '%s' have different shapes",
+				     idx->name, call->in[2].name);
 	npu_host_strides(x, stride);
 	do {
 		if (NPU_HOST_NOW_AND_THEN(at, call, err))
@@ -187,7 +194,8 @@ static int along_axis(const struct npu_host_call *call, const struct npu_host_te
 
 int npu_host_gather_elements(const struct npu_host_call *call, struct npu_error *err)
 {
-	int ret = npu_host_want(call, &call->out[0], call->in[0].dtype, call->in[1].rank, call->in[1].dim, err);
+	int ret = npu_host_want(call, &call->out[0], call->in[0].dtype, call->in[1].rank,
+				call->in[1].dim, err);
 
 	return ret ? ret : along_axis(call, &call->in[0], true, REPLACE, err);
 }
@@ -204,7 +212,8 @@ int npu_host_scatter_elements(const struct npu_host_call *call, struct npu_error
 		ret = npu_host_want_type(call, &call->in[2], x->dtype, err);
 	if (ret)
 		return ret;
-	memcpy(call->out[0].data, x->data, (size_t)npu_host_elems(x) * npu_host_dtype_size(x->dtype));
+	memcpy(call->out[0].data, x->data,
+	       (size_t)npu_host_elems(x) * npu_host_dtype_size(x->dtype));
 	return along_axis(call, x, false, r, err);
 }
 
@@ -223,8 +232,10 @@ int npu_host_gather(const struct npu_host_call *call, struct npu_error *err)
 				     call->out[0].rank);
 	for (d = 0; d < call->out[0].rank && !ret; d++)
 		ret = npu_host_set_dim(call, &call->out[0], d,
-				       d < axis ? x->dim[d] : d < axis + idx->rank ? idx->dim[d - axis] :
-				       x->dim[d - idx->rank + 1], err);
+				       d < axis		      ? x->dim[d]
+				       : d < axis + idx->rank ? idx->dim[d - axis]
+							      : x->dim[d - idx->rank + 1],
+				       err);
 	if (ret)
 		return ret;
 	outer = npu_host_span(x, 0, axis);
@@ -239,7 +250,8 @@ int npu_host_gather(const struct npu_host_call *call, struct npu_error *err)
 			if (!npu_host_index(&v, x->dim[axis]))
 				return bad_index(call, err, i, value, x->dim[axis]);
 			memcpy((char *)call->out[0].data + (size_t)(o * n + i) * bytes,
-			       (const char *)x->data + (size_t)(o * x->dim[axis] + v) * bytes, bytes);
+			       (const char *)x->data + (size_t)(o * x->dim[axis] + v) * bytes,
+			       bytes);
 		}
 	return 0;
 }
@@ -262,7 +274,8 @@ int npu_host_reverse_sequence(const struct npu_host_call *call, struct npu_error
 				     (long long)x->dim[batch]);
 	for (i = 0; i < x->dim[batch]; i++)
 		if (npu_host_get_int(lens, i) < 0 || npu_host_get_int(lens, i) > x->dim[time])
-			return npu_host_fail(call, err, -EINVAL, "length %lld is %lld, expected 0 to %lld",
+			return npu_host_fail(call, err, -EINVAL,
+					     "length %lld is %lld, expected 0 to %lld",
 					     (long long)i, (long long)npu_host_get_int(lens, i),
 					     (long long)x->dim[time]);
 	if (!npu_host_elems(x))
@@ -284,7 +297,8 @@ int npu_host_eye_like(const struct npu_host_call *call, struct npu_error *err)
 	int64_t k = npu_host_int(call, "k", 0), i;
 
 	if (out->rank != 2)
-		return npu_host_fail(call, err, -EINVAL, "expected a matrix, got rank %u", out->rank);
+		return npu_host_fail(call, err, -EINVAL, "expected a matrix, got rank %u",
+				     out->rank);
 	npu_host_clear(out);
 	for (i = 0; i < out->dim[0]; i++)
 		if (k >= -i && k < out->dim[1] - i)
@@ -297,7 +311,8 @@ int npu_host_trilu(const struct npu_host_call *call, struct npu_error *err)
 	const struct npu_host_tensor *x = &call->in[0], *kin = npu_host_in(call, 1);
 	struct npu_host_tensor *out = &call->out[0];
 	bool upper = npu_host_int(call, "upper", 1) != 0;
-	int64_t k = kin && npu_host_elems(kin) > 0 ? npu_host_get_int(kin, 0) : 0, rows, cols, n, i, c;
+	int64_t k = kin && npu_host_elems(kin) > 0 ? npu_host_get_int(kin, 0) : 0, rows, cols, n, i,
+		c;
 
 	if (x->rank < 2)
 		return npu_host_fail(call, err, -EINVAL, "expected matrices, got rank %u", x->rank);

@@ -17,7 +17,8 @@ struct loss {
 };
 
 /* Loss of one target and the weight that it counts with. */
-static int loss_one(const struct loss *l, int64_t i, double *value, double *weight, struct npu_error *err)
+static int loss_one(const struct loss *l, int64_t i, double *value, double *weight,
+		    struct npu_error *err)
 {
 	int64_t c = npu_host_get_int(l->target, i);
 
@@ -25,8 +26,9 @@ static int loss_one(const struct loss *l, int64_t i, double *value, double *weig
 	if (l->has_ignored && c == l->ignored)
 		return 0;
 	if (c < 0 || c >= l->classes)
-		return npu_host_fail(l->call, err, -EINVAL, "target %lld is class %lld, expected 0 to %lld",
-				     (long long)i, (long long)c, (long long)l->classes - 1);
+		return npu_host_fail(l->call, err, -EINVAL,
+				     "target %lld is class %lld, expected 0 to %lld", (long long)i,
+				     (long long)c, (long long)l->classes - 1);
 	*weight = l->weight ? npu_host_get(l->weight, c) : 1;
 	*value = -*weight * l->logp[(i / l->inner * l->classes + c) * l->inner + i % l->inner];
 	return 0;
@@ -63,7 +65,8 @@ static int loss_setup(const struct npu_host_call *call, struct loss *l, struct n
 	bool none;
 
 	if (x->rank < 2)
-		return npu_host_fail(call, err, -EINVAL, "expected scores of rank 2 or more, got %u", x->rank);
+		return npu_host_fail(call, err, -EINVAL,
+				     "expected scores of rank 2 or more, got %u", x->rank);
 	*l = (struct loss){ .call = call, .target = &call->in[1], .weight = npu_host_in(call, 2) };
 	l->n = x->dim[0];
 	l->classes = x->dim[1];

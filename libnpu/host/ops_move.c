@@ -10,11 +10,13 @@ static void copy_elem(struct npu_host_tensor *out, int64_t to, const struct npu_
 {
 	size_t size = npu_host_dtype_size(out->dtype);
 
-	memcpy((char *)out->data + (size_t)to * size, (const char *)in->data + (size_t)from * size, size);
+	memcpy((char *)out->data + (size_t)to * size, (const char *)in->data + (size_t)from * size,
+	       size);
 }
 
 /* Slice along one axis, by ONNX's rules for out of range ends. */
-static void slice_range(int64_t size, int64_t start, int64_t end, int64_t step, int64_t *from, int64_t *count)
+static void slice_range(int64_t size, int64_t start, int64_t end, int64_t step, int64_t *from,
+			int64_t *count)
 {
 	int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1, span;
 
@@ -26,12 +28,15 @@ static void slice_range(int64_t size, int64_t start, int64_t end, int64_t step, 
 	end = end < low ? low : end > high ? high : end;
 	span = step > 0 ? end - start : start - end;
 	*from = start;
-	*count = span <= 0 ? 0 : step > 0 ? (span - 1) / step + 1 : (span - 1) / (step == INT64_MIN ? INT64_MAX : -step) + 1;
+	*count = span <= 0  ? 0
+		 : step > 0 ? (span - 1) / step + 1
+			    : (span - 1) / (step == INT64_MIN ? INT64_MAX : -step) + 1;
 }
 
 int npu_host_slice(const struct npu_host_call *call, struct npu_error *err)
 {
-	const struct npu_host_tensor *x = &call->in[0], *axes = npu_host_in(call, 3), *steps = npu_host_in(call, 4);
+	const struct npu_host_tensor *x = &call->in[0], *axes = npu_host_in(call, 3),
+				     *steps = npu_host_in(call, 4);
 	int64_t from[NPU_HOST_RANK], step[NPU_HOST_RANK], stride[NPU_HOST_RANK], index[NPU_HOST_RANK] = { 0 };
 	struct npu_host_tensor *out = &call->out[0];
 	int64_t n, i, axis, at = 0, to, dim[NPU_HOST_RANK];
@@ -42,7 +47,8 @@ int npu_host_slice(const struct npu_host_call *call, struct npu_error *err)
 	n = npu_host_elems(&call->in[1]);
 	if (npu_host_elems(&call->in[2]) != n || (axes && npu_host_elems(axes) != n) ||
 	    (steps && npu_host_elems(steps) != n))
-		return npu_host_fail(call, err, -EINVAL, "starts, ends, axes and steps have different lengths");
+		return npu_host_fail(call, err, -EINVAL,
+				     "starts, ends, axes and steps have different lengths");
 	for (d = 0; d < x->rank; d++) {
 		from[d] = 0;
 		step[d] = 1;
@@ -52,12 +58,13 @@ int npu_host_slice(const struct npu_host_call *call, struct npu_error *err)
 		axis = axes ? npu_host_get_int(axes, i) : i;
 		if (!npu_host_index(&axis, x->rank))
 			return npu_host_fail(call, err, -EINVAL, "axis %lld of rank %u",
-					     (long long)(axes ? npu_host_get_int(axes, i) : i), x->rank);
+					     (long long)(axes ? npu_host_get_int(axes, i) : i),
+					     x->rank);
 		step[axis] = steps ? npu_host_get_int(steps, i) : 1;
 		if (!step[axis])
 			return npu_host_fail(call, err, -EINVAL, "step %lld is 0", (long long)i);
-		slice_range(x->dim[axis], npu_host_get_int(&call->in[1], i), npu_host_get_int(&call->in[2], i),
-			    step[axis], &from[axis], &dim[axis]);
+		slice_range(x->dim[axis], npu_host_get_int(&call->in[1], i),
+			    npu_host_get_int(&call->in[2], i), step[axis], &from[axis], &dim[axis]);
 	}
 	if (npu_host_want(call, out, x->dtype, x->rank, dim, err))
 		return -EINVAL;
@@ -78,7 +85,8 @@ int npu_host_transpose(const struct npu_host_call *call, struct npu_error *err)
 {
 	const struct npu_host_tensor *x = &call->in[0];
 	struct npu_host_tensor *out = &call->out[0];
-	int64_t own[NPU_HOST_RANK], stride[NPU_HOST_RANK], index[NPU_HOST_RANK] = { 0 }, at = 0, from;
+	int64_t own[NPU_HOST_RANK], stride[NPU_HOST_RANK], index[NPU_HOST_RANK] = { 0 }, at = 0,
+							   from;
 	int64_t dim[NPU_HOST_RANK];
 	uint32_t count, d, seen = 0;
 	const int64_t *perm = npu_host_ints(call, "perm", &count);
@@ -86,8 +94,10 @@ int npu_host_transpose(const struct npu_host_call *call, struct npu_error *err)
 	npu_host_strides(x, own);
 	for (d = 0; d < x->rank; d++) {
 		from = count == x->rank ? perm[d] : x->rank - 1 - d;
-		if ((count && count != x->rank) || !npu_host_index(&from, x->rank) || seen & 1u << from)
-			return npu_host_fail(call, err, -EINVAL, "perm is no permutation of %u axes", x->rank);
+		if ((count && count != x->rank) || !npu_host_index(&from, x->rank) ||
+		    seen & 1u << from)
+			return npu_host_fail(call, err, -EINVAL,
+					     "perm is no permutation of %u axes", x->rank);
 		seen |= 1u << from;
 		stride[d] = own[from];
 		dim[d] = x->dim[from];
@@ -119,7 +129,8 @@ int npu_host_concat(const struct npu_host_call *call, struct npu_error *err)
 			return npu_host_want_type(call, &call->in[i], out->dtype, err);
 		for (d = 0; d < out->rank && call->in[i].rank == out->rank; d++)
 			if (d != axis && call->in[i].dim[d] != call->in[0].dim[d])
-				return npu_host_fail(call, err, -EINVAL, "'%s' differs along dimension %u",
+				return npu_host_fail(call, err, -EINVAL,
+						     "'%s' differs along dimension %u",
 						     call->in[i].name, d);
 		if (!call->in[i].present || call->in[i].rank != out->rank)
 			return npu_host_fail(call, err, -EINVAL, "'%s' has rank %u, the result %u",
@@ -136,10 +147,11 @@ int npu_host_concat(const struct npu_host_call *call, struct npu_error *err)
 	for (i = 0; i < call->num_in; i++) {
 		part = npu_host_span(&call->in[i], axis, call->in[i].rank) * (int64_t)size;
 		if (at + part > whole || npu_host_span(&call->in[i], 0, axis) != outer)
-			return npu_host_fail(call, err, -EINVAL, "'%s' does not fit the result", call->in[i].name);
+			return npu_host_fail(call, err, -EINVAL, "'%s' does not fit the result",
+					     call->in[i].name);
 		for (o = 0; o < outer; o++)
-			memcpy((char *)out->data + o * whole + at, (const char *)call->in[i].data + o * part,
-			       (size_t)part);
+			memcpy((char *)out->data + o * whole + at,
+			       (const char *)call->in[i].data + o * part, (size_t)part);
 		at += part;
 	}
 	return 0;
@@ -172,7 +184,8 @@ int npu_host_tile(const struct npu_host_call *call, struct npu_error *err)
 	uint32_t d;
 
 	if (x->rank != out->rank)
-		return npu_host_fail(call, err, -EINVAL, "rank %u, the result %u", x->rank, out->rank);
+		return npu_host_fail(call, err, -EINVAL, "rank %u, the result %u", x->rank,
+				     out->rank);
 	if (npu_host_want_type(call, out, x->dtype, err))
 		return -EINVAL;
 	npu_host_strides(x, stride);
@@ -197,9 +210,11 @@ static int same_elements(const struct npu_host_call *call, struct npu_error *err
 	if (npu_host_want_type(call, &call->out[0], x->dtype, err))
 		return -EINVAL;
 	if (npu_host_elems(x) != npu_host_elems(&call->out[0]))
-		return npu_host_fail(call, err, -EINVAL, "%lld elements become %lld", (long long)npu_host_elems(x),
+		return npu_host_fail(call, err, -EINVAL, "%lld elements become %lld",
+				     (long long)npu_host_elems(x),
 				     (long long)npu_host_elems(&call->out[0]));
-	memcpy(call->out[0].data, x->data, (size_t)npu_host_elems(x) * npu_host_dtype_size(x->dtype));
+	memcpy(call->out[0].data, x->data,
+	       (size_t)npu_host_elems(x) * npu_host_dtype_size(x->dtype));
 	return 0;
 }
 
@@ -214,7 +229,8 @@ int npu_host_reshape(const struct npu_host_call *call, struct npu_error *err)
 	int ret = 0;
 
 	if (shape && npu_host_elems(shape) != (int64_t)out->rank)
-		return npu_host_fail(call, err, -EINVAL, "the shape has %lld entries, the result rank %u",
+		return npu_host_fail(call, err, -EINVAL,
+				     "the shape has %lld entries, the result rank %u",
 				     (long long)npu_host_elems(shape), out->rank);
 	for (d = 0; shape && d < out->rank && !ret; d++) {
 		v = npu_host_get_int(shape, d);
@@ -233,7 +249,8 @@ int npu_host_reshape(const struct npu_host_call *call, struct npu_error *err)
 }
 
 /* Bit per axis: attribute axes or input 1, negative ones from the end of @rank. */
-static int axes_mask(const struct npu_host_call *call, uint32_t rank, uint32_t *mask, struct npu_error *err)
+static int axes_mask(const struct npu_host_call *call, uint32_t rank, uint32_t *mask,
+		     struct npu_error *err)
 {
 	const struct npu_host_tensor *list = npu_host_in(call, 1);
 	const int64_t *axes;
@@ -245,7 +262,8 @@ static int axes_mask(const struct npu_host_call *call, uint32_t rank, uint32_t *
 	for (*mask = 0, i = 0; i < count; i++) {
 		v = list ? npu_host_get_int(list, i) : axes[i];
 		if (!npu_host_index(&v, rank))
-			return npu_host_fail(call, err, -EINVAL, "axis %u is not one of rank %u", i, rank);
+			return npu_host_fail(call, err, -EINVAL, "axis %u is not one of rank %u", i,
+					     rank);
 		*mask |= 1u << v;
 	}
 	return 0;
@@ -264,7 +282,11 @@ static int squeeze(const struct npu_host_call *call, bool add, struct npu_error 
 		if (!add && !(mask & 1u << d))
 			ret = npu_host_set_dim(call, out, to++, x->dim[d], err);
 		else if (add)
-			ret = npu_host_set_dim(call, out, d, mask & 1u << d ? 1 : to < x->rank ? x->dim[to++] : 1, err);
+			ret = npu_host_set_dim(call, out, d,
+					       mask & 1u << d ? 1
+					       : to < x->rank ? x->dim[to++]
+							      : 1,
+					       err);
 	}
 	return ret ? ret : same_elements(call, err);
 }

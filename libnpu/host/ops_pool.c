@@ -21,7 +21,8 @@ struct pooled {
 	int64_t where;		/* of the maximum, in the plane */
 };
 
-/* A window may reach far beyond the plane, so it alone may take years: stopped, any result will do. */
+/* A window may reach far beyond the plane, so it alone may take years: stopped, any result will do.
+ */
 static struct pooled pool_one(const struct npu_host_call *call, const struct pool *p,
 			      const double *plane, const int64_t *index)
 {
@@ -93,9 +94,11 @@ static int pool(const struct npu_host_call *call, enum pool_kind kind, struct np
 	if (ret)
 		return ret;
 	if (call->out[0].dim[0] != call->in[0].dim[0] || call->out[0].dim[1] != call->in[0].dim[1])
-		return npu_host_fail(call, err, -EINVAL, "the result has other planes than the input");
+		return npu_host_fail(call, err, -EINVAL,
+				     "the result has other planes than the input");
 	if (npu_host_out(call, 1))
-		ret = npu_host_want(call, npu_host_out(call, 1), NPU_I64, call->out[0].rank, call->out[0].dim, err);
+		ret = npu_host_want(call, npu_host_out(call, 1), NPU_I64, call->out[0].rank,
+				    call->out[0].dim, err);
 	if (ret)
 		return ret;
 	if (kind == POOL_LP && p.p < 1)
@@ -131,11 +134,13 @@ static int global(const struct npu_host_call *call, enum pool_kind kind, struct 
 	int64_t planes, per, i, k;
 
 	if (x->rank < 3)
-		return npu_host_fail(call, err, -EINVAL, "expected rank 3 or more, got %u", x->rank);
+		return npu_host_fail(call, err, -EINVAL, "expected rank 3 or more, got %u",
+				     x->rank);
 	planes = npu_host_span(x, 0, 2);
 	per = npu_host_span(x, 2, x->rank);
 	if (npu_host_elems(&call->out[0]) != planes)
-		return npu_host_fail(call, err, -EINVAL, "the result has %lld elements, expected %lld",
+		return npu_host_fail(call, err, -EINVAL,
+				     "the result has %lld elements, expected %lld",
 				     (long long)npu_host_elems(&call->out[0]), (long long)planes);
 	for (i = 0; i < planes; i++) {
 		if (npu_host_poll(call, err))
@@ -143,8 +148,10 @@ static int global(const struct npu_host_call *call, enum pool_kind kind, struct 
 		sum = kind == POOL_MAX ? -INFINITY : 0;
 		for (k = 0; k < per; k++) {
 			v = npu_host_get(x, i * per + k);
-			sum = kind == POOL_LP ? sum + pow(fabs(v), p) : kind == POOL_AVERAGE ? sum + v :
-			      v > sum || isnan(v) ? v : sum;
+			sum = kind == POOL_LP	     ? sum + pow(fabs(v), p)
+			      : kind == POOL_AVERAGE ? sum + v
+			      : v > sum || isnan(v)  ? v
+						     : sum;
 		}
 		npu_host_set(&call->out[0], i, kind == POOL_LP ? pow(sum, 1 / p) :
 			     kind == POOL_AVERAGE && per ? sum / (double)per : sum);
@@ -214,7 +221,8 @@ int npu_host_max_unpool(const struct npu_host_call *call, struct npu_error *err)
 		at = npu_host_get_int(where, i);
 		to = at < 0 ? -1 : unpool_place(at, y->rank, plain, y->dim);
 		if (to < 0)
-			return npu_host_fail(call, err, -EINVAL, "index %lld is %lld, outside of the result",
+			return npu_host_fail(call, err, -EINVAL,
+					     "index %lld is %lld, outside of the result",
 					     (long long)i, (long long)at);
 		npu_host_set(y, to, npu_host_get(x, i));
 	}

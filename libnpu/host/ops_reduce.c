@@ -12,7 +12,10 @@ enum reduce { R_SUM, R_MEAN, R_MAX, R_MIN, R_PROD, R_L1, R_L2, R_SQUARE, R_LOG_S
 
 static double start_of(enum reduce op)
 {
-	return op == R_PROD ? 1 : op == R_MAX || op == R_LOG_SUM_EXP ? -INFINITY : op == R_MIN ? INFINITY : 0;
+	return op == R_PROD			    ? 1
+	       : op == R_MAX || op == R_LOG_SUM_EXP ? -INFINITY
+	       : op == R_MIN			    ? INFINITY
+						    : 0;
 }
 
 static double join(enum reduce op, double sum, double v)
@@ -70,8 +73,8 @@ static int reduced_axes(const struct npu_host_call *call, uint32_t *mask, struct
 	for (i = 0; i < n; i++) {
 		v = value = list ? npu_host_get_int(list, i) : axes[i];
 		if (!npu_host_index(&v, x->rank))
-			return npu_host_fail(call, err, -EINVAL, "axis %lld of rank %u", (long long)value,
-					     x->rank);
+			return npu_host_fail(call, err, -EINVAL, "axis %lld of rank %u",
+					     (long long)value, x->rank);
 		*mask |= 1u << v;
 	}
 	if (!n && !npu_host_int(call, "noop_with_empty_axes", 0))
@@ -83,7 +86,8 @@ static int reduce(const struct npu_host_call *call, enum reduce op, struct npu_e
 {
 	const struct npu_host_tensor *x = &call->in[0];
 	struct npu_host_tensor *out = &call->out[0];
-	int64_t n = npu_host_elems(out), index[NPU_HOST_RANK] = { 0 }, stride[NPU_HOST_RANK], own = 1, at = 0, i, o;
+	int64_t n = npu_host_elems(out), index[NPU_HOST_RANK] = { 0 }, stride[NPU_HOST_RANK],
+		own = 1, at = 0, i, o;
 	bool whole = !npu_host_is_float(x->dtype) && (op <= R_L1 || op == R_SQUARE) && op != R_MEAN;
 	uint32_t mask, d;
 	double *sum, count = 1;
@@ -98,8 +102,9 @@ static int reduce(const struct npu_host_call *call, enum reduce op, struct npu_e
 		count *= mask & 1u << d ? (double)x->dim[d] : 1;
 	}
 	if (own != n)
-		return npu_host_fail(call, err, -EINVAL, "the result has %lld elements, expected %lld",
-				     (long long)n, (long long)own);
+		return npu_host_fail(call, err, -EINVAL,
+				     "the result has %lld elements, expected %lld", (long long)n,
+				     (long long)own);
 	sum = npu_host_alloc(call, n, sizeof(*sum), err);
 	isum = npu_host_alloc(call, n, sizeof(*isum), err);
 	ret = sum && isum ? 0 : -ENOMEM;
@@ -149,7 +154,8 @@ REDUCE(log_sum_exp, R_LOG_SUM_EXP)
 int npu_host_cumsum(const struct npu_host_call *call, struct npu_error *err)
 {
 	const struct npu_host_tensor *x = &call->in[0];
-	bool exclusive = npu_host_int(call, "exclusive", 0) != 0, reverse = npu_host_int(call, "reverse", 0) != 0;
+	bool exclusive = npu_host_int(call, "exclusive", 0) != 0,
+	     reverse = npu_host_int(call, "reverse", 0) != 0;
 	int64_t axis, outer, len, inner, o, k, i, at;
 	bool whole = !npu_host_is_float(x->dtype);
 	int ret = npu_host_want_number(call, 1, err);
@@ -211,8 +217,9 @@ static int compare(const struct topk *t, int64_t a, int64_t b)
 	}
 	i = npu_host_get_int(t->x, at);
 	k = npu_host_get_int(t->x, to);
-	return t->x->dtype == NPU_HOST_U64 ? ((uint64_t)i > (uint64_t)k) - ((uint64_t)i < (uint64_t)k) :
-					     (i > k) - (i < k);
+	return t->x->dtype == NPU_HOST_U64
+		       ? ((uint64_t)i > (uint64_t)k) - ((uint64_t)i < (uint64_t)k)
+		       : (i > k) - (i < k);
 }
 
 static int by_value(const void *ctx, int64_t a, int64_t b)
@@ -250,7 +257,8 @@ int npu_host_topk(const struct npu_host_call *call, struct npu_error *err)
 	const struct npu_host_tensor *x = &call->in[0], *kin = npu_host_in(call, 1);
 	struct npu_host_tensor *values = npu_host_out(call, 0), *where = npu_host_out(call, 1);
 	struct topk t = { .x = x, .largest = npu_host_int(call, "largest", 1) != 0 };
-	int64_t k = kin && npu_host_elems(kin) ? npu_host_get_int(kin, 0) : npu_host_int(call, "k", -1);
+	int64_t k = kin && npu_host_elems(kin) ? npu_host_get_int(kin, 0)
+					       : npu_host_int(call, "k", -1);
 	int64_t outer, inner, len, o, i, c, *order, dim[NPU_HOST_RANK];
 	uint32_t axis = 0;
 	int ret = npu_host_axis(call, "axis", -1, x->rank, &axis, err);
@@ -261,8 +269,8 @@ int npu_host_topk(const struct npu_host_call *call, struct npu_error *err)
 	inner = npu_host_span(x, axis + 1, x->rank);
 	len = x->dim[axis];
 	if (k < 0 || k > len)
-		return npu_host_fail(call, err, -EINVAL, "k is %lld, expected 0 to %lld", (long long)k,
-				     (long long)len);
+		return npu_host_fail(call, err, -EINVAL, "k is %lld, expected 0 to %lld",
+				     (long long)k, (long long)len);
 	memcpy(dim, x->dim, sizeof(dim));
 	dim[axis] = k;
 	if (values)
@@ -350,7 +358,8 @@ int npu_host_mvn(const struct npu_host_call *call, struct npu_error *err)
 	for (i = 0; i < (count ? count : 3); i++) {
 		v = count ? axes[i] : usual[i];
 		if (!npu_host_index(&v, x->rank))
-			return npu_host_fail(call, err, -EINVAL, "axis %lld of rank %u", (long long)v, x->rank);
+			return npu_host_fail(call, err, -EINVAL, "axis %lld of rank %u",
+					     (long long)v, x->rank);
 		mask |= 1u << v;
 	}
 	for (d = x->rank; d-- > 0;) {
@@ -376,7 +385,8 @@ int npu_host_mvn(const struct npu_host_call *call, struct npu_error *err)
 	at = 0;
 	do {
 		v = npu_host_offset(x->rank, index, stride);
-		npu_host_set(&call->out[0], at, (npu_host_get(x, at) - sum[v] / n) / (sqrt(square[v] / n) + 1e-9));
+		npu_host_set(&call->out[0], at,
+			     (npu_host_get(x, at) - sum[v] / n) / (sqrt(square[v] / n) + 1e-9));
 		at++;
 	} while (npu_host_next(x->rank, x->dim, index));
 	free(sum);

@@ -92,8 +92,8 @@ static int rnn_activations(struct rnn *n, struct npu_error *err)
 			for (f = 0; f < 11 && !same_name(functions[f].name, text); f++)
 				;
 			if (f == 11)
-				return npu_host_fail(n->call, err, -ENOTSUP, "activation '%.40s' is not known",
-						     text);
+				return npu_host_fail(n->call, err, -ENOTSUP,
+						     "activation '%.40s' is not known", text);
 			*a = (struct rnn_act){ f, functions[f].alpha, functions[f].beta };
 			/* the lists have entries for those functions only that take one */
 			if (f >= 3 && f <= 8 && na < alphas)
@@ -111,8 +111,8 @@ static double clipped(const struct rnn *n, double v)
 
 /* out[rows] = m[rows][cols] v + bias */
 /* Stopped, any result will do: the caller looks. */
-static void product(const struct npu_host_call *call, const double *m, const double *v, const double *bias, int64_t rows, int64_t cols,
-		    double *out)
+static void product(const struct npu_host_call *call, const double *m, const double *v,
+		    const double *bias, int64_t rows, int64_t cols, double *out)
 {
 	int64_t i, k;
 
@@ -134,7 +134,8 @@ static void step_rnn(const struct rnn *n, const struct rnn_act *f)
 }
 
 /* Gates z, r, h. */
-static void step_gru(const struct rnn *n, const struct rnn_act *f, const double *r, const double *rb)
+static void step_gru(const struct rnn *n, const struct rnn_act *f, const double *r,
+		     const double *rb)
 {
 	int64_t hs = n->hidden, i, k;
 	double *reset = n->c, *cand = n->hr + 2 * hs;
@@ -187,7 +188,8 @@ static int64_t at_x(const struct rnn *n, int64_t t, int64_t b)
 
 static int64_t at_y(const struct rnn *n, int64_t t, int64_t d, int64_t b)
 {
-	return (n->batch_first ? (b * n->time + t) * n->dirs + d : (t * n->dirs + d) * n->batch + b) *
+	return (n->batch_first ? (b * n->time + t) * n->dirs + d
+			       : (t * n->dirs + d) * n->batch + b) *
 	       n->hidden;
 }
 
@@ -244,7 +246,8 @@ static int rnn_sizes(struct rnn *n, struct npu_error *err)
 	n->dirs = w->dim[0];
 	n->hidden = r->dim[2];
 	if (n->hidden > INT32_MAX)
-		return npu_host_fail(call, err, -EINVAL, "a hidden size of %lld", (long long)n->hidden);
+		return npu_host_fail(call, err, -EINVAL, "a hidden size of %lld",
+				     (long long)n->hidden);
 	rows = n->gates * n->hidden;
 	if (n->dirs < 1 || n->dirs > 2 || r->dim[0] != n->dirs || w->dim[1] != rows ||
 	    w->dim[2] != n->in || r->dim[1] != rows)
@@ -256,15 +259,18 @@ static int rnn_sizes(struct rnn *n, struct npu_error *err)
 	for (i = 3; i < call->num_in && i < 8; i++) {
 		t = npu_host_in(call, i);
 		if (t && npu_host_elems(t) != want[i])
-			return npu_host_fail(call, err, -EINVAL, "'%s' has %lld elements, expected %lld",
-					     t->name, (long long)npu_host_elems(t), (long long)want[i]);
+			return npu_host_fail(call, err, -EINVAL,
+					     "'%s' has %lld elements, expected %lld", t->name,
+					     (long long)npu_host_elems(t), (long long)want[i]);
 	}
 	want[0] = n->time * want[5];
 	want[1] = want[2] = want[5];
 	for (i = 0; i < call->num_out && i < 3; i++)
 		if (npu_host_out(call, i) && npu_host_elems(npu_host_out(call, i)) != want[i])
-			return npu_host_fail(call, err, -EINVAL, "'%s' has %lld elements, expected %lld",
-					     call->out[i].name, (long long)npu_host_elems(&call->out[i]),
+			return npu_host_fail(call, err, -EINVAL,
+					     "'%s' has %lld elements, expected %lld",
+					     call->out[i].name,
+					     (long long)npu_host_elems(&call->out[i]),
 					     (long long)want[i]);
 	return 0;
 }
@@ -279,9 +285,10 @@ static int rnn_run(struct rnn *n, struct npu_error *err)
 		for (b = 0; b < n->batch; b++) {
 			len = lens ? npu_host_get_int(lens, b) : n->time;
 			if (len < 0 || len > n->time)
-				return npu_host_fail(n->call, err, -EINVAL,
-						     "sequence %lld has the length %lld, expected 0 to %lld",
-						     (long long)b, (long long)len, (long long)n->time);
+				return npu_host_fail(
+					n->call, err, -EINVAL,
+					"sequence %lld has the length %lld, expected 0 to %lld",
+					(long long)b, (long long)len, (long long)n->time);
 			sequence(n, d, b, len, d ? true : !strcmp(dir, "reverse"));
 			if (npu_host_poll(n->call, err))
 				return -ECANCELED;

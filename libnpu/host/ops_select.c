@@ -191,10 +191,11 @@ static int unique_write(const struct npu_host_call *call, const struct unique *u
 }
 
 /* Type and room of every output that is wanted. */
-static int unique_check(const struct npu_host_call *call, bool flat, uint32_t axis, const struct unique *u,
-			const struct groups *g, struct npu_error *err)
+static int unique_check(const struct npu_host_call *call, bool flat, uint32_t axis,
+			const struct unique *u, const struct groups *g, struct npu_error *err)
 {
-	int ret = call->out[0].present ? want_slices(call, &call->out[0], flat, axis, g->num, err) : 0;
+	int ret = call->out[0].present ? want_slices(call, &call->out[0], flat, axis, g->num, err)
+				       : 0;
 	uint32_t i;
 
 	for (i = 1; i < 4 && !ret; i++)

@@ -44,13 +44,18 @@ struct transform {
 	bool inverse;
 };
 
-static int transform_setup(const struct npu_host_call *call, struct transform *t, struct npu_error *err)
+static int transform_setup(const struct npu_host_call *call, struct transform *t,
+			   struct npu_error *err)
 {
 	int64_t k;
 
-	/* a real one of n samples has n / 2 + 1 values; so the length is one that memory was made for */
+	/*
+	 * a real one of n samples has n / 2 + 1 values; so the length is one that memory was made
+	 * for
+	 */
 	if (t->len < 1 || (t->len > t->in && t->len / 2 > t->out))
-		return npu_host_fail(call, err, -EINVAL, "a transform of length %lld of %lld samples",
+		return npu_host_fail(call, err, -EINVAL,
+				     "a transform of length %lld of %lld samples",
 				     (long long)t->len, (long long)t->in);
 	t->root = npu_host_alloc(call, 2 * t->len, sizeof(*t->root), err);
 	for (k = 0; t->root && k < t->len; k++) {
@@ -72,7 +77,8 @@ static int transform_line(const struct npu_host_call *call, const struct transfo
 		if (npu_host_poll(call, err))
 			return -ECANCELED;
 		for (at = 0, i = 0; i < samples; i++, at = (at + k) % t->len) {
-			double c = t->root[2 * at], s = t->inverse ? t->root[2 * at + 1] : -t->root[2 * at + 1];
+			double c = t->root[2 * at],
+			       s = t->inverse ? t->root[2 * at + 1] : -t->root[2 * at + 1];
 
 			re += in[2 * i] * c - in[2 * i + 1] * s;
 			im += in[2 * i] * s + in[2 * i + 1] * c;
@@ -93,9 +99,11 @@ static int dft_axis(const struct npu_host_call *call, uint32_t *axis, struct npu
 		return -EINVAL;
 	v = value = given ? npu_host_get_int(given, 0) : v;
 	if (x->rank < 2 || x->dim[x->rank - 1] < 1 || x->dim[x->rank - 1] > 2)
-		return npu_host_fail(call, err, -EINVAL, "expected a last dimension of 1 (real) or 2 (complex)");
+		return npu_host_fail(call, err, -EINVAL,
+				     "expected a last dimension of 1 (real) or 2 (complex)");
 	if (!npu_host_index(&v, x->rank) || v == (int64_t)x->rank - 1)
-		return npu_host_fail(call, err, -EINVAL, "axis is %lld of rank %u", (long long)value, x->rank);
+		return npu_host_fail(call, err, -EINVAL, "axis is %lld of rank %u",
+				     (long long)value, x->rank);
 	*axis = (uint32_t)v;
 	return 0;
 }
@@ -114,10 +122,12 @@ int npu_host_dft(const struct npu_host_call *call, struct npu_error *err)
 		return ret;
 	ret = npu_host_want_number(call, 1, err);
 	if (!ret && (y->rank != x->rank || y->dim[y->rank - 1] != 2))
-		ret = npu_host_fail(call, err, -EINVAL, "the result is not complex or has another rank");
+		ret = npu_host_fail(call, err, -EINVAL,
+				    "the result is not complex or has another rank");
 	for (d = 0; d + 1 < x->rank && !ret; d++)
 		if (d != axis && y->dim[d] != x->dim[d])
-			ret = npu_host_fail(call, err, -EINVAL, "dimension %u of the result differs", d);
+			ret = npu_host_fail(call, err, -EINVAL,
+					    "dimension %u of the result differs", d);
 	if (ret)
 		return ret;
 	parts = x->dim[x->rank - 1];
@@ -127,8 +137,8 @@ int npu_host_dft(const struct npu_host_call *call, struct npu_error *err)
 	t.out = y->dim[axis];
 	t.len = length ? npu_host_get_int(length, 0) : t.in;
 	if (t.out > t.len || y->dim[y->rank - 1] != 2)
-		return npu_host_fail(call, err, -EINVAL, "the result has %lld of %lld values", (long long)t.out,
-				     (long long)t.len);
+		return npu_host_fail(call, err, -EINVAL, "the result has %lld of %lld values",
+				     (long long)t.out, (long long)t.len);
 	ret = transform_setup(call, &t, err);
 	line = npu_host_alloc(call, 2 * t.in, sizeof(*line), err);
 	result = npu_host_alloc(call, 2 * t.out, sizeof(*result), err);
@@ -143,7 +153,8 @@ int npu_host_dft(const struct npu_host_call *call, struct npu_error *err)
 			}
 			ret = transform_line(call, &t, line, result, err);
 			for (i = 0; i < 2 * t.out; i++)
-				npu_host_set(y, ((o * t.out + i / 2) * inner + k) * 2 + i % 2, result[i]);
+				npu_host_set(y, ((o * t.out + i / 2) * inner + k) * 2 + i % 2,
+					     result[i]);
 		}
 	free(line);
 	free(result);
@@ -167,15 +178,18 @@ int npu_host_stft(const struct npu_host_call *call, struct npu_error *err)
 	if (ret)
 		return ret;
 	step = npu_host_get_int(&call->in[1], 0);
-	if (x->rank < 2 || y->rank != 4 || y->dim[0] != x->dim[0] || y->dim[3] != 2 || (!length && !window))
-		return npu_host_fail(call, err, -EINVAL, "expected a signal, and a window or a frame_length");
+	if (x->rank < 2 || y->rank != 4 || y->dim[0] != x->dim[0] || y->dim[3] != 2 ||
+	    (!length && !window))
+		return npu_host_fail(call, err, -EINVAL,
+				     "expected a signal, and a window or a frame_length");
 	parts = x->rank == 3 ? x->dim[2] : 1;
 	frame = length ? npu_host_get_int(length, 0) : npu_host_elems(window);
 	t.in = t.len = frame;
 	t.out = y->dim[2];
 	if (step < 1 || frame < 1 || frame > x->dim[1] || parts < 1 || parts > 2 || t.out > frame ||
 	    (window && npu_host_elems(window) != frame) ||
-	    (y->dim[1] > 0 && (y->dim[1] - 1 > x->dim[1] / step || (y->dim[1] - 1) * step + frame > x->dim[1])))
+	    (y->dim[1] > 0 &&
+	     (y->dim[1] - 1 > x->dim[1] / step || (y->dim[1] - 1) * step + frame > x->dim[1])))
 		return npu_host_fail(call, err, -EINVAL,
 				     "frames of %lld every %lld do not fit a signal of %lld", (long long)frame,
 				     (long long)step, (long long)x->dim[1]);

@@ -52,7 +52,8 @@ int npu_host_sort(const struct npu_host_call *call, int64_t *list, int64_t *scra
 		for (low = 0; low < count; low += 2 * width) {
 			int64_t mid = low + width < count ? low + width : count;
 
-			if (merge(&s, from, to, low, mid, mid + width < count ? mid + width : count))
+			if (merge(&s, from, to, low, mid,
+				  mid + width < count ? mid + width : count))
 				return -ECANCELED;
 		}
 		swap = from;

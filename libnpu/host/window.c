@@ -15,8 +15,8 @@ static int list(const struct npu_host_call *call, const char *name, uint32_t cou
 
 	v = npu_host_ints(call, name, &have);
 	if (have && have != count)
-		return npu_host_fail(call, err, -EINVAL, "%s has %u entries, expected %u", name, have,
-				     count);
+		return npu_host_fail(call, err, -EINVAL, "%s has %u entries, expected %u", name,
+				     have, count);
 	for (i = 0; i < count; i++) {
 		to[i] = have ? v[i] : def;
 		if (to[i] < min || to[i] > WINDOW_MAX)
@@ -32,8 +32,8 @@ static void same_pads(struct npu_host_window *w, bool upper)
 	uint32_t i;
 
 	for (i = 0; i < w->rank; i++) {
-		int64_t total = (w->out[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 -
-				w->in[i];
+		int64_t total = (w->out[i] - 1) * w->stride[i] +
+				(w->kernel[i] - 1) * w->dilation[i] + 1 - w->in[i];
 
 		total = total < 0 ? 0 : total;
 		w->pad[i] = upper ? total / 2 : total - total / 2;

@@ -15,8 +15,9 @@ struct npu_host_window {
 
 /*
  * From the node's attributes, the spatial sizes of @x and @y and, of convolutions, those of the
- * weight @w (NULL: kernel_shape). auto_pad is resolved; for a transposed convolution @y is the input
- * that the forward one would have. -EINVAL (reported): lists of a wrong length, values out of range.
+ * weight @w (NULL: kernel_shape). auto_pad is resolved; for a transposed convolution @y is the
+ * input that the forward one would have. -EINVAL (reported): lists of a wrong length, values out of
+ * range.
  */
 int npu_host_window(const struct npu_host_call *call, const struct npu_host_tensor *x,
 		    const struct npu_host_tensor *y, const struct npu_host_tensor *w,

@@ -3,18 +3,18 @@
  * Operators that run on the host, as steps of a job's schedule between command streams.
  *
  * libnpu has a table of its own (npu_host_op()); an application may add operators of any domain:
- * the same table is given to the compiler (npu_compile_options.host_ops) and to the device that runs
- * the job (npu_device_options.host_ops).
+ * the same table is given to the compiler (npu_compile_options.host_ops) and to the device that
+ * runs the job (npu_device_options.host_ops).
  *
- * An operator sees its node as the model has it: ONNX's inputs and attributes in the form of operator
- * set call->opset (nothing is resolved or left out by the compiler); parameters that are inputs may
- * be constants or computed.
+ * An operator sees its node as the model has it: ONNX's inputs and attributes in the form of
+ * operator set call->opset (nothing is resolved or left out by the compiler); parameters that are
+ * inputs may be constants or computed.
  *
  * It is a function on dense tensors, row-major without gaps, aligned to 64 bytes. It reads
- * its inputs and attributes, writes all elements of all outputs that are present (they share no memory
- * with its inputs or each other), and keeps nothing: no pointer that it was given, no memory that it
- * allocated. It may be called from any thread, also several at once for different runs, and must not
- * call npu_* functions other than those below.
+ * its inputs and attributes, writes all elements of all outputs that are present (they share no
+ * memory with its inputs or each other), and keeps nothing: no pointer that it was given, no memory
+ * that it allocated. It may be called from any thread, also several at once for different runs, and
+ * must not call npu_* functions other than those below.
  */
 #ifndef NPU_HOST_H
 #define NPU_HOST_H
@@ -113,10 +113,10 @@ struct npu_host_op {
 	 */
 	int (*run)(const struct npu_host_call *call, struct npu_error *err);
 	/*
-	 * Operators of an application only (the compiler has its own rules for the others): set dtype,
-	 * rank and dims of every output from the inputs' and the attributes. Called when compiling,
-	 * several times with different lengths when these are chosen at run time; each dim must then
-	 * be a linear function of one of them.
+	 * Operators of an application only (the compiler has its own rules for the others): set
+	 * dtype, rank and dims of every output from the inputs' and the attributes. Called when
+	 * compiling, several times with different lengths when these are chosen at run time; each
+	 * dim must then be a linear function of one of them.
 	 */
 	int (*infer)(const struct npu_host_call *call, struct npu_error *err);
 };
@@ -125,8 +125,8 @@ struct npu_host_op {
 const struct npu_host_op *npu_host_op(unsigned int i);
 
 /*
- * Has somebody cancelled the job? An operator whose work may take longer than some milliseconds asks
- * now and then, in a loop or so, and returns -ECANCELED. Cheap; from any thread.
+ * Has somebody cancelled the job? An operator whose work may take longer than some milliseconds
+ * asks now and then, in a loop or so, and returns -ECANCELED. Cheap; from any thread.
  */
 bool npu_host_stopped(const struct npu_host_call *call);
 

@@ -2,8 +2,8 @@
 /*
  * The host operators by themselves, without compiler and job file: every conformance test of ONNX
  * that is a single node of one of them is called as a job would, and compared with the values that
- * ship with it; then again with wrong types, shapes, counts, attributes and values, as a job file may
- * have them. With names as arguments only tests whose name contains one of them.
+ * ship with it; then again with wrong types, shapes, counts, attributes and values, as a job file
+ * may have them. With names as arguments only tests whose name contains one of them.
  */
 #include <dirent.h>
 #include <math.h>
@@ -34,7 +34,8 @@ static uint32_t host_type(enum npu_npy_type type, int onnx)
 	return onnx == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16 ? NPU_BF16 : map[type];
 }
 
-static void tensor_of(struct npu_host_tensor *t, const struct npu_npy *arr, const char *name, int onnx)
+static void tensor_of(struct npu_host_tensor *t, const struct npu_npy *arr, const char *name,
+		      int onnx)
 {
 	*t = (struct npu_host_tensor){ .name = name, .dtype = host_type(arr->type, onnx),
 				       .rank = (uint32_t)arr->rank, .data = arr->data, .present = true };
@@ -219,8 +220,9 @@ static int64_t odd_number(void)
 
 static void damage_tensor(struct npu_host_tensor *t)
 {
-	static const uint32_t types[] = { NPU_F32, NPU_F16, NPU_I8, NPU_U8, NPU_I32, NPU_I64, NPU_BOOL,
-					  NPU_HOST_F64, NPU_HOST_I16, NPU_HOST_U64 };
+	static const uint32_t types[] = { NPU_F32,	NPU_F16,     NPU_I8,   NPU_U8,
+					  NPU_I32,	NPU_I64,     NPU_BOOL, NPU_HOST_F64,
+					  NPU_HOST_I16, NPU_HOST_U64 };
 
 	switch (rnd(7)) {
 	case 0:
@@ -254,8 +256,8 @@ static void damage_attr(struct npu_host_attr *a)
 		a->name = "other";
 }
 
-static void damage(struct npu_host_call *call, struct npu_host_tensor *in, struct npu_host_tensor *out,
-		   struct npu_host_attr *attr)
+static void damage(struct npu_host_call *call, struct npu_host_tensor *in,
+		   struct npu_host_tensor *out, struct npu_host_attr *attr)
 {
 	switch (rnd(8)) {
 	case 0: case 1: case 2:
@@ -341,9 +343,11 @@ static void run_damaged(const char *name, const struct prepared *p)
 		count.damaged++;
 		count.refused += ret != 0;
 		for (int i = 0; i < CASE_IO_MAX; i++)
-			inside = inside && intact(&in[i], in_bytes[i]) && intact(&out[i], out_bytes[i]);
+			inside = inside && intact(&in[i], in_bytes[i]) &&
+				 intact(&out[i], out_bytes[i]);
 		if (!inside || (ret && !*err.text)) {
-			tap_diag("%s, damaged: %s", name, inside ? "refused without a reason" : "wrote beyond its tensors");
+			tap_diag("%s, damaged: %s", name,
+				 inside ? "refused without a reason" : "wrote beyond its tensors");
 			count.unsafe++;
 		}
 	}
@@ -369,8 +373,8 @@ static void check_case(const char *name, const struct onnx_case *c)
 		op = npu_host_op_find(node->domain ? node->domain : "", node->op_type);
 	p.call.op = op;
 	p.call.opset = (uint32_t)opset;
-	if (op && opset >= op->since && node->n_input <= CASE_IO_MAX && node->n_output <= CASE_IO_MAX &&
-	    prepare(&p, c, node)) {
+	if (op && opset >= op->since && node->n_input <= CASE_IO_MAX &&
+	    node->n_output <= CASE_IO_MAX && prepare(&p, c, node)) {
 		run(name, c, node, &p);
 		for (int i = 0; i < DAMAGED; i++)
 			run_damaged(name, &p);
@@ -400,7 +404,8 @@ static bool wanted(const char *name, int argc, char **argv)
 static bool known_bad(const char *name)
 {
 	return strstr(name, "resize_downsample_scales_cubic_align_corners") ||
-	       strstr(name, "resize_downsample_scales_linear_align_corners") || strstr(name, "BFLOAT16");
+	       strstr(name, "resize_downsample_scales_linear_align_corners") ||
+	       strstr(name, "BFLOAT16");
 }
 
 int main(int argc, char **argv)
@@ -414,7 +419,8 @@ int main(int argc, char **argv)
 	snprintf(base, sizeof(base), "%s/onnx-tests/node", models ? models : "build/models");
 	n = scandir(base, &entry, NULL, alphasort);
 	if (n < 0) {
-		tap_skip("host operators", "no test data; scripts/models.sh onnx-tests fetches them");
+		tap_skip("host operators",
+			 "no test data; scripts/models.sh onnx-tests fetches them");
 		return tap_done();
 	}
 	for (int i = 0; i < n; i++) {
@@ -435,12 +441,15 @@ int main(int argc, char **argv)
 		if (!count.seen[rows] && argc < 2)
 			tap_diag("%s is in no test", npu_host_op(rows)->name);
 	}
-	tap_diag("%u tests of %u of %u host operators are right, %u wrong; %u are not single nodes of one",
-		 count.right, seen, rows, count.wrong, count.other);
+	tap_diag(
+		"%u tests of %u of %u host operators are right, %u wrong; %u are not single nodes of one",
+		count.right, seen, rows, count.wrong, count.other);
 	tap_ok(!count.wrong, "no host operator computes a conformance test wrongly");
-	tap_ok(!count.unsafe, "of %u damaged calls %u are refused with a reason, and all stay inside their tensors",
+	tap_ok(!count.unsafe,
+	       "of %u damaged calls %u are refused with a reason, and all stay inside their tensors",
 	       count.damaged, count.refused);
 	if (argc < 2)
-		tap_ok(count.right >= 560, "at least 560 tests reach host operators (%u)", count.right);
+		tap_ok(count.right >= 560, "at least 560 tests reach host operators (%u)",
+		       count.right);
 	return tap_done();
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Operators in the attributes that ONNX's own tests leave out, in one job with host steps, against ONNX
- * Runtime on the same model: pooling and convolution of rank 5, every way of Resize, sampling, recurrent
- * cells in both directions, selections whose length the data decide. What only the host does is there
- * anyway; nodes that are named host... have a type or a length that brings them there.
+ * Operators in the attributes that ONNX's own tests leave out, in one job with host steps, against
+ * ONNX Runtime on the same model: pooling and convolution of rank 5, every way of Resize, sampling,
+ * recurrent cells in both directions, selections whose length the data decide. What only the host
+ * does is there anyway; nodes that are named host... have a type or a length that brings them there.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -86,8 +86,8 @@ static const char *const lines[] = {
 	"host_tr: y_trr = ConvTranspose(zr, t3) strides=[2,1,2] pads=[0,1,0,1,0,0] group=2",
 };
 
-static void add_input(struct ob *b, struct named_array *in, int *n, const char *name, int onnx, int type,
-		      int rank, const int64_t *dims)
+static void add_input(struct ob *b, struct named_array *in, int *n, const char *name, int onnx,
+		      int type, int rank, const int64_t *dims)
 {
 	struct named_array *a = &in[(*n)++];
 
@@ -146,7 +146,8 @@ static void constants(struct ob *b)
 {
 	static const float small[] = { 1, 1, 0.5f, 0.6f }, odd[] = { 1, 1, 1.7f, 0.7f };
 	static const float big3[] = { 1, 1, 1.5f, 2, 0.8f }, roi[] = { 0, 0, -0.2f, 0.3f, 1, 1, 0.8f, 1.3f };
-	static const float rois[] = { 2, 1, 14, 9, 0, 0, 21, 17, 5, 5, 6, 6 }, iou = 0.3f, least = -0.5f;
+	static const float rois[] = { 2, 1, 14, 9, 0, 0, 21, 17, 5, 5, 6, 6 }, iou = 0.3f,
+			   least = -0.5f;
 	static const int64_t size[] = { 1, 4, 6, 7 }, which[] = { 0, 0, 0 }, most = 4, lens64[] = { 2, 5 }, at[] = { 0, 2, 3, 1 };
 	static const int32_t lens[] = { 5, 3 };
 
@@ -238,7 +239,8 @@ static void compare(const struct named_array *out)
 	}
 	array_compare(&out->arr, &want, &d);
 	tap_ok(out->arr.rank == want.rank && out->arr.type == want.type &&
-		       !memcmp(out->arr.dims, want.dims, (size_t)want.rank * sizeof(want.dims[0])) &&
+		       !memcmp(out->arr.dims, want.dims,
+			       (size_t)want.rank * sizeof(want.dims[0])) &&
 		       d.max <= 2e-5 * (1 + d.top),
 	       "%s is ONNX Runtime's: off by %.2g of %.3g", out->name, d.max, d.top);
 	npu_npy_free(&want);
@@ -256,7 +258,8 @@ static void check_places(const struct npu_compile_result *result)
 		there += p->place == NPU_PLACE_HOST;
 		elsewhere += p->place != NPU_PLACE_HOST;
 	}
-	tap_ok(there >= 6 && !elsewhere, "%u of %u nodes are on the host as meant", there, there + elsewhere);
+	tap_ok(there >= 6 && !elsewhere, "%u of %u nodes are on the host as meant", there,
+	       there + elsewhere);
 }
 
 int main(void)
@@ -290,7 +293,8 @@ int main(void)
 	options.precision = NPU_PRECISION_F32;
 	options.shapes = shape;
 	options.num_shapes = 1;
-	if (!tap_ok(!npu_compile_onnx(model, size, NULL, &options, &result), "the model compiles")) {
+	if (!tap_ok(!npu_compile_onnx(model, size, NULL, &options, &result),
+		    "the model compiles")) {
 		tap_diag("%s", npu_compile_messages(result));
 	} else {
 		const void *job = npu_compile_job(result, &job_size);

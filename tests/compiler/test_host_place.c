@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Nodes on the host in every place of a model: results against plain loops written here, the plan of
- * memory against what is used, refusals, and operators of an application's own.
+ * Nodes on the host in every place of a model: results against plain loops written here, the plan
+ * of memory against what is used, refusals, and operators of an application's own.
  */
 #include <errno.h>
 #include <math.h>
@@ -123,8 +123,9 @@ static uint8_t *model(const char *const *lines, const char *const *outputs, int6
 	return ob_finish(&b, size);
 }
 
-static struct npu_compile_result *compile(const uint8_t *m, size_t size, enum npu_precision precision,
-					  const char *shape, bool fail_on_host, int *ret)
+static struct npu_compile_result *compile(const uint8_t *m, size_t size,
+					  enum npu_precision precision, const char *shape,
+					  bool fail_on_host, int *ret)
 {
 	struct npu_compile_result *r = NULL;
 	struct npu_compile_options o;
@@ -146,7 +147,8 @@ static float input_at(size_t i)
 }
 
 /* Runs at height @h; *@n elements of output @name into @y. */
-static int run_at(const void *job, size_t size, int64_t h, const char *name, void *y, size_t elem, int64_t *n)
+static int run_at(const void *job, size_t size, int64_t h, const char *name, void *y, size_t elem,
+		  int64_t *n)
 {
 	int64_t dims[NPU_TENSOR_MAX_RANK] = { 1, C, h, W };
 	float x[C * MAX_H * W];
@@ -287,19 +289,24 @@ static void test_place(const struct place *p, enum npu_precision precision, bool
 
 	r = compile(m, size, precision, dynamic ? "x=1x3x{H=2..12:2}x6" : NULL, false, &ret);
 	s = npu_compile_summary(r);
-	if (!tap_ok(!ret && s->count[NPU_PLACE_HOST] == p->host, "%s, %s%s: compiles, %u on the host", p->what,
-		    precision == NPU_PRECISION_F32 ? "f32" : "f16", dynamic ? ", run-time height" : "", p->host))
+	if (!tap_ok(!ret && s->count[NPU_PLACE_HOST] == p->host,
+		    "%s, %s%s: compiles, %u on the host", p->what,
+		    precision == NPU_PRECISION_F32 ? "f32" : "f16",
+		    dynamic ? ", run-time height" : "", p->host))
 		tap_diag("%s", npu_compile_messages(r));
 	job = npu_compile_job(r, &job_size);
 	for (h = dynamic ? 2 : 4; job && h <= (dynamic ? 12 : 4); h += dynamic ? 4 : 1) {
 		ret = run_at(job, job_size, h, "y", y, 4, &n);
-		if (!tap_ok(!ret && n > 0 && worst(p, y, n, h) < (precision == NPU_PRECISION_F32 ? 1e-5 : 2e-2),
+		if (!tap_ok(!ret && n > 0 &&
+				    worst(p, y, n, h) <
+					    (precision == NPU_PRECISION_F32 ? 1e-5 : 2e-2),
 			    "%s: right at height %d", p->what, (int)h))
 			tap_diag("%s; off by %g", err.text, ret ? 0 : worst(p, y, n, h));
 	}
 	again = compile(m, size, precision, dynamic ? "x=1x3x{H=2..12:2}x6" : NULL, false, &ret);
 	tap_ok(npu_compile_job(again, &again_size) && again_size == job_size &&
-	       !memcmp(npu_compile_job(again, NULL), job, job_size), "%s: the same bytes again", p->what);
+		       !memcmp(npu_compile_job(again, NULL), job, job_size),
+	       "%s: the same bytes again", p->what);
 	npu_compile_result_free(again);
 	npu_compile_result_free(r);
 	free(m);
@@ -320,7 +327,8 @@ static uint64_t touched(const struct npu_job *job, npu_u32 region)
 	for (npu_u32 i = 0; npu_jobfile_step_at(prog, i, &step); i++) {
 		npu_u32 at = sizeof(struct npu_stream_header);
 
-		for (npu_u32 k = 0; step.kind == NPU_STEP_HOST && k < step.num_in + step.num_out; k++) {
+		for (npu_u32 k = 0; step.kind == NPU_STEP_HOST && k < step.num_in + step.num_out;
+		     k++) {
 			npu_u32 t = k < step.num_in ? step.in[k] : step.out[k - step.num_in];
 
 			if (t == NPU_JOBFILE_ABSENT || prog->tensors[t].region != region)
@@ -333,7 +341,8 @@ static uint64_t touched(const struct npu_job *job, npu_u32 region)
 			npu_u32 words[4096];
 			size_t left = (step.stream_size - at) / 4;
 
-			memcpy(words, (const char *)step.stream + at, (left < 4096 ? left : 4096) * 4);
+			memcpy(words, (const char *)step.stream + at,
+			       (left < 4096 ? left : 4096) * 4);
 			if (npu_insn_decode(words, left < 4096 ? left : 4096, &insn, NULL) ||
 			    npu_insn_apply_terms(words, upper, NULL))
 				abort();
@@ -396,15 +405,18 @@ static void test_plan(void)
 	       (unsigned long long)used);
 	tap_ok(npu_compile_summary(r)->scratch_bytes == p.scratch &&
 	       p.scratch == npu_compile_summary(r)->scratch_lower, "no more than is alive at once");
-	tap_ok(touched(job, 2) <= p.sram && p.sram - touched(job, 2) < 64, "on-chip memory likewise");
+	tap_ok(touched(job, 2) <= p.sram && p.sram - touched(job, 2) < 64,
+	       "on-chip memory likewise");
 	npu_run_create(job, &run, &err);
 	npu_run_set_shape(run, "x", 4, shape, &err);
 	ret = npu_queue_submit(queue, run, NULL, NULL, &err);
 	npu_queue_wait(queue, NPU_FOREVER, &err);
-	tap_ok(!ret && run->scratch[1] && run->scratch[1]->size == p.scratch, "and a run allocates just that");
+	tap_ok(!ret && run->scratch[1] && run->scratch[1]->size == p.scratch,
+	       "and a run allocates just that");
 	/* Four arguments of 4 * 12 * 6 f32, and the sizes in the report. */
 	host = 4ull * 4 * MAX_H * W * 4;
-	tap_ok(p.num_host_steps == 2 && p.host_bytes == host && npu_compile_summary(r)->host_bytes == host,
+	tap_ok(p.num_host_steps == 2 && p.host_bytes == host &&
+		       npu_compile_summary(r)->host_bytes == host,
 	       "%llu bytes for host steps", (unsigned long long)host);
 	tap_ok(strstr(npu_compile_summary_text(r), "4 of 6 operators on the NPU") &&
 	       strstr(npu_compile_summary_text(r), "bytes moved for host steps") &&
@@ -425,7 +437,10 @@ static const struct npu_placement *placement(const struct npu_compile_result *r,
 	return NULL;
 }
 
-/* MaxPool's lowering refuses the second output over run-time lengths, so the node is tried again on the host. */
+/*
+ * MaxPool's lowering refuses the second output over run-time lengths, so the node is tried again on
+ * the host.
+ */
 static void test_refused_lowering(void)
 {
 	static const char *const lines[] = { "a = Conv(x, w)", "pool: b, i = MaxPool(a) kernel_shape=[2,2] strides=[2,2]",
@@ -443,7 +458,8 @@ static void test_refused_lowering(void)
 
 	r = compile(m, size, NPU_PRECISION_F32, "x=1x3x{H=2..12:2}x6", false, &ret);
 	p = placement(r, "pool");
-	tap_ok(!ret && p && p->place == NPU_PLACE_HOST && strstr(p->reason, "Indices") && !strcmp(p->insns, "host"),
+	tap_ok(!ret && p && p->place == NPU_PLACE_HOST && strstr(p->reason, "Indices") &&
+		       !strcmp(p->insns, "host"),
 	       "MaxPool with Indices: %s", p ? p->reason : "?");
 	job = npu_compile_job(r, &job_size);
 	ret = ret ? ret : run_at(job, job_size, 4, "y", y, 4, &n);
@@ -452,14 +468,16 @@ static void test_refused_lowering(void)
 		x[i] = input_at((size_t)i);
 	conv(x, 4, a);
 	for (int i = 0; i < n && !ret; i++) {
-		int c = i / 6, row = i / 3 % 2, col = i % 3, from = c * 24 + row * 12 + col * 2, best = from;
+		int c = i / 6, row = i / 3 % 2, col = i % 3, from = c * 24 + row * 12 + col * 2,
+		    best = from;
 		const int other[3] = { from + 1, from + 6, from + 7 };
 
 		for (int o = 0; o < 3; o++)
 			best = a[other[o]] > a[best] ? other[o] : best;
 		bad += at[i] != best || fabsf(y[i] - (a[best] > 0 ? a[best] : 0)) > 1e-5f;
 	}
-	tap_ok(!ret && n == 24 && k == 24 && !bad, "its results: %u of 24 wrong %s", bad, ret ? err.text : "");
+	tap_ok(!ret && n == 24 && k == 24 && !bad, "its results: %u of 24 wrong %s", bad,
+	       ret ? err.text : "");
 	npu_compile_result_free(r);
 	free(m);
 }
@@ -503,8 +521,8 @@ static void test_coded_weight(void)
 	p = placement(r, "conv");
 	tap_ok(!ret && p && p->place == NPU_PLACE_HOST && p->macs == 240,
 	       "a 4-D convolution of codes is on the host, with its MACs: %s", p ? p->reason : npu_compile_messages(r));
-	tap_ok(strstr(npu_compile_summary_text(r), " 0.0 % of 0.0 million MACs") != NULL, "which count: %s",
-	       npu_compile_summary_text(r));
+	tap_ok(strstr(npu_compile_summary_text(r), " 0.0 % of 0.0 million MACs") != NULL,
+	       "which count: %s", npu_compile_summary_text(r));
 	job = npu_compile_job(r, &job_size);
 	ret = ret ? ret : run_at(job, job_size, 4, "y", y, 4, &n);
 	for (int o = 0; o < 2; o++)
@@ -513,7 +531,8 @@ static void test_coded_weight(void)
 
 			for (int k = 0; k < C * 8; k++)	/* channel, depth, row, column */
 				sum += (double)wq[o * C * 8 + k] * (double)ws[o] *
-				       (double)input_at((size_t)(k / 8 * 24 + k / 2 % 4 * 6 + k % 2 + at));
+				       (double)input_at(
+					       (size_t)(k / 8 * 24 + k / 2 % 4 * 6 + k % 2 + at));
 			bad += !(fabs(sum - (double)y[o * 5 + at]) < 1e-4);
 		}
 	tap_ok(!ret && n == 10 && !bad, "its results: %u of 10 wrong %s", bad, ret ? err.text : "");
@@ -586,26 +605,27 @@ static void test_bounded(void)
 		bad += found >= n || at[found] != (int64_t)i || y[found] != input_at(i);
 		found++;
 	}
-	tap_ok(!ret && n == found && k == found && found > 0 && !bad, "NonZero and Gather: %d of 72 %s", (int)found,
-	       ret ? err.text : "");
+	tap_ok(!ret && n == found && k == found && found > 0 && !bad,
+	       "NonZero and Gather: %d of 72 %s", (int)found, ret ? err.text : "");
 	npu_compile_result_free(r);
 	free(m);
 	m = model(neg, y_only, 4, &size);
 	r = compile(m, size, NPU_PRECISION_F32, NULL, false, &ret);
-	tap_ok(ret == -EOPNOTSUPP && strstr(npu_compile_messages(r), "'bad'") && strstr(npu_compile_messages(r), "the data decide"),
+	tap_ok(ret == -EOPNOTSUPP && strstr(npu_compile_messages(r), "'bad'") &&
+		       strstr(npu_compile_messages(r), "the data decide"),
 	       "a node that can not: %s", npu_compile_messages(r));
 	npu_compile_result_free(r);
 	free(m);
 	m = model(shape, y_only, 4, &size);
 	r = compile(m, size, NPU_PRECISION_F32, NULL, false, &ret);
-	tap_ok(ret == -EOPNOTSUPP && strstr(npu_compile_messages(r), "'bad'"), "its Shape is no constant: %s",
-	       npu_compile_messages(r));
+	tap_ok(ret == -EOPNOTSUPP && strstr(npu_compile_messages(r), "'bad'"),
+	       "its Shape is no constant: %s", npu_compile_messages(r));
 	npu_compile_result_free(r);
 	free(m);
 }
 
-static void refuse(const char *const *lines, bool fail_on_host, const char *shape, int want, const char *text,
-		   const char *what)
+static void refuse(const char *const *lines, bool fail_on_host, const char *shape, int want,
+		   const char *text, const char *what)
 {
 	static const char *const outputs[] = { "y", NULL };
 	struct npu_compile_result *r;
@@ -614,8 +634,8 @@ static void refuse(const char *const *lines, bool fail_on_host, const char *shap
 	int ret;
 
 	r = compile(m, size, NPU_PRECISION_F32, shape, fail_on_host, &ret);
-	tap_ok(ret == want && strstr(npu_compile_messages(r), text) && !npu_compile_job(r, NULL), "%s: %s", what,
-	       npu_compile_messages(r));
+	tap_ok(ret == want && strstr(npu_compile_messages(r), text) && !npu_compile_job(r, NULL),
+	       "%s: %s", what, npu_compile_messages(r));
 	npu_compile_result_free(r);
 	free(m);
 }
@@ -647,13 +667,18 @@ static void test_refusals(void)
 	refuse(parts, false, NULL, -EINVAL,
 	       "'h' (Concat): inputs 'j' and 'k' have types f64 and i32", "parts of two types");
 	refuse(two, true, NULL, -EOPNOTSUPP, "'h' (Cube): would run on the host", "--fail-on-host");
-	refuse(two, true, NULL, -EOPNOTSUPP, "'pool' (MaxPool): would run on the host", "--fail-on-host names all");
+	refuse(two, true, NULL, -EOPNOTSUPP, "'pool' (MaxPool): would run on the host",
+	       "--fail-on-host names all");
 	refuse(unknown, false, NULL, -EOPNOTSUPP, "'h' (Nobody)", "an operator that nobody has");
 	refuse(other, false, NULL, -EOPNOTSUPP, "domain other", "a domain that nobody has");
-	refuse(no_infer, false, NULL, -EINVAL, "no infer()", "an operator that does not say its shapes");
-	refuse(square, false, "x=1x3x{H=2..12:2}x6", -EOPNOTSUPP, "not linear", "a length that is not linear");
-	refuse(dims, false, "x=1x3x{H=2..12:2}x6", -EOPNOTSUPP, "not linear", "a rank that depends on a length");
-	refuse(huge, false, NULL, -EINVAL, "dimension 0 of output 0 is 9223372036854775807", "a length beyond all bounds");
+	refuse(no_infer, false, NULL, -EINVAL, "no infer()",
+	       "an operator that does not say its shapes");
+	refuse(square, false, "x=1x3x{H=2..12:2}x6", -EOPNOTSUPP, "not linear",
+	       "a length that is not linear");
+	refuse(dims, false, "x=1x3x{H=2..12:2}x6", -EOPNOTSUPP, "not linear",
+	       "a rank that depends on a length");
+	refuse(huge, false, NULL, -EINVAL, "dimension 0 of output 0 is 9223372036854775807",
+	       "a length beyond all bounds");
 }
 
 int main(void)
@@ -662,7 +687,8 @@ int main(void)
 
 	for (size_t i = 0; i < 4 * C; i++)
 		weight[i] = (float)((int)(i * 5 % 7) - 3) / 4;
-	if (npu_device_open("sim:threads=2", &opt, &dev, &err) || npu_queue_create(dev, NULL, &queue, &err)) {
+	if (npu_device_open("sim:threads=2", &opt, &dev, &err) ||
+	    npu_queue_create(dev, NULL, &queue, &err)) {
 		tap_ok(0, "open: %s", err.text);
 		return tap_done();
 	}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * What a hostile job file can do to host operators: every row of the table is called with random
- * counts, types, shapes, values and attributes, in memory of exactly the size that the shapes say. A
- * sanitizer sees what goes beyond; here the operator must return, with a reason when it refuses, and
- * leave the bytes behind its outputs alone.
+ * counts, types, shapes, values and attributes, in memory of exactly the size that the shapes say.
+ * A sanitizer sees what goes beyond; here the operator must return, with a reason when it refuses,
+ * and leave the bytes behind its outputs alone.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,9 +28,10 @@ static unsigned int rnd(unsigned int n)
 	return (unsigned int)(state >> 33) % n;
 }
 
-static const uint32_t types[] = { NPU_F32, NPU_F32, NPU_F32, NPU_F16, NPU_BF16, NPU_I8, NPU_U8, NPU_I32,
-				  NPU_I64, NPU_I64, NPU_BOOL, NPU_HOST_F64, NPU_HOST_I16,
-				  NPU_HOST_U16, NPU_HOST_U32, NPU_HOST_U64 };
+static const uint32_t types[] = { NPU_F32,	NPU_F32,      NPU_F32,	    NPU_F16,
+				  NPU_BF16,	NPU_I8,	      NPU_U8,	    NPU_I32,
+				  NPU_I64,	NPU_I64,      NPU_BOOL,	    NPU_HOST_F64,
+				  NPU_HOST_I16, NPU_HOST_U16, NPU_HOST_U32, NPU_HOST_U64 };
 
 static void fill(struct npu_host_tensor *t, size_t bytes)
 {
@@ -42,7 +43,10 @@ static void fill(struct npu_host_tensor *t, size_t bytes)
 		if (how == 0)
 			((unsigned char *)t->data)[i] = (unsigned char)rnd(256);
 		else
-			npu_host_set_int(t, i, how == 1 ? (int)rnd(3) : how == 2 ? (int)rnd(9) - 4 : (int)rnd(2000) - 1000);
+			npu_host_set_int(t, i,
+					 how == 1   ? (int)rnd(3)
+					 : how == 2 ? (int)rnd(9) - 4
+						    : (int)rnd(2000) - 1000);
 	/* Extreme numbers now and then. */
 	if (n && !rnd(4) && npu_host_dtype_size(t->dtype) >= 4)
 		npu_host_set(t, rnd((unsigned int)n), rnd(2) ? 1e30 : -1e30);
@@ -150,7 +154,8 @@ static void one(const struct npu_host_op *op, struct count *c)
 /* In a process of its own, so that one that crashes is a result like others. */
 static void try_op(const struct npu_host_op *op, unsigned int n)
 {
-	struct count *c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct count *c =
+		mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int status = 0;
 	pid_t pid;
 
@@ -168,8 +173,11 @@ static void try_op(const struct npu_host_op *op, unsigned int n)
 	tap_ok(!status && !c->silent && !c->spilled && !c->grown,
 	       "%s%s%s: %u calls ran, %u were refused with a reason%s", op->domain,
 	       *op->domain ? "." : "", op->name, c->ran, c->refused,
-	       status ? "; then it crashed" : c->silent ? "; some without" :
-	       c->spilled ? "; bytes behind a tensor were written" : c->grown ? "; an output grew" : "");
+	       status	    ? "; then it crashed"
+	       : c->silent  ? "; some without"
+	       : c->spilled ? "; bytes behind a tensor were written"
+	       : c->grown   ? "; an output grew"
+			    : "");
 	munmap(c, sizeof(*c));
 }
 

@@ -51,7 +51,8 @@ static void attributes(void)
 	       npu_host_float(&call, "f", 0) == 0.5 && npu_host_float(&call, "none", 2) == 2 &&
 	       !strcmp(npu_host_string(&call, "s", ""), "text"),
 	       "attributes by name, the default when absent or of another kind");
-	tap_ok(npu_host_ints(&call, "I", &n) == ints && n == 3 && !npu_host_floats(&call, "I", &n) && !n,
+	tap_ok(npu_host_ints(&call, "I", &n) == ints && n == 3 &&
+		       !npu_host_floats(&call, "I", &n) && !n,
 	       "lists");
 }
 
@@ -73,8 +74,9 @@ static void elements(void)
 		npu_host_set(&t, 0, -3);
 		npu_host_set(&t, 1, NAN);
 		npu_host_set(&t, 2, 200);
-		tap_ok(npu_host_get(&t, 0) == types[i].low && npu_host_get_int(&t, 2) == (int64_t)types[i].high &&
-		       npu_host_dtype_size(t.dtype) == types[i].size,
+		tap_ok(npu_host_get(&t, 0) == types[i].low &&
+			       npu_host_get_int(&t, 2) == (int64_t)types[i].high &&
+			       npu_host_dtype_size(t.dtype) == types[i].size,
 		       "%s: elements are stored within its range", npu_host_dtype_name(t.dtype));
 	}
 	tap_ok(!npu_host_dtype_size(NPU_U4) && !npu_host_dtype_size(NPU_HOST_DTYPES_END) &&
@@ -92,19 +94,22 @@ static void operators(void)
 	struct npu_host_tensor at = { "i", NPU_I64, 2, { 3, 8 }, where, true };
 
 	call.op->run(&call, &err);
-	tap_ok(fabsf(det[0] + 2) < 1e-6f && fabsf(det[1] + 6) < 1e-6f, "Det of [[1,2],[3,4]] and [[0,2],[3,0]]: %g %g",
-	       (double)det[0], (double)det[1]);
+	tap_ok(fabsf(det[0] + 2) < 1e-6f && fabsf(det[1] + 6) < 1e-6f,
+	       "Det of [[1,2],[3,4]] and [[0,2],[3,0]]: %g %g", (double)det[0], (double)det[1]);
 	in.dim[2] = 1;
-	tap_ok(call.op->run(&call, &err) == -EINVAL && strstr(err.text, "not square"), "Det: %s", err.text);
+	tap_ok(call.op->run(&call, &err) == -EINVAL && strstr(err.text, "not square"), "Det: %s",
+	       err.text);
 	in.dim[2] = 2;
 	in.dtype = NPU_I32;
-	tap_ok(call.op->run(&call, &err) == -ENOTSUP && strstr(err.text, "i32"), "Det: %s", err.text);
+	tap_ok(call.op->run(&call, &err) == -ENOTSUP && strstr(err.text, "i32"), "Det: %s",
+	       err.text);
 	in.dtype = NPU_F32;
 	call.op = npu_host_op_find("", "NonZero");
 	call.out = &at;
-	tap_ok(!call.op->run(&call, &err) && at.dim[0] == 3 && at.dim[1] == 6 &&
-	       where[4] == 1 && where[6 + 4] == 0 && where[12 + 4] == 1 && where[5] == 1 && where[11] == 1 &&
-	       where[17] == 0, "NonZero: 6 of 8, the last at 1, 1, 0");
+	tap_ok(!call.op->run(&call, &err) && at.dim[0] == 3 && at.dim[1] == 6 && where[4] == 1 &&
+		       where[6 + 4] == 0 && where[12 + 4] == 1 && where[5] == 1 && where[11] == 1 &&
+		       where[17] == 0,
+	       "NonZero: 6 of 8, the last at 1, 1, 0");
 }
 
 /* Which inputs have one type says the standard; the names are in the order of the letters. */

@@ -256,7 +256,8 @@ static int scale_run(const struct npu_host_call *call, struct npu_error *e)
 	if (call->num_in != 1 || call->num_out != 1 || !in->present || !call->out->present ||
 	    in->dtype != NPU_F32 || call->out->dtype != NPU_F32 ||
 	    npu_host_elems(in) != npu_host_elems(call->out))
-		return npu_host_fail(call, e, -EINVAL, "Scale wants one f32 tensor and one like it");
+		return npu_host_fail(call, e, -EINVAL,
+				     "Scale wants one f32 tensor and one like it");
 	if (fixture_scale_hook) {
 		fixture_scale_hook(in->dim[0]);
 		if (npu_host_stopped(call))
@@ -268,7 +269,8 @@ static int scale_run(const struct npu_host_call *call, struct npu_error *e)
 		float v = ((const float *)in->data)[i];
 
 		if (v != v)
-			return npu_host_fail(call, e, -EDOM, "element %lld is not a number", (long long)i);
+			return npu_host_fail(call, e, -EDOM, "element %lld is not a number",
+					     (long long)i);
 		((float *)call->out->data)[i] = (float)(v * factor);
 	}
 	npu_host_ints(call, "ints", &n);

@@ -100,15 +100,17 @@ static void results(void)
 	       "the bound before the run");
 	tap_ok(!submit_wait(run, 0, NULL), "it runs: %s", err.text);
 	tap_ok(is_right(run, ROWS), "y, and where with the length found");
-	tap_ok(npu_run_read(run, "where", where, sizeof(where), &err) == -EINVAL && strstr(err.text, "bytes"),
+	tap_ok(npu_run_read(run, "where", where, sizeof(where), &err) == -EINVAL &&
+		       strstr(err.text, "bytes"),
 	       "read with the bound's size: %s", err.text);
 	tap_ok(!submit_wait(run, 0, NULL) && is_right(run, ROWS), "and again");
 	dims[0] = 1;
 	dims[1] = TINY_COLS;
 	npu_run_set_shape(run, "x", 2, dims, &err);
 	npu_run_write(run, "x", zeros, sizeof(zeros), &err);
-	tap_ok(!submit_wait(run, 0, NULL) && !npu_run_get_shape(run, "where", &rank, dims, &err) && dims[1] == 0 &&
-	       !npu_run_read(run, "where", NULL, 0, &err), "nothing found: a length of 0");
+	tap_ok(!submit_wait(run, 0, NULL) && !npu_run_get_shape(run, "where", &rank, dims, &err) &&
+		       dims[1] == 0 && !npu_run_read(run, "where", NULL, 0, &err),
+	       "nothing found: a length of 0");
 	npu_run_destroy(run);
 }
 
@@ -118,7 +120,8 @@ static void info(void)
 	uint32_t offset = 0, lines = 0, host = 0;
 	char line[1024];
 
-	tap_ok(!npu_job_program(job, 0, &p) && p.num_host_steps == 2 && !p.stream && p.num_insns == 4,
+	tap_ok(!npu_job_program(job, 0, &p) && p.num_host_steps == 2 && !p.stream &&
+		       p.num_insns == 4,
 	       "2 host steps, 4 instructions in all streams");
 	/* t twice, u, and where: 16 * 4 elements of 4, 4, 4 and 2 * 8 bytes. */
 	tap_ok(p.host_bytes == 16 * 4 * (4 + 16 + 4 + 4), "%llu bytes for host steps",
@@ -144,7 +147,8 @@ static void records(void)
 	tap_ok(!submit_wait(run, NPU_SUBMIT_PROFILE | NPU_SUBMIT_DIGEST, &fence) &&
 	       !npu_fence_profile(fence, &p, &n) && n == 6, "6 records of a profile");
 	for (i = 1; i < n; i++)
-		ordered &= p[i].offset > p[i - 1].offset && p[i].insn > p[i - 1].insn && p[i].start >= p[i - 1].start;
+		ordered &= p[i].offset > p[i - 1].offset && p[i].insn > p[i - 1].insn &&
+			   p[i].start >= p[i - 1].start;
 	tap_ok(ordered, "instructions, offsets and times count through");
 	tap_ok(n == 6 && p[2].opcode == NPU_PROFILE_HOST && p[2].tag == 11 && p[3].tag == 12 &&
 	       p[3].bytes == 2 * 16 * ROWS, "host steps have their tags and bytes");
@@ -172,7 +176,8 @@ static void failure(void)
 	ret = submit_wait(run, 0, &fence);
 	/* relu(NaN) may be 0 or NaN: see numerics.md. A NaN that is left reaches the operator. */
 	if (ret)
-		tap_ok(ret == -EDOM && strstr(err.text, "Scale_2") && strstr(err.text, "not a number"),
+		tap_ok(ret == -EDOM && strstr(err.text, "Scale_2") &&
+			       strstr(err.text, "not a number"),
 		       "an operator's refusal ends the job: %s", err.text);
 	else
 		tap_skip("an operator's refusal", "relu takes NaN away");
@@ -224,7 +229,8 @@ static void second_step(void)
 	npu_run_bind(run, "nz", buf, 64, &err);
 	idx[2] = 1;
 	npu_run_write(run, "idx", idx, sizeof(idx), &err);
-	tap_ok(submit_wait(run, 0, NULL) == -EINVAL && strstr(err.text, "'nz' shares memory with input 'idx'"),
+	tap_ok(submit_wait(run, 0, NULL) == -EINVAL &&
+		       strstr(err.text, "'nz' shares memory with input 'idx'"),
 	       "%s", err.text);
 	npu_run_bind(run, "nz", buf, 128, &err);
 	tap_ok(!submit_wait(run, 0, NULL), "side by side they may lie");
@@ -293,11 +299,13 @@ static void order(void)
 	tap_ok(!npu_queue_submit(queue, host, NULL, &f[0], &err), "a job with host steps");
 	await_gate();
 	tap_ok(npu_queue_submit(queue, host, NULL, &f[1], &err) == -EBUSY, "its run is in flight");
-	tap_ok(!npu_queue_submit(queue, plain, NULL, &f[1], &err), "a stream behind it in the queue");
+	tap_ok(!npu_queue_submit(queue, plain, NULL, &f[1], &err),
+	       "a stream behind it in the queue");
 	opt.wait = f;
 	opt.num_wait = 1;
 	tap_ok(npu_fence_wait(f[1], npu_deadline_after(20000000), NULL) == -ETIMEDOUT &&
-	       npu_fence_status(f[0]) == -EINPROGRESS && npu_queue_wait(queue, 0, NULL) == -ETIMEDOUT,
+		       npu_fence_status(f[0]) == -EINPROGRESS &&
+		       npu_queue_wait(queue, 0, NULL) == -ETIMEDOUT,
 	       "is held back");
 	{
 		struct npu_run *third;
@@ -309,10 +317,12 @@ static void order(void)
 		       npu_fence_wait(other, npu_deadline_after(20000000), NULL) == -ETIMEDOUT,
 		       "so is one of another queue that waits for it");
 		open_gate();
-		tap_ok(!npu_fence_wait(other, NPU_FOREVER, &err) && !npu_fence_status(f[0]), "until it is done");
+		tap_ok(!npu_fence_wait(other, NPU_FOREVER, &err) && !npu_fence_status(f[0]),
+		       "until it is done");
 		npu_run_destroy(third);
 	}
-	tap_ok(!npu_fence_wait(f[1], NPU_FOREVER, &err) && is_right(host, ROWS), "and the stream ran");
+	tap_ok(!npu_fence_wait(f[1], NPU_FOREVER, &err) && is_right(host, ROWS),
+	       "and the stream ran");
 	tap_ok(!npu_queue_wait(queue, NPU_FOREVER, &err), "the queue is empty");
 	for (int i = 0; i < 2; i++)
 		npu_fence_put(f[i]);
@@ -336,13 +346,15 @@ static void cancel(void)
 	await_gate();
 	npu_fence_cancel(fa);
 	npu_fence_cancel(fb);
-	tap_ok(npu_fence_status(fa) == -EINPROGRESS, "an operator of the application is not interrupted");
+	tap_ok(npu_fence_status(fa) == -EINPROGRESS,
+	       "an operator of the application is not interrupted");
 	open_gate();
 	tap_ok(npu_fence_wait(fa, NPU_FOREVER, &err) == -ECANCELED && strstr(err.text, "cancelled"),
 	       "but the job ends behind it: %s", err.text);
 	tap_ok(fixture_scale_stops == 1, "and it could see so");
 	tap_ok(npu_fence_wait(fb, NPU_FOREVER, &err) == -ECANCELED, "one that waited, too");
-	tap_ok(!npu_fence_wait(fc, NPU_FOREVER, &err) && is_right(c, ROWS), "others are not touched: %s", err.text);
+	tap_ok(!npu_fence_wait(fc, NPU_FOREVER, &err) && is_right(c, ROWS),
+	       "others are not touched: %s", err.text);
 	tap_ok(fixture_scale_stops == 1, "their operators neither");
 	npu_fence_put(fa);
 	npu_fence_put(fb);
@@ -353,7 +365,8 @@ static void cancel(void)
 	await_gate();
 	npu_queue_cancel(queue, &err);
 	open_gate();
-	tap_ok(npu_fence_wait(fa, NPU_FOREVER, NULL) == -ECANCELED && npu_fence_wait(fb, NPU_FOREVER, NULL) == -ECANCELED,
+	tap_ok(npu_fence_wait(fa, NPU_FOREVER, NULL) == -ECANCELED &&
+		       npu_fence_wait(fb, NPU_FOREVER, NULL) == -ECANCELED,
 	       "all of a queue");
 	npu_fence_put(fa);
 	npu_fence_put(fb);
@@ -381,8 +394,9 @@ static void failed_wait(void)
 	npu_queue_submit(q2, b, &opt, &fb, &err);
 	npu_fence_cancel(fa);
 	open_gate();
-	tap_ok(npu_fence_wait(fb, NPU_FOREVER, &err) == -ECANCELED && strstr(err.text, "waited for failed"), "%s",
-	       err.text);
+	tap_ok(npu_fence_wait(fb, NPU_FOREVER, &err) == -ECANCELED &&
+		       strstr(err.text, "waited for failed"),
+	       "%s", err.text);
 	npu_fence_put(fa);
 	npu_fence_put(fb);
 	npu_run_destroy(a);
@@ -470,9 +484,11 @@ static void refusals(void)
 	size_t size;
 	void *data;
 
-	tap_ok(npu_device_open("sim", &opt, &d, &err) == -EINVAL && strstr(err.text, "host_ops"), "%s", err.text);
+	tap_ok(npu_device_open("sim", &opt, &d, &err) == -EINVAL && strstr(err.text, "host_ops"),
+	       "%s", err.text);
 	opt.host_ops = &half;
-	tap_ok(npu_device_open("sim", &opt, &d, &err) == -EINVAL && strstr(err.text, "host_ops[0]"), "%s", err.text);
+	tap_ok(npu_device_open("sim", &opt, &d, &err) == -EINVAL && strstr(err.text, "host_ops[0]"),
+	       "%s", err.text);
 	npu_device_open("sim:threads=1", NULL, &bare, &err);
 	host_make(&fx);
 	data = fixture_encode(&fx, &size);
@@ -518,7 +534,8 @@ int main(void)
 	struct npu_device_options opt = { .size = sizeof(opt), .host_ops = fixture_ops, .num_host_ops = FIXTURE_OPS };
 	struct fixture f;
 
-	if (npu_device_open("sim:threads=2", &opt, &dev, &err) || npu_queue_create(dev, NULL, &queue, &err)) {
+	if (npu_device_open("sim:threads=2", &opt, &dev, &err) ||
+	    npu_queue_create(dev, NULL, &queue, &err)) {
 		tap_ok(0, "open: %s", err.text);
 		return tap_done();
 	}

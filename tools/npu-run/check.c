@@ -333,7 +333,8 @@ static int open_reference(struct session *s, struct side *ref, const char *path,
 
 	opt.precision = NPU_PRECISION_F32;
 	opt.all_f16 = false;
-	ret = s->opt->against ? run_shapes(s, shapes, &count) : given_shapes(s->opt, shapes, &count);
+	ret = s->opt->against ? run_shapes(s, shapes, &count)
+			      : given_shapes(s->opt, shapes, &count);
 	if (!ret)
 		ret = compile(ref, path, model, size, opt, shapes, count);
 	while (count)

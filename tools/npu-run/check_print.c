@@ -18,7 +18,11 @@ static const char *const match_names[] = {
 
 static const char *bits_of(const struct check_layer *l)
 {
-	return l->differ ? "DIFFERS" : l->host ? "host" : l->unknown ? "unknown" : l->within ? "within" : "same";
+	return l->differ    ? "DIFFERS"
+	       : l->host    ? "host"
+	       : l->unknown ? "unknown"
+	       : l->within  ? "within"
+			    : "same";
 }
 
 static const char *type_name(unsigned int dtype)

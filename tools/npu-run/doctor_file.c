@@ -214,5 +214,6 @@ void doctor_file(struct doctor *d, const char *path)
 	doctor_say(d, STATE_GOOD, path, NULL,
 		   "format %u.%u, instruction set %u.%u, needs libnpu >= %u.%u, made by %s: %s",
 		   v.h.major, v.h.minor, v.h.isa_major, v.h.isa_minor, v.h.runtime_major,
-		   v.h.runtime_minor, v.h.compiler, d->dev ? "loads" : "not loaded, there is no device");
+		   v.h.runtime_minor, v.h.compiler,
+		   d->dev ? "loads" : "not loaded, there is no device");
 }

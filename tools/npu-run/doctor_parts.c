@@ -142,7 +142,8 @@ void doctor_driver(struct doctor *d)
 	char version[64] = "version unknown";
 
 	if (!exists(d, "/sys/module/npu")) {
-		doctor_say(d, STATE_NONE, "kernel driver", NULL, "not loaded (there is no /sys/module/npu)");
+		doctor_say(d, STATE_NONE, "kernel driver", NULL,
+			   "not loaded (there is no /sys/module/npu)");
 		return;
 	}
 	read_line(d, "/sys/module/npu/version", version, sizeof(version));
@@ -186,7 +187,8 @@ void doctor_nodes(struct doctor *d)
 		npu_probe_driver(d->root, n, driver, sizeof(driver));
 		/* Accelerators of other makers are none of our business. */
 		if (c.status == -EACCES && (!strcmp(driver, "npu") || !strcmp(driver, "unknown")))
-			doctor_say(d, STATE_WRONG, "/dev/accel", advice, "%s: %s", c.name, c.reason);
+			doctor_say(d, STATE_WRONG, "/dev/accel", advice, "%s: %s", c.name,
+				   c.reason);
 		else
 			doctor_say(d, STATE_GOOD, "/dev/accel", NULL, "%s: %s; %s", c.uri, c.name,
 				   c.reason);

@@ -248,8 +248,11 @@ static int parse_int8(struct options *opt, int c, char *arg)
 		opt->calib[opt->num_calib++] = arg;
 		return 0;
 	case OPT_METHOD:
-		return calib_parse_method(arg, &opt->quant.method, &opt->quant.percentile) ?
-			       usage_error("--calib-method wants auto, minmax, percentile[=50..100], mse or kl", arg) : 0;
+		return calib_parse_method(arg, &opt->quant.method, &opt->quant.percentile)
+			       ? usage_error(
+					 "--calib-method wants auto, minmax, percentile[=50..100], mse or kl",
+					 arg)
+			       : 0;
 	case OPT_BUDGET:
 		return calib_parse_budget(arg, &opt->quant.budget, &opt->quant.budget_value) ?
 			       usage_error("--budget wants accuracy=0..1 or speed=0..1", arg) : 0;
@@ -281,8 +284,9 @@ static int parse_check(struct options *opt, int c, char *arg)
 		return parse_limit("--min-cosine wants a number from 0 on", arg, &opt->min_cosine);
 	case OPT_CHECK_WORK:
 		opt->check_all = !strcmp(arg, "all");
-		return opt->check_all ? 0 : parse_count("--check-work wants 1 to 1000000, or all", arg, 1000000,
-							&opt->check_work);
+		return opt->check_all ? 0
+				      : parse_count("--check-work wants 1 to 1000000, or all", arg,
+						    1000000, &opt->check_work);
 	default:
 		return 2;	/* getopt has said what */
 	}
@@ -366,7 +370,8 @@ static const char *option_name(int c)
 
 static int refuse_pair(const char *what, int a, int b)
 {
-	fprintf(stderr, "npu-run: --%s %s --%s; see npu-run --help\n", option_name(a), what, option_name(b));
+	fprintf(stderr, "npu-run: --%s %s --%s; see npu-run --help\n", option_name(a), what,
+		option_name(b));
 	return 2;
 }
 

@@ -84,7 +84,8 @@ static void print_summary(const struct npu_tensor_info *t, const void *data, siz
 		sum += v;
 	}
 	if (!count) {
-		say("%s %s %s: empty\n", t->name, dtype_name(t->dtype), dims_text(t->rank, t->min_dim, dims));
+		say("%s %s %s: empty\n", t->name, dtype_name(t->dtype),
+		    dims_text(t->rank, t->min_dim, dims));
 		return;
 	}
 	say("%s %s %s: min %.6g max %.6g mean %.6g", t->name, dtype_name(t->dtype),

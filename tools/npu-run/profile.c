@@ -95,7 +95,10 @@ static void print_table(const struct layer *layers, size_t n, double total)
 
 		say("%9.4f %5.1f%% %10.3f %8.1f %10.3f %8.1f  %s (%s)%s\n", l->ns / 1e6,
 		    100 * l->ns / total, l->macs / 1e6, rate(l->macs, l->ns), l->bytes / 1e6,
-		    rate(l->bytes, l->ns), l->node, l->op, l->host ? " on the host" : l->insns > 1 ? " *" : "");
+		    rate(l->bytes, l->ns), l->node, l->op,
+		    l->host	   ? " on the host"
+		    : l->insns > 1 ? " *"
+				   : "");
 		macs += l->macs;
 		bytes += l->bytes;
 	}

@@ -2,8 +2,8 @@
 /*
  * --trace: a run as trace events (the JSON that Perfetto and chrome://tracing open). One track is
  * the program that submits and waits, one the queue's work on the device: the job, in it the layers
- * of the model, in these the instructions. Steps on the host have a track of their own. Two counters
- * show how fast MACs and bytes go.
+ * of the model, in these the instructions. Steps on the host have a track of their own. Two
+ * counters show how fast MACs and bytes go.
  */
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -270,7 +270,8 @@ int trace_run(struct session *s)
 	if (!ret)
 		ret = trace_write(s->opt, root);
 	if (!ret)
-		fprintf(stderr, "npu-run: %u run%s in %s; open it in Perfetto (ui.perfetto.dev) or chrome://tracing\n",
+		fprintf(stderr,
+			"npu-run: %u run%s in %s; open it in Perfetto (ui.perfetto.dev) or chrome://tracing\n",
 			s->opt->trace_runs, s->opt->trace_runs == 1 ? "" : "s", s->opt->trace);
 	cJSON_Delete(root);
 	return ret;

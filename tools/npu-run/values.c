@@ -43,7 +43,15 @@ double element(unsigned int dtype, const void *data, size_t index)
 {
 	const char *p = (const char *)data + index * dtype_size(dtype);
 	union {
-		float f; double d; uint16_t h; int16_t s; int32_t i; uint32_t u; int64_t l; uint64_t w; int8_t b;
+		float f;
+		double d;
+		uint16_t h;
+		int16_t s;
+		int32_t i;
+		uint32_t u;
+		int64_t l;
+		uint64_t w;
+		int8_t b;
 		uint8_t c;
 	} v;
 
