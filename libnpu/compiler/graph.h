@@ -331,7 +331,7 @@ enum npu_gop_family {
 	NPU_GF_QUANT,
 	NPU_GF_QCONV,
 	NPU_GF_RNN,
-	NPU_GF_HOST,	/* no instruction does it */
+	NPU_GF_HOST,	/* shapes and folding are the host operator's */
 	NPU_GF_CONTROL,
 	NPU_GF_OTHER,
 };

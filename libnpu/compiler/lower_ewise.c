@@ -83,6 +83,7 @@ static int unary_func(enum npu_gop op)
 	case NPU_GOP_Acosh:	return NPU_UNARY_ACOSH;
 	case NPU_GOP_Atanh:	return NPU_UNARY_ATANH;
 	case NPU_GOP_Not:	return NPU_UNARY_NOT;
+	case NPU_GOP_BitwiseNot: return NPU_UNARY_BITNOT;
 	case NPU_GOP_IsNaN:	return NPU_UNARY_ISNAN;
 	case NPU_GOP_IsInf:	return NPU_UNARY_ISINF;
 	default:		return -1;
@@ -133,6 +134,11 @@ static int binary_func(const struct npu_gnode *n)
 	case NPU_GOP_And:	return NPU_BINARY_AND;
 	case NPU_GOP_Or:	return NPU_BINARY_OR;
 	case NPU_GOP_Xor:	return NPU_BINARY_XOR;
+	case NPU_GOP_BitwiseAnd: return NPU_BINARY_BITAND;
+	case NPU_GOP_BitwiseOr:	return NPU_BINARY_BITOR;
+	case NPU_GOP_BitwiseXor: return NPU_BINARY_BITXOR;
+	case NPU_GOP_BitShift:
+		return strcmp(npu_gnode_string(n, "direction", ""), "LEFT") ? NPU_BINARY_SHR : NPU_BINARY_SHL;
 	default:		return -1;
 	}
 }

@@ -155,6 +155,36 @@ int npu_lower_gather_elements(struct npu_lower *l, struct npu_gnode *n)
 	return err ? err : npu_lower_finish(l, n->outputs[0], &out);
 }
 
+/* One index for all of a row: a matrix is scattered by rows, which is faster. */
+static bool by_rows(const struct npu_gnode *n, const struct npu_lview *index)
+{
+	const struct npu_poly zero = npu_poly_const(0);
+
+	return index->rank == 2 && npu_gnode_int(n, "axis", 0) == 0 &&
+	       (npu_poly_equal(&index->stride[1], &zero) ||
+		(npu_dim_is_const(index->dim[1]) && index->dim[1].base == 1));
+}
+
+static int scatter_rows(struct npu_lower *l, const struct npu_lview *inout, const struct npu_lview *in,
+			const struct npu_lview *index, unsigned int join)
+{
+	struct npu_lview to = *inout, from = *in, rows = *index;
+	struct npu_linsn *insn = npu_lower_insn(l, NPU_OP_SCATTER);
+	int err;
+
+	if (!insn)
+		return -ENOMEM;
+	npu_lview_insert(&to, 0);
+	npu_lview_insert(&from, 0);
+	rows.dim[1] = npu_dim_const(1);
+	npu_lview_drop(&rows, 1);
+	npu_linsn_param(insn, NPU_SCATTER_P_JOIN, join);
+	err = npu_linsn_operand(l, insn, NPU_SCATTER_INOUT, &to);
+	if (!err)
+		err = npu_linsn_operand(l, insn, NPU_SCATTER_IN, &from);
+	return err ? err : npu_linsn_operand(l, insn, NPU_SCATTER_INDEX, &rows);
+}
+
 int npu_lower_scatter_elements(struct npu_lower *l, struct npu_gnode *n)
 {
 	static const char *const joins[] = { "none", "add", "mul", "min", "max" };
@@ -185,6 +215,8 @@ int npu_lower_scatter_elements(struct npu_lower *l, struct npu_gnode *n)
 	}
 	if (err)
 		return err;
+	if (by_rows(n, &index) && npu_dim_equal(in.dim[1], out.dim[1]))
+		return scatter_rows(l, &out, &in, &index, j);
 	insn = npu_lower_insn(l, NPU_OP_SCATTER_ELEMENTS);
 	if (!insn)
 		return -ENOMEM;
