@@ -2,28 +2,9 @@
 /* Documentation/operators.md: what becomes of every ONNX operator. */
 #include <string.h>
 
-#include "compiler/lower.h"
 #include "compiler/onnx_import.h"
 #include "gen_operators.h"
-#include "host/host.h"
-
-/* What the tables say about one operator. */
-struct support {
-	const struct npu_onnx_op *op;
-	const struct npu_op_rule *rule;		/* on the NPU or folded; NULL: not */
-	const struct npu_host_op *host;		/* NULL: not */
-};
-
-static struct support support_of(const struct npu_onnx_op *op)
-{
-	struct support s = { .op = op, .host = npu_host_op_find(op->domain, op->name) };
-	enum npu_gop gop = npu_gop_find(op->domain, op->name);
-	const struct npu_op_rule *rule = gop == NPU_GOP_NONE ? NULL : npu_op_rule(gop);
-
-	if (rule && *rule->insns)
-		s.rule = rule;
-	return s;
-}
+#include "npu_compiler.h"
 
 static void text(FILE *f, const char *s)
 {
@@ -32,26 +13,26 @@ static void text(FILE *f, const char *s)
 }
 
 /* The node on constants is computed by the compiler: what the fold has an evaluator for. */
-static void print_row(FILE *f, const struct support *s)
+static void print_row(FILE *f, const struct npu_op_support *s)
 {
-	fprintf(f, "| %s | %d.. | ", s->op->name, s->op->since);
-	if (s->rule) {
-		text(f, s->rule->insns);
+	fprintf(f, "| %s | %d.. | ", s->op, s->since);
+	if (s->supported) {
+		text(f, s->insns);
 		fputs(" | ", f);
-		text(f, s->rule->limits);
+		text(f, s->limits);
 	} else {
 		fputs("- | ", f);
 	}
 	fputs(" | ", f);
-	if (s->host) {
-		text(f, s->host->types);
-		if (s->host->since > (uint32_t)s->op->since)
-			fprintf(f, ", from set %u", s->host->since);
-		if (*s->host->limits)
+	if (*s->host) {
+		text(f, s->host);
+		if (s->host_since > (unsigned int)s->since)
+			fprintf(f, ", from set %u", s->host_since);
+		if (*s->host_limits)
 			fputs("; ", f);
-		text(f, s->host->limits);
-	} else if (!s->rule) {
-		fprintf(f, "**refused**%s%s", *s->op->why_not ? ": " : "", s->op->why_not);
+		text(f, s->host_limits);
+	} else if (!s->supported) {
+		fprintf(f, "**refused**%s%s", *s->why_not ? ": " : "", s->why_not);
 	} else {
 		fputs("-", f);
 	}
@@ -60,32 +41,28 @@ static void print_row(FILE *f, const struct support *s)
 
 static void print_domain(FILE *f, const char *domain)
 {
-	const struct npu_onnx_op *op;
+	struct npu_op_support s;
 
 	fprintf(f, "\n## %s\n\n", *domain ? domain : "ai.onnx");
-	fputs("| operator | sets | NPU: becomes | NPU: limits | host |\n| --- | --- | --- | --- | --- |\n", f);
-	for (unsigned int i = 0; (op = npu_onnx_op(i)) != NULL; i++) {
-		struct support s = support_of(op);
-
-		if (!strcmp(op->domain, domain))
+	fputs("| operator | sets | NPU: becomes | NPU: limits | host |\n"
+	      "| --- | --- | --- | --- | --- |\n", f);
+	for (unsigned int i = 0; npu_compile_op_support(i, &s); i++)
+		if (!strcmp(s.domain, domain))
 			print_row(f, &s);
-	}
 }
 
 static void print_totals(FILE *f)
 {
 	unsigned int all = 0, npu = 0, host = 0, both = 0;
-	const struct npu_onnx_op *op;
+	struct npu_op_support s;
 
-	for (unsigned int i = 0; (op = npu_onnx_op(i)) != NULL; i++) {
-		struct support s = support_of(op);
-
-		if (*op->domain)
+	for (unsigned int i = 0; npu_compile_op_support(i, &s); i++) {
+		if (*s.domain)
 			continue;
 		all++;
-		npu += s.rule != NULL;
-		host += !s.rule && s.host;
-		both += s.rule && s.host;
+		npu += s.supported;
+		host += !s.supported && *s.host;
+		both += s.supported && *s.host;
 	}
 	fprintf(f,
 		"Of the %u operators of ai.onnx the NPU does %u (for %u of them the host steps in where a type,\n"

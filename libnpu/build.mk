@@ -8,7 +8,7 @@ LIBNPU_SRC	:= $(call src,uapi libnpu/core libnpu/host libnpu/kernels libnpu/comp
 ONNX_PROTO	?= $(firstword $(wildcard /usr/include/onnx/onnx.proto /usr/include/onnx/onnx-ml.proto))
 ONNX_PB		:= $(BUILD)/gen/onnx.pb-c
 LIBNPU_OBJ	:= $(call obj,$(LIBNPU_SRC)) $(BUILD)/obj/gen/onnx.pb-c.o
-LIBNPU_LIBS	:= -lprotobuf-c -lz -lm
+LIBNPU_LIBS	:= -lprotobuf-c -ldrm -lz -lm
 
 ## make lib		libnpu.so, libnpu.a and libnpu.pc
 .PHONY: lib
@@ -27,6 +27,9 @@ $(BUILD)/obj/gen/onnx.pb-c.o: $(ONNX_PB).c
 	$(Q)$(CC) $(filter-out -Werror -Wmissing-prototypes,$(ALL_CFLAGS)) -c -o $@ $<
 
 $(call obj,$(wildcard libnpu/compiler/*.c)): | $(ONNX_PB).h
+
+# The drm backend: libdrm and the kernel's own drm.h.
+$(call obj,$(wildcard libnpu/core/*.c tests/libnpu/*.c)): EXTRA_CFLAGS += -isystem /usr/include/libdrm
 
 $(BUILD)/libnpu.a: $(LIBNPU_OBJ)
 	@rm -f $@

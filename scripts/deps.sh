@@ -21,6 +21,7 @@ table()
 	build:protobuf-c-compiler:cmd=protoc-c:generating the ONNX reader
 	build:libprotobuf-c-dev:hdr=protobuf-c/protobuf-c.h:the ONNX reader
 	build:libonnx-dev:hdr=onnx/onnx.proto|onnx/onnx-ml.proto:onnx.proto, the description of the ONNX format
+	build:libdrm-dev:hdr=libdrm/drm.h:talking to the kernel driver
 	build:zlib1g-dev:hdr=zlib.h:check sums of job files
 	build:libpng-dev:hdr=png.h:PNG pictures in the tools
 	build:libjpeg-dev:hdr=jpeglib.h:JPEG pictures in the tools

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "compiler/lower.h"
+#include "host/host.h"
 
 #define IMAGE	NPU_OL_IMAGE
 #define ANY	NPU_OL_ANY
@@ -215,19 +216,23 @@ const struct npu_op_rule *npu_op_rule(enum npu_gop op)
 
 bool npu_compile_op_support(unsigned int i, struct npu_op_support *support)
 {
-	/* Internal operators and the one that stands for none are not ONNX's. */
-	for (unsigned int op = NPU_GOP_NONE + 1; op < NPU_GOP_COUNT; op++) {
-		const struct npu_gop_info *info = npu_gop_info((enum npu_gop)op);
-		const struct npu_op_rule *r = npu_op_rule((enum npu_gop)op);
+	const struct npu_onnx_op *op = npu_onnx_op(i);
+	const struct npu_host_op *host;
+	const struct npu_op_rule *rule;
 
-		if (!strcmp(info->domain, "npu") || i--)
-			continue;
-		support->op = info->name;
-		support->domain = info->domain;
-		support->supported = r && *r->insns;
-		support->insns = r ? r->insns : "";
-		support->limits = r ? r->limits : "the device has no such operator";
-		return true;
-	}
-	return false;
+	if (!op)
+		return false;
+	rule = npu_op_rule(npu_gop_find(op->domain, op->name));
+	if (rule && !*rule->insns)
+		rule = NULL;
+	host = npu_host_op_find(op->domain, op->name);
+	*support = (struct npu_op_support){
+		.op = op->name, .domain = op->domain, .since = op->since,
+		.supported = rule != NULL,
+		.insns = rule ? rule->insns : "", .limits = rule ? rule->limits : "",
+		.host = host ? host->types : "", .host_since = host ? host->since : 0,
+		.host_limits = host ? host->limits : "",
+		.why_not = rule || host ? "" : op->why_not,
+	};
+	return true;
 }

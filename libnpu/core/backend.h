@@ -97,6 +97,8 @@ struct npu_work_host {
 
 struct npu_backend_ops {
 	const char *name;
+	/* submit() takes fences of the same device only: the core waits for others before it */
+	bool own_fences_only;
 
 	/* Candidates in the order of preference; -ENOENT past the last. */
 	int (*candidate)(unsigned int index, struct npu_device_candidate *out);
@@ -143,7 +145,10 @@ struct npu_backend_ops {
 	void (*cancel_queue)(struct npu_queue *queue);
 };
 
-extern const struct npu_backend_ops npu_backend_sim;
+extern const struct npu_backend_ops npu_backend_drm, npu_backend_sim;
+
+/* An accel node of our driver: could it be opened? Fills in status and reason. */
+void npu_drm_probe(struct npu_device_candidate *c);
 
 /*
  * The end of @work: @status is 0 or a negative errno; @fault and @text tell more (may be NULL).
@@ -171,6 +176,13 @@ struct npu_fence_cb {
 bool npu_fence_add_cb(struct npu_fence *fence, struct npu_fence_cb *cb);
 /* Returns true when @cb was still there: there will be no call. */
 bool npu_fence_remove_cb(struct npu_fence *fence, struct npu_fence_cb *cb);
+
+/*
+ * For backends whose device waits for fences itself: a number that stands for a fence, written before
+ * it is handed out; and the queue of a fence whose work has not ended, with a reference, or NULL.
+ */
+void npu_fence_set_point(struct npu_fence *fence, uint64_t point);
+struct npu_queue *npu_fence_get_queue(struct npu_fence *fence, uint64_t *point);
 
 void npu_device_free(struct npu_device *dev);
 

@@ -333,7 +333,7 @@ static void forward(struct npu_chain *chain, struct npu_work *work)
 	int ret;
 
 	for (i = 0; i < work->num_wait; i++)
-		if (npu_fence_is_soft(work->wait[i]))
+		if (npu_fence_is_for_host(work->wait[i], queue->dev))
 			wait_fence(chain, work, work->wait[i]);
 	/* The work may be over, and gone, before submit() returns. */
 	npu_ref_take(&queue->refs);
@@ -395,7 +395,7 @@ bool npu_chain_wants(const struct npu_queue *queue, const struct npu_work *work)
 	uint32_t i;
 
 	for (i = 0; i < work->num_wait; i++)
-		if (npu_fence_is_soft(work->wait[i]) &&
+		if (npu_fence_is_for_host(work->wait[i], queue->dev) &&
 		    npu_fence_status(work->wait[i]) == -EINPROGRESS)
 			return true;
 	if (chain) {

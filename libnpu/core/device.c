@@ -11,7 +11,7 @@
 #include "npu_isa_desc.h"
 
 /* In the order in which a device is looked for. */
-static const struct npu_backend_ops *const backends[] = { &npu_backend_sim };
+static const struct npu_backend_ops *const backends[] = { &npu_backend_drm, &npu_backend_sim };
 
 #define NUM_BACKENDS	(sizeof(backends) / sizeof(backends[0]))
 
@@ -122,6 +122,8 @@ static int candidate_at(unsigned int index, struct npu_device_candidate *out)
 			continue;
 		if (!index--) {
 			npu_probe_node("", n, out);
+			if (!out->status)
+				npu_drm_probe(out);
 			return 0;
 		}
 	}

@@ -10,11 +10,13 @@
 struct npu_fence {
 	atomic_uint refs;
 	pid_t pid;
+	const struct npu_device *dev;	/* to be compared only: it may be gone once signalled */
 	bool soft;			/* constant once the fence is handed out */
 	atomic_bool signalled;		/* set last, under lock; nothing below changes after it */
 	pthread_mutex_t lock;		/* protects work, callbacks and the change of signalled */
 	pthread_cond_t cond;		/* signalled; CLOCK_MONOTONIC */
 	struct npu_work *work;		/* that a cancel reaches */
+	uint64_t point;			/* the backend's; before the fence is handed out */
 	struct npu_fence_cb *callbacks;
 	void (*done)(void *ctx, struct npu_fence *fence);
 	void *done_ctx;
@@ -40,6 +42,7 @@ struct npu_fence *npu_fence_create(struct npu_device *dev)
 		return NULL;
 	atomic_init(&fence->refs, 1);
 	fence->pid = dev->pid;
+	fence->dev = dev;
 	pthread_mutex_init(&fence->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -73,9 +76,28 @@ void npu_fence_set_soft(struct npu_fence *fence)
 	fence->soft = true;
 }
 
-bool npu_fence_is_soft(const struct npu_fence *fence)
+bool npu_fence_is_for_host(const struct npu_fence *fence, const struct npu_device *dev)
 {
-	return fence->soft;
+	return fence->soft || (dev->ops->own_fences_only && fence->dev != dev);
+}
+
+void npu_fence_set_point(struct npu_fence *fence, uint64_t point)
+{
+	fence->point = point;
+}
+
+struct npu_queue *npu_fence_get_queue(struct npu_fence *fence, uint64_t *point)
+{
+	struct npu_queue *queue = NULL;
+
+	pthread_mutex_lock(&fence->lock);
+	if (fence->work) {
+		queue = fence->work->queue;
+		npu_ref_take(&queue->refs);
+		*point = fence->point;
+	}
+	pthread_mutex_unlock(&fence->lock);
+	return queue;
 }
 
 void npu_fence_set_dims(struct npu_fence *fence, int64_t (*dims)[NPU_TENSOR_MAX_RANK])

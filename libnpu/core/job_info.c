@@ -296,23 +296,33 @@ static int disassemble_step(const struct npu_job *job, const struct npu_jobfile_
 	return 0;
 }
 
+/* Where a step begins stands for its first instruction. */
+static void skip_header(const struct npu_job_step *step, uint32_t *offset)
+{
+	if (step->code && *offset == step->offset)
+		*offset += sizeof(struct npu_stream_header);
+}
+
 int npu_job_disassemble(const struct npu_job *job, unsigned int program, uint32_t *offset,
 			char *buf, size_t size)
 {
 	const struct npu_jobfile_program *prog = program_at(job, program);
 	const struct npu_job_step *step;
-	npu_u32 i;
+	npu_u32 i, count;
+	int ret;
 
 	if (!prog || !offset || !buf || !size)
 		return -EINVAL;
-	for (i = 0; i < job->programs[program].num_steps; i++) {
+	count = job->programs[program].num_steps;
+	for (i = 0; i < count; i++) {
 		step = &job->programs[program].steps[i];
 		if (*offset - step->offset >= npu_jobfile_step_span(&step->desc))
 			continue;
-		/* Where a step begins stands for its first instruction. */
-		if (step->code && *offset == step->offset)
-			*offset += sizeof(struct npu_stream_header);
-		return disassemble_step(job, prog, step, offset, buf, size);
+		skip_header(step, offset);
+		ret = disassemble_step(job, prog, step, offset, buf, size);
+		if (!ret && i + 1 < count)
+			skip_header(step + 1, offset);
+		return ret;
 	}
 	return i && *offset == step->offset + npu_jobfile_step_span(&step->desc) ? -ENOENT : -EINVAL;
 }

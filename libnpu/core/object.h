@@ -57,7 +57,8 @@ void npu_fence_signal(struct npu_fence *fence, int status, const struct npu_faul
  * whoever waits for one goes through a chain.
  */
 void npu_fence_set_soft(struct npu_fence *fence);
-bool npu_fence_is_soft(const struct npu_fence *fence);
+/* Whether only the host can wait for it before work for @dev starts: then there is a chain. */
+bool npu_fence_is_for_host(const struct npu_fence *fence, const struct npu_device *dev);
 /*
  * The dims that host steps found out, by tensor of the program: the fence's, freed with free().
  * Written by the chain's thread before the fence signals, constant then; NULL when there are none.

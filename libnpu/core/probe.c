@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "drm/npu_drm.h"
 
 static void node_path(const char *root, unsigned int n, char path[4096])
 {
@@ -64,6 +65,11 @@ void npu_probe_node(const char *root, unsigned int n, struct npu_device_candidat
 		snprintf(out->reason, sizeof(out->reason),
 			 "no permission to open %s: add the user to its group, '%s', and log in again",
 			 out->uri, group);
+		return;
+	}
+	if (!strcmp(driver, DRM_NPU_DRIVER_NAME)) {
+		out->status = 0;
+		out->reason[0] = 0;
 		return;
 	}
 	out->status = -ENODEV;

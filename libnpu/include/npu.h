@@ -145,7 +145,8 @@ struct npu_device_info {
  * @uri: NULL: the first /dev/accel/accelN that can be used, else "sim". "/dev/accel/accel0": that
  *	node. "sim": in process; "sim:threads=2,simd=portable,sram=4194304": with options, which
  *	win over those in @options. simd is auto, portable, avx2, avx-vnni,
- *	avx512 or avx512-vnni; sram is in bytes.
+ *	avx512 or avx512-vnni; sram is in bytes. "drm:fd=5": an accel node
+ *	that is open already; the descriptor stays the caller's.
  * @options: or NULL.
  *
  * Errors: -ENODEV (no such device, or no backend for it), -EINVAL (the URI or an option, by name),
@@ -400,8 +401,9 @@ int npu_job_debug(const struct npu_job *job, unsigned int program, uint32_t tag,
 /*
  * The instruction at *@offset as a line of text into @buf (cut to @size, always terminated);
  * *@offset moves to the next one. Start with 0, which stands for the first. Returns 0, -ENOENT past
- * END, -EINVAL (not an offset of an instruction). Offsets count through all streams of the program; a
- * host step between them is a line of its own, "host NonZero(x) -> y".
+ * END, -EINVAL (not an offset of an instruction). Offsets are those of profiles and faults: they
+ * count through all steps of the program; a host step between streams is a line of its own,
+ * "host NonZero(x) -> y".
  */
 int npu_job_disassemble(const struct npu_job *job, unsigned int program, uint32_t *offset,
 			char *buf, size_t size);

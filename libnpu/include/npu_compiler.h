@@ -281,21 +281,32 @@ NPU_API const char *npu_compile_pass_name(unsigned int i);
 NPU_API const char *npu_compile_pass_help(unsigned int i);
 
 /**
- * struct npu_op_support - one row of the operator table
- * @op: ONNX operator; @domain: "" for ai.onnx
- * @supported: false: refused by name
- * @insns: the instructions that it becomes, or how it disappears ("folded", "view")
- * @limits: what restricts it, in words; "" when nothing does beyond ranks and types
+ * struct npu_op_support - what becomes of one ONNX operator
+ * @op: its name; @domain: "" for ai.onnx; @since: the first operator set that has it
+ * @supported: on the NPU; else on the host, when @host is not "", or refused by name
+ * @insns: the instructions that it becomes, or how it disappears ("folded", "view"); "": neither
+ * @limits: what restricts it on the NPU, in words; "" when nothing does beyond ranks and types
+ * @host: the element types that the host does it for, when the NPU does not; "": none
+ * @host_since, @host_limits: of the host; 0 and ""
+ * @why_not: why it is refused, "" when there is nothing to say but that nobody has it
  */
 struct npu_op_support {
 	const char *op;
 	const char *domain;
+	int since;
 	bool supported;
 	const char *insns;
 	const char *limits;
+	const char *host;
+	unsigned int host_since;
+	const char *host_limits;
+	const char *why_not;
 };
 
-/* Row @i of the table that the compiler itself decides by; false past the end. */
+/*
+ * Row @i of the list of all operators, in the order of domains and names: what the tables say that
+ * the compiler decides by. False past the end.
+ */
 NPU_API bool npu_compile_op_support(unsigned int i, struct npu_op_support *support);
 
 #ifdef __cplusplus

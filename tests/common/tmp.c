@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static char folder[PATH_MAX];
+static char folder[960];
 static pid_t owner;
 
 static int drop(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -25,13 +25,23 @@ static void drop_folder(void)
 		nftw(folder, drop, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+const char *tmp_path(const char *name)
+{
+	static char path[8][PATH_MAX + 256];
+	static unsigned int next;
+	char *p = path[next++ % 8];
+
+	snprintf(p, sizeof(path[0]), "%s/%.250s", tmp_folder(), name);
+	return p;
+}
+
 const char *tmp_folder(void)
 {
 	const char *in = getenv("TMPDIR");
 
 	if (*folder)
 		return folder;
-	snprintf(folder, sizeof(folder), "%.3000s/npu-test-XXXXXX", in && *in ? in : "/tmp");
+	snprintf(folder, sizeof(folder), "%.900s/npu-test-XXXXXX", in && *in ? in : "/tmp");
 	if (!mkdtemp(folder)) {
 		perror(folder);
 		exit(1);

@@ -8,5 +8,7 @@
  * same at every call.
  */
 const char *tmp_folder(void);
+/* The file @name in it, which need not be there; good until eight more were asked for. */
+const char *tmp_path(const char *name);
 
 #endif

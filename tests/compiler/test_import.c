@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/tmp.h"
 #include "import_util.h"
 #include "tap.h"
 
@@ -350,34 +351,26 @@ static void external_refused(const char *model, const char *location, const char
 static void test_external(void)
 {
 	static const float v[5] = { 1, 2, 3, 4, 5 };
-	char dir[] = "/tmp/test_import_XXXXXX", model[64], path[96];
+	const char *model = tmp_path("m/model.onnx");
 	const struct npu_gtensor *w;
 	struct npu_diag diag = { 0 };
 	struct npu_graph *g;
 	FILE *f;
 
-	if (!mkdtemp(dir))
-		return;
-	snprintf(model, sizeof(model), "%s/m/model.onnx", dir);
-	snprintf(path, sizeof(path), "%s/m", dir);
-	mkdir(path, 0700);
-	snprintf(path, sizeof(path), "%s/m/w.bin", dir);
-	f = fopen(path, "wb");
+	mkdir(tmp_path("m"), 0700);
+	f = fopen(tmp_path("m/w.bin"), "wb");
 	if (f) {
 		fwrite(v, 1, sizeof(v), f);
 		fclose(f);
 	}
-	snprintf(path, sizeof(path), "%s/secret", dir);
-	f = fopen(path, "wb");
+	f = fopen(tmp_path("secret"), "wb");
 	if (f) {
 		fwrite(v, 1, sizeof(v), f);
 		fclose(f);
 	}
-	snprintf(path, sizeof(path), "%s/m/link", dir);
-	if (symlink("../secret", path))
+	if (symlink("../secret", tmp_path("m/link")))
 		tap_diag("no symbolic links here");
-	snprintf(path, sizeof(path), "%s/m/fifo", dir);
-	mkfifo(path, 0600);
+	mkfifo(tmp_path("m/fifo"), 0600);
 
 	g = import_external(model, "w.bin", "4", &diag);
 	w = g ? npu_graph_find_tensor(g, "w") : NULL;
@@ -395,15 +388,6 @@ static void test_external(void)
 	external_refused(model, "w.bin", "18446744073709551615", "needs 16 from offset");
 	external_refused(model, "w.bin", "-4", "expected a location");
 	external_refused(NULL, "w.bin", "0", "not read from a file");
-	for (const char *const *n =
-		     (const char *const[]){ "m/w.bin", "m/link", "m/fifo", "secret", NULL };
-	     *n; n++) {
-		snprintf(path, sizeof(path), "%s/%s", dir, *n);
-		unlink(path);
-	}
-	snprintf(path, sizeof(path), "%s/m", dir);
-	rmdir(path);
-	rmdir(dir);
 }
 
 static void test_bind(void)

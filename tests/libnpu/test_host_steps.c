@@ -143,6 +143,8 @@ static void records(void)
 	struct npu_fence_times times = NPU_INIT(times);
 	size_t n = 0, m = 0, i;
 	bool ordered = true, same;
+	uint32_t offset = 0;
+	char line[64];
 
 	tap_ok(!submit_wait(run, NPU_SUBMIT_PROFILE | NPU_SUBMIT_DIGEST, &fence) &&
 	       !npu_fence_profile(fence, &p, &n) && n == 6, "6 records of a profile");
@@ -150,6 +152,18 @@ static void records(void)
 		ordered &= p[i].offset > p[i - 1].offset && p[i].insn > p[i - 1].insn &&
 			   p[i].start >= p[i - 1].start;
 	tap_ok(ordered, "instructions, offsets and times count through");
+	/* The first is known by its record only; all others follow from the one before. */
+	for (i = 0, same = true; i < n; i++) {
+		same &= !npu_job_disassemble(job, 0, &offset, line, sizeof(line));
+		same &= offset == (i + 1 < n ? p[i + 1].offset : offset);
+	}
+	tap_ok(same && npu_job_disassemble(job, 0, &offset, line, sizeof(line)) == -ENOENT,
+	       "the disassembly has the offsets of the profile");
+	for (i = 0, same = true; i < n; i++) {
+		offset = p[i].offset;
+		same &= !npu_job_disassemble(job, 0, &offset, line, sizeof(line));
+	}
+	tap_ok(same, "and takes each of them");
 	tap_ok(n == 6 && p[2].opcode == NPU_PROFILE_HOST && p[2].tag == 11 && p[3].tag == 12 &&
 	       p[3].bytes == 2 * 16 * ROWS, "host steps have their tags and bytes");
 	tap_ok(!npu_fence_digests(fence, &d, &n) && n == 4, "4 digests");
@@ -221,7 +235,7 @@ static void second_step(void)
 	npu_run_write(run, "idx", idx, sizeof(idx), &err);
 	tap_ok(submit_wait(run, 0, &fence) == -EIO && !npu_fence_fault(fence, &fault) &&
 	       strstr(err.text, "instruction 1 ") && strstr(err.text, "Gather_0"), "%s", err.text);
-	tap_ok(fault.insn == 1 && fault.stream_offset == offset + sizeof(struct npu_stream_header),
+	tap_ok(fault.insn == 1 && fault.stream_offset == offset,
 	       "the fault has its place in the program");
 	npu_fence_put(fence);
 	npu_buffer_create(dev, 4096, 0, &buf, &err);

@@ -4,11 +4,13 @@
  * wrong, or a right run. Files whose check sums are made good again reach the checks behind them.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+#include "common/tmp.h"
 #include "core/digest.h"
 #include "core/jobfile_format.h"
 #include "fixture.h"
@@ -596,25 +598,21 @@ static void test_repeat(const struct fixture *f, struct env *e)
 
 static void test_save(const struct fixture *f, struct env *e)
 {
-	char path[] = "/tmp/npu-test-XXXXXX", text[64];
+	const char *path = tmp_path("job.npu"), *link = tmp_path("job.link");
+	const char *none = tmp_path("none/x.npu");
 	struct npu_job *job;
 	struct stat st;
-	int fd = mkstemp(path);
 
-	close(fd);
+	close(creat(path, 0600));
 	tap_ok(!npu_jobfile_save(&f->job, path, &err), "save over an old file");
 	tap_ok(!npu_job_load(e->dev, path, NPU_JOB_CHECK_DIGEST, &job, &err) && !run_it(e, job),
 	       "load from a path and run");
 	npu_job_unload(job);
-	snprintf(text, sizeof(text), "%s.link", path);
-	tap_ok(!symlink(path, text) && !npu_jobfile_save(&f->job, text, &err) &&
-	       !lstat(text, &st) && S_ISLNK(st.st_mode), "save through a link, which stays one");
+	tap_ok(!symlink(path, link) && !npu_jobfile_save(&f->job, link, &err) &&
+	       !lstat(link, &st) && S_ISLNK(st.st_mode), "save through a link, which stays one");
 	tap_ok(!npu_jobfile_save(&f->job, "/dev/null", &err) && !stat("/dev/null", &st) &&
 	       S_ISCHR(st.st_mode), "save to a device, which stays one");
-	unlink(text);
-	unlink(path);
-	snprintf(text, sizeof(text), "%s/none/x.npu", path);
-	tap_ok(npu_jobfile_save(&f->job, text, &err) == -ENOENT && strstr(err.text, text),
+	tap_ok(npu_jobfile_save(&f->job, none, &err) == -ENOENT && strstr(err.text, none),
 	       "no directory: %s", err.text);
 }
 

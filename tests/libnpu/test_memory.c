@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "common/tmp.h"
 #include "fixture.h"
 #include "tap.h"
 
@@ -144,12 +145,11 @@ static void compare(const char *what, const struct usage *a, const struct usage 
 int main(void)
 {
 	int i, n = SANITIZED ? 200 : 1000, good = 0;
-	char path[] = "/tmp/npu-test-XXXXXX";
+	const char *path = tmp_path("job.npu");
 	struct npu_device *dev;
 	struct usage a, b;
 	struct fixture f;
 
-	close(mkstemp(path));
 	tiny_make(&f);
 	if (npu_jobfile_save(&f.job, path, &err) ||
 	    npu_device_open("sim:threads=2", NULL, &dev, &err)) {
@@ -176,7 +176,6 @@ int main(void)
 	tap_ok(good == 100, "%d of 100 cycles with their own device are good", good);
 	compare("open to close", &a, &b, 100);
 	npu_device_close(dev);
-	unlink(path);
 	fixture_free(&f);
 	return tap_done();
 }

@@ -92,6 +92,11 @@ refuse 1 "--shape x is given twice: 4x4 and 5x4" "$rows.npu" -s x=4x4 -s x=5x4 -
 refuse 1 "there is no input, output or state .q." "$rows.npu" -i "q=$tap_tmp/x.raw"
 refuse 1 "No such file" "$rows.npu" -s x=4x4 -i "x=$tap_tmp/none.npy"
 refuse 1 "not a job file" "$rows.in.npy" --info
+# An ONNX model, by its name and by what is in it: IR version 8, producer "t".
+printf '\x08\x08\x12\x01t\x18\x00\x22\x00' | tee "$tap_tmp/model.onnx" >"$tap_tmp/a model"
+refuse 1 "is an ONNX model, not a job file; compile it first: npu-compile .*/model\.onnx -o .*/model\.npu" "$tap_tmp/model.onnx"
+refuse 1 "is an ONNX model, .* npu-compile .*/a model -o .*/a model\.npu" "$tap_tmp/a model" --info
+refuse 1 "No such file" "$tap_tmp/none.onnx"
 refuse 1 "there is no device 'gpu'" "$rows.npu" --info -d gpu
 refuse 2 "NAME=FILE" "$rows.npu" -i x
 refuse 2 "usage" 

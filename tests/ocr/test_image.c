@@ -3,6 +3,7 @@
  * The files are written here with libpng's and libjpeg's own encoders, of every kind that they
  * know.
  */
+#include "common/tmp.h"
 #include "tap.h"
 
 #include <errno.h>
@@ -408,12 +409,10 @@ static void test_limits(void)
 
 static void test_save(void)
 {
-	char path[] = "/tmp/test_image.XXXXXX";
+	const char *path = tmp_path("image.png");
 	struct npu_image img = pattern_image(37, 11, 4), back;
 	struct npu_error why = { 0 };
-	int fd = mkstemp(path);
 
-	close(fd);
 	tap_ok(!npu_image_save_png(path, &img, &why), "save %s", why.text);
 	tap_ok(!npu_image_load(path, &back, &why) && back.width == 37 && back.height == 11 &&
 	       pattern_digest(&img) == pattern_digest(&back), "load what was saved %s", why.text);
@@ -427,7 +426,6 @@ static void test_save(void)
 		       strstr(why.text, "/nonexistent"),
 	       "nowhere to save: %s", why.text);
 	npu_image_free(&img);
-	unlink(path);
 }
 
 int main(void)

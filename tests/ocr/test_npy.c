@@ -2,9 +2,11 @@
 /*
  * Headers here were written by hand after NumPy's format description, not by the code under test.
  */
+#include "common/tmp.h"
 #include "tap.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/common/file.h"
@@ -147,12 +149,10 @@ static void test_write(void)
 	struct npu_npy out = { .type = NPU_NPY_F32, .rank = 3, .dims = { 1, 2, 3 }, .data = data },
 		       in;
 	struct npu_error why = { 0 };
-	char path[] = "/tmp/test_npy.XXXXXX";
+	const char *path = tmp_path("a.npy");
 	uint8_t *file;
 	size_t len;
-	int fd = mkstemp(path);
 
-	close(fd);
 	tap_ok(!npu_npy_write(path, &out, &why), "write %s", why.text);
 	if (!npu_file_read(path, 4096, &file, &len, &why)) {
 		tap_ok(len == 128 + 24 &&
@@ -178,12 +178,9 @@ static void test_write(void)
 	tap_ok(npu_npy_read("/dev/null", &in, &why) == -EBADMSG, "an empty file: %s", why.text);
 }
 
-static void put(const char *dir, const char *name, const void *data, size_t len)
+static void put(const char *name, const void *data, size_t len)
 {
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	if (npu_file_write(path, data, len, NULL))
+	if (npu_file_write(tmp_path(name), data, len, NULL))
 		abort();
 }
 
@@ -192,38 +189,35 @@ static void test_dir(void)
 {
 	static const char header[] =
 		"{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }\n";
-	char dir[] = "/tmp/test_npy.XXXXXX", command[64];
+	const char *dir = tmp_path("dir");
 	struct npu_error why = { 0 };
 	struct npu_npy_dir d;
 	uint8_t file[256];
 	size_t len;
 	int err;
 
-	if (!mkdtemp(dir))
+	if (mkdir(dir, 0700))
 		abort();
 	err = npu_npy_dir_read(dir, &d, &why);
 	tap_ok(err == -ENOENT && strstr(why.text, dir), "an empty folder: %s", why.text);
 	len = make(file, 1, header, 2);
-	put(dir, "b.npy", file, len);
+	put("dir/b.npy", file, len);
 	file[len - 1] = 77;
-	put(dir, "a10.npy", file, len);
-	put(dir, "a.txt", "text", 4);
-	put(dir, ".hidden.npy", "text", 4);
+	put("dir/a10.npy", file, len);
+	put("dir/a.txt", "text", 4);
+	put("dir/.hidden.npy", "text", 4);
 	err = npu_npy_dir_read(dir, &d, &why);
 	tap_ok(!err && d.count == 2 && !strcmp(d.name[0], "a10.npy") &&
 		       !strcmp(d.name[1], "b.npy") && ((uint8_t *)d.arr[0].data)[1] == 77 &&
 		       ((uint8_t *)d.arr[1].data)[1] == 1,
 	       "a folder's .npy files, in the order of their names %s", why.text);
 	npu_npy_dir_free(&d);
-	put(dir, "bad.npy", file, len - 1);
+	put("dir/bad.npy", file, len - 1);
 	err = npu_npy_dir_read(dir, &d, &why);
 	tap_ok(err == -EBADMSG && strstr(why.text, "bad.npy") && !d.count && !d.arr,
 	       "one cut short is named: %s", why.text);
 	err = npu_npy_dir_read("/nonexistent", &d, &why);
 	tap_ok(err == -ENOENT && strstr(why.text, "/nonexistent"), "no folder: %s", why.text);
-	snprintf(command, sizeof(command), "rm -rf %s", dir);
-	if (system(command))
-		abort();
 }
 
 int main(void)

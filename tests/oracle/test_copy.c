@@ -50,6 +50,31 @@ static void make_layout(struct tcase *c)
 	op->stride[1] = size * dim[2];
 }
 
+/*
+ * Matrices turned over, of any type: whole pieces and edges; sometimes with rows that share lines of the
+ * cache.
+ */
+static void make_turned(struct tcase *c)
+{
+	npu_u32 crowded = rng_chance(3) ? 1024 : 0;
+	npu_u32 dim[2] = { rng_range(1, 90), crowded ? crowded : rng_range(1, 300) }, swap;
+	unsigned int type = types[rng_below(8)], side = rng_below(2);
+	struct npu_operand *op;
+	npu_s64 size = npu_dtype_bits(type) / 8;
+
+	if (rng_chance(2)) {
+		swap = dim[0];
+		dim[0] = dim[1];
+		dim[1] = swap;
+	}
+	case_init(c, NPU_OP_COPY);
+	case_dense(c, 0, type, 2, dim, CONTENTS_TAME);
+	case_dense(c, 1, type, 2, dim, CONTENTS_WILD);
+	op = &c->operand[side];
+	op->stride[0] = size;
+	op->stride[1] = size * dim[0];
+}
+
 static void make_fill(struct tcase *c)
 {
 	npu_u32 dim[NPU_MAX_RANK];
@@ -111,6 +136,7 @@ int main(void)
 	rng_seed(25);
 	harness_many("copy", 3000, make_copy);
 	harness_many("copy, layouts", 400, make_layout);
+	harness_many("copy, turned", 600, make_turned);
 	harness_many("fill", 1000, make_fill);
 	harness_many("pad", 1500, make_pad);
 	harness_many("iota", 1000, make_iota);

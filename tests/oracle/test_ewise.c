@@ -201,6 +201,23 @@ static void make_select(struct tcase *c)
 	case_tensor(c, NPU_SELECT_B, type, rank, b, CONTENTS_WILD);
 }
 
+/* Dense lines of any length, each input whole or repeated: what is done by whole vectors. */
+static void make_select_lines(struct tcase *c)
+{
+	static const unsigned char types[] = { NPU_F32, NPU_F16, NPU_U8, NPU_I32, NPU_I64 };
+	npu_u32 dim[2] = { rng_range(1, 4), rng_range(1, rng_chance(8) ? 9000 : 200) }, in[2];
+	unsigned int type = types[rng_below(5)];
+
+	case_init(c, NPU_OP_SELECT);
+	case_dense(c, 0, type, 2, dim, CONTENTS_TAME);
+	for (unsigned int slot = NPU_SELECT_COND; slot <= NPU_SELECT_B; slot++) {
+		in[0] = rng_chance(4) ? 1 : dim[0];
+		in[1] = rng_chance(3) ? 1 : dim[1];
+		case_dense(c, slot, slot == NPU_SELECT_COND ? NPU_BOOL : type, 2, in,
+			   slot == NPU_SELECT_COND ? CONTENTS_TAME : CONTENTS_WILD);
+	}
+}
+
 int main(void)
 {
 	rng_seed(22);
@@ -211,6 +228,7 @@ int main(void)
 	harness_many("ewise2, comparisons and logic", 1000, make_compare);
 	harness_many("ewise2, integer", 1500, make_binary_int);
 	harness_many("select", 1000, make_select);
+	harness_many("select, lines", 600, make_select_lines);
 	harness_report();
 	return tap_done();
 }

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/tmp.h"
 #include "../tap.h"
 #include "common/file.h"
 #include "core/jobfile.h"
@@ -22,7 +23,6 @@
 #include "tools/npu-run/run.h"
 #include "tools/vnpu/oracle/oracle.h"
 
-static char dir[] = "/tmp/npu-check-XXXXXX";
 
 /* ---- the oracle, with a switch --------------------------------------------------------------- */
 
@@ -63,11 +63,10 @@ bool oracle_can_sample(const struct npu_insn *insn)
 /* Exit status; what it printed, both streams, in *@out (the caller's to free). */
 static int run(char **out, char *const *args)
 {
-	char path[64];
+	const char *path = tmp_path("out");
 	int status, argc = 0;
 	pid_t pid;
 
-	snprintf(path, sizeof(path), "%s/out", dir);
 	while (args[argc])
 		argc++;
 	fflush(stdout);
@@ -163,16 +162,14 @@ static bool make_corrupt(const char *model, const char *node, const char *path)
 int main(void)
 {
 	const char *models = getenv("NPU_MODELS") ? getenv("NPU_MODELS") : "build/models";
-	char model[512], bad[64];
+	char model[512], bad[4096];
 
 	snprintf(model, sizeof(model), "%s/mnist-8.onnx", models);
 	if (access(model, R_OK)) {
 		tap_skip("npu-run --check", "there is no mnist-8.onnx; scripts/models.sh fetches it");
 		return tap_done();
 	}
-	if (!mkdtemp(dir))
-		return 1;
-	snprintf(bad, sizeof(bad), "%s/bad.npu", dir);
+	snprintf(bad, sizeof(bad), "%s", tmp_path("bad.npu"));
 
 	check_says("a good model", 0, "mnist-8.onnx: good",
 		   (char *[]){ "npu-run", "--check", model, NULL });
@@ -197,9 +194,5 @@ int main(void)
 	check_says("limits can be given", 1, "want 1;",
 		   (char *[]){ "npu-run", "--check", model, "--min-cosine", "1", "--max-error",
 			       "0", NULL });
-	unlink(bad);
-	snprintf(bad, sizeof(bad), "%s/out", dir);
-	unlink(bad);
-	rmdir(dir);
 	return tap_done();
 }

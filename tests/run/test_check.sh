@@ -63,6 +63,9 @@ same=$("$run" --check "$mnist" --int8 --calib "$tap_tmp/calib" --budget speed=1 
 tap_is $? 0 "the model with --int8: exit status 0"
 tap_is "$(grep -vE '^tests|\.npu: |\.onnx: ' <<<"$same")" "$(grep -vE '^tests|\.npu: |\.onnx: ' <<<"$out")" "and the same table"
 tap_refused "is for models" "--int8 with a job file" "$run" --check "$tap_tmp/i8.npu" --int8 --calib "$tap_tmp/calib"
+for option in "--precision f32" "-p f16" --all-f16 --no-sram; do
+	tap_refused "is a job file and checked as it is" "$option with a job file" "$run" --check "$tap_tmp/i8.npu" $option
+done
 tap_refused "--int8 needs --calib" "--int8 without samples" "$run" --check "$mnist" --int8
 tap_refused "--calib: .*No such file" "samples that are not there" "$run" --check "$mnist" --int8 --calib "$tap_tmp/none"
 tap_refused "is the first that is off" "limits that int8 can not hold" "$run" --check "$tap_tmp/i8.npu" --against "$mnist" --min-cosine 0.9999999

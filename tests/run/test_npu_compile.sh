@@ -21,7 +21,10 @@ mistake()
 
 tap_like "$("$compile" --help)" 'usage: npu-compile' "--help"
 tap_like "$("$compile" --version)" '^npu-compile [0-9]+\.[0-9]+' "--version"
-tap_like "$("$compile" --list-ops)" 'Conv +yes +conv' "--list-ops has Conv"
+tap_like "$("$compile" --list-ops)" 'Conv +npu, host +conv' "--list-ops has Conv"
+totals=$(sed -n 's/^Of the \([0-9]*\) operators of ai.onnx the NPU does \([0-9]*\) .*/\1 operators of ai.onnx \2 on the NPU/p' Documentation/operators.md)
+tap_is "$("$compile" --list-ops | tail -1 | cut -d, -f1)" "of $totals" "--list-ops counts as operators.md does"
+tap_is "$("$compile" --list-ops | grep -vEc '^(com\.|ai\.onnx\.|of )')" "${totals%% *}" "and lists as many"
 tap_like "$("$compile" --list-passes)" 'qdq ' "--list-passes has qdq"
 mistake "expected one model, got 0"
 mistake "expected one model, got 2" a.onnx b.onnx

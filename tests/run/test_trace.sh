@@ -23,6 +23,22 @@ look()
 }
 
 look "steps on the host" 2 '2 jobs, 4 layers, 6 instructions' tests/data/golden-1.1-det.npu -s x=3x2x2
+# What the trace calls an offset is what --disasm prints; the last record of a stream is END.
+offsets=$(node -e '
+	const t = JSON.parse(require("fs").readFileSync(process.argv[1])), seen = new Set();
+	for (const e of t.traceEvents)
+		if (e.args && "offset" in e.args)
+			seen.add(e.args.offset);
+	console.log([...seen].sort((a, b) => a - b).join(" "));' "$trace")
+listed=$("$run" tests/data/golden-1.1-det.npu --disasm | awk '/^ +[0-9]+ / && $2 != "end" { printf "%s%s", sep, $1; sep = " " }')
+tap_is "$listed" "$offsets" "offsets of --disasm and of the trace, over steps on the host"
+det=/usr/share/libonnx-testdata/data/node/test_det_2d/model.onnx
+if [ -e "$det" ]; then
+	"$NPU_BUILD/npu-compile" -q "$det" -o "$tap_tmp/host.npu"
+	tap_like "$("$run" "$tap_tmp/host.npu" --disasm)" $'\n +0  host Det' "a step on the host that is the first is at 0"
+else
+	tap_skip "a step on the host that is the first" "there is no libonnx-testdata"
+fi
 look "one run" 1 '1 jobs, 5 layers, 5 instructions' "$golden"
 look "four runs" 4 '4 jobs, 20 layers, 20 instructions' "$golden"
 if [ -e "$NPU_MODELS/blazeface_front.onnx" ]; then

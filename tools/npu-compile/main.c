@@ -29,38 +29,41 @@ struct options {
 	const char *report_file;
 };
 
-static void usage(FILE *f)
-{
-	fputs("usage: npu-compile MODEL.onnx [-o MODEL.npu] [options]\n"
-	      "\n"
-	      "  -o, --output FILE      where to write the job file (default: the model's name with .npu)\n"
-	      "  -s, --shape NAME=DIMS  shape of an input: x=1x3x640x640, or a range that every run chooses from:\n"
-	      "                         'x=1x3x{H=32..1280:32}x{W=32..1280:32}' ({symbol=min..max:step}). Once per input;\n"
-	      "                         an input named again starts another program over the same weights\n"
-	      "  -p, --precision TYPE   f16 (default) or f32: type of activations and weights\n"
-	      "                         (in f16, what a sigmoid's or softmax's result is made of stays f32)\n"
-	      "      --all-f16          f16 for that, too\n"
-	      "      --fail-on-host     refuse a model with operators that would run on the host, and name them\n"
-	      "      --int8             convolutions and matrix products in int8 as far as the budget allows; needs --calib\n"
-	      "      --calib PATH       samples that show the ranges of activations; may be repeated: a folder of .npy\n"
-	      "                         files (one input) or of folders with <input>.npy each, file.npy, or input=file.npy;\n"
-	      "                         a file may hold N samples: N x the shape, or N where the input's batch is 1\n"
-	      "      --calib-method M   minmax, percentile[=99.99], mse, kl, or auto (default): the closest of them\n"
-	      "      --budget B         accuracy=0.995 (default): fewest MACs in float with outputs that close (cosine to\n"
-	      "                         float); speed=0.9: at least that share of MACs in int8, as close as can be\n"
-	      "      --keep-float NODE  this node stays float whatever the budget; may be repeated\n"
-	      "      --no-clip-count    do not count clipped values at run time\n"
-	      "      --report[=FILE]    print where every operator went and why; FILE: write it there as JSON\n"
-	      "  -q, --quiet            nothing but errors\n"
-	      "      --dump-pass NAME   print the graph or plan after this pass ('all': after each)\n"
-	      "      --skip-pass NAMES  leave out optional passes, comma-separated\n"
-	      "      --no-sram          keep activations out of on-chip memory\n"
-	      "      --list-passes      the passes in their order\n"
-	      "      --list-ops         every ONNX operator that is known, what it becomes, and its limits\n"
-	      "      --version          version of the compiler\n"
-	      "  -h, --help             this text\n",
-	      f);
-}
+static const char usage[] =
+"usage: npu-compile MODEL.onnx [-o MODEL.npu] [options]\n"
+"\n"
+"  -o, --output FILE      where to write the job file (default: the model's name with .npu)\n"
+"  -s, --shape NAME=DIMS  shape of an input: x=1x3x640x640, or a range that every run chooses\n"
+"                         from: 'x=1x3x{H=32..1280:32}x{W=32..1280:32}'\n"
+"                         ({symbol=min..max:step}). Once per input; an input named again starts\n"
+"                         another program over the same weights\n"
+"  -p, --precision TYPE   f16 (default) or f32: type of activations and weights (in f16, what a\n"
+"                         sigmoid's or softmax's result is made of stays f32)\n"
+"      --all-f16          f16 for that, too\n"
+"      --fail-on-host     refuse a model with operators that would run on the host, and name\n"
+"                         them\n"
+"      --int8             convolutions and matrix products in int8 as far as the budget allows;\n"
+"                         needs --calib\n"
+"      --calib PATH       samples that show the ranges of activations; may be repeated: a folder\n"
+"                         of .npy files (one input) or of folders with <input>.npy each,\n"
+"                         file.npy, or input=file.npy; a file may hold N samples: N x the shape,\n"
+"                         or N where the input's batch is 1\n"
+"      --calib-method M   minmax, percentile[=99.99], mse, kl, or auto (default): the closest of\n"
+"                         them\n"
+"      --budget B         accuracy=0.995 (default): fewest MACs in float with outputs that close\n"
+"                         (cosine to float); speed=0.9: at least that share of MACs in int8, as\n"
+"                         close as can be\n"
+"      --keep-float NODE  this node stays float whatever the budget; may be repeated\n"
+"      --no-clip-count    do not count clipped values at run time\n"
+"      --report[=FILE]    print where every operator went and why; FILE: write it there as JSON\n"
+"  -q, --quiet            nothing but errors\n"
+"      --dump-pass NAME   print the graph or plan after this pass ('all': after each)\n"
+"      --skip-pass NAMES  leave out optional passes, comma-separated\n"
+"      --no-sram          keep activations out of on-chip memory\n"
+"      --list-passes      the passes in their order\n"
+"      --list-ops         every ONNX operator, where it runs, what it becomes, and its limits\n"
+"      --version          version of the compiler\n"
+"  -h, --help             this text\n";
 
 static void list_passes(void)
 {
@@ -70,11 +73,25 @@ static void list_passes(void)
 
 static void list_ops(void)
 {
+	unsigned int all = 0, npu = 0, host = 0;
 	struct npu_op_support s;
+	char name[80];
 
-	for (unsigned int i = 0; npu_compile_op_support(i, &s); i++)
-		printf("%-24s %-9s %-32s %s\n", s.op, s.supported ? "yes" : "refused", s.insns,
-		       s.limits);
+	for (unsigned int i = 0; npu_compile_op_support(i, &s); i++) {
+		const char *where = s.supported && *s.host ? "npu, host" :
+				    s.supported		   ? "npu" :
+				    *s.host		   ? "host" :
+							     "refused";
+
+		snprintf(name, sizeof(name), "%s%s%s", s.domain, *s.domain ? "." : "", s.op);
+		printf("%-46s %-10s %-34s %s\n", name, where, s.insns,
+		       s.supported ? s.limits : *s.host ? s.host_limits : s.why_not);
+		all += !*s.domain;
+		npu += !*s.domain && s.supported;
+		host += !*s.domain && !s.supported && *s.host;
+	}
+	printf("of %u operators of ai.onnx %u on the NPU, %u on the host, %u refused\n", all, npu,
+	       host, all - npu - host);
 }
 
 enum {
@@ -145,13 +162,16 @@ static int take_quant_option(struct options *o, int c)
 	case OPT_METHOD:
 		if (!calib_parse_method(optarg, &q->method, &q->percentile))
 			return 0;
-		fprintf(stderr, "npu-compile: --calib-method %s: expected auto, minmax, percentile, "
+		fprintf(stderr,
+			"npu-compile: --calib-method %s: expected auto, minmax, percentile, "
 			"percentile=50..100, mse or kl\n", optarg);
 		return -EINVAL;
 	case OPT_BUDGET:
 		if (!calib_parse_budget(optarg, &q->budget, &q->budget_value))
 			return 0;
-		fprintf(stderr, "npu-compile: --budget %s: expected accuracy=0..1 or speed=0..1\n", optarg);
+		fprintf(stderr,
+			"npu-compile: --budget %s: expected accuracy=0..1 or speed=0..1\n",
+			optarg);
 		return -EINVAL;
 	case OPT_KEEP_FLOAT:
 		if (q->num_float_nodes < MAX_NODES) {
@@ -226,7 +246,7 @@ static int take_option(struct options *o, int c)
 		puts("npu-compile " NPU_VERSION);
 		return 1;
 	case 'h':
-		usage(stdout);
+		fputs(usage, stdout);
 		return 1;
 	default:
 		fputs("Try 'npu-compile --help'.\n", stderr);
@@ -237,10 +257,11 @@ static int take_option(struct options *o, int c)
 static int check_quant(struct options *o)
 {
 	if (o->int8 && !o->num_calib)
-		fputs("npu-compile: --int8: ranges are needed: --calib with samples of typical inputs\n", stderr);
+		fputs("npu-compile: --int8: ranges are needed: --calib with samples of typical "
+		      "inputs\n", stderr);
 	else if (!o->int8 && o->quant_option)
-		fputs("npu-compile: --calib, --calib-method, --budget, --keep-float and --no-clip-count go with --int8\n",
-		      stderr);
+		fputs("npu-compile: --calib, --calib-method, --budget, --keep-float and "
+		      "--no-clip-count go with --int8\n", stderr);
 	else
 		return 0;
 	return -EINVAL;
@@ -325,8 +346,9 @@ static int write_outputs(const struct options *o, const struct npu_compile_resul
 	if (err)
 		fprintf(stderr, "npu-compile: %s\n", why.text);
 	else if (!o->quiet)
-		printf("%s: %s; %u instructions, %u copies; weights %.1f MiB, activations %.1f MiB\n", path,
-		       npu_compile_summary_text(r), s->insns, s->copies,
+		printf("%s: %s; %u instructions, %u copies; weights %.1f MiB, "
+		       "activations %.1f MiB\n",
+		       path, npu_compile_summary_text(r), s->insns, s->copies,
 		       (double)s->weight_bytes / (1 << 20),
 		       (double)(s->scratch_bytes + s->sram_bytes) / (1 << 20));
 	free(named);
@@ -334,7 +356,8 @@ static int write_outputs(const struct options *o, const struct npu_compile_resul
 }
 
 /* Calibration samples, when asked for, and then the model. */
-static int compile(struct options *o, const uint8_t *model, size_t size, struct npu_compile_result **result)
+static int compile(struct options *o, const uint8_t *model, size_t size,
+		   struct npu_compile_result **result)
 {
 	struct calib_set set = { 0 };
 	struct npu_error why;

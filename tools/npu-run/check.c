@@ -419,8 +419,9 @@ int check_run(struct session *s)
 	if (npu_file_read(opt->model, MODEL_MAX, &model, &size, &why) ||
 	    (opt->against && npu_file_read(opt->against, MODEL_MAX, &against, &against_size, &why)))
 		ret = fail("%s", why.text);
-	else if (opt->int8 && is_job(model, size))
-		ret = fail("--int8 is for models: %s is a job file and checked as it is", opt->model);
+	else if (opt->for_model && is_job(model, size))
+		ret = fail("--%s is for models: %s is a job file and checked as it is",
+			   opt->for_model, opt->model);
 	else if (opt->against && !is_job(model, size))
 		ret = fail("--against is for job files: %s is compared with itself in f32",
 			   opt->model);

@@ -244,7 +244,6 @@ static void json_name(cJSON *root, const char *key, const struct check_layers *l
 int check_print_json(const struct check_report *r)
 {
 	cJSON *root = cJSON_CreateObject(), *list, *o;
-	char *text;
 
 	cJSON_AddStringToObject(root, "model", r->opt->model);
 	cJSON_AddStringToObject(root, "type", r->type);
@@ -270,13 +269,7 @@ int check_print_json(const struct check_report *r)
 		json_difference(r, o, &r->output[i].fp32);
 		cJSON_AddItemToArray(list, o);
 	}
-	text = cJSON_Print(root);
-	cJSON_Delete(root);
-	if (!text)
-		return fail("no memory for the report");
-	puts(text);
-	free(text);
-	return 0;
+	return json_print(root);
 }
 
 /* ---- what was wrong -------------------------------------------------------------------------- */

@@ -80,7 +80,6 @@ static int print_json(const struct doctor *d)
 {
 	static const char *const names[] = { "good", "none", "wrong" };
 	cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "lines"), *o;
-	char *text;
 
 	cJSON_AddBoolToObject(root, "good", !count_wrong(d));
 	for (size_t i = 0; i < d->num; i++) {
@@ -92,13 +91,7 @@ static int print_json(const struct doctor *d)
 			cJSON_AddStringToObject(o, "advice", d->line[i].advice);
 		cJSON_AddItemToArray(list, o);
 	}
-	text = cJSON_Print(root);
-	cJSON_Delete(root);
-	if (!text)
-		return fail("no memory for the report");
-	puts(text);
-	free(text);
-	return 0;
+	return json_print(root);
 }
 
 int doctor_run(const struct options *opt)

@@ -61,12 +61,16 @@ void doctor_shared_library(struct doctor *d)
 void doctor_compiler(struct doctor *d)
 {
 	struct npu_op_support s;
-	unsigned int n = 0, yes = 0;
+	unsigned int n = 0, npu = 0, host = 0;
 
-	for (; npu_compile_op_support(n, &s); n++)
-		yes += s.supported;
-	doctor_say(d, STATE_GOOD, "compiler", NULL, "%s (in libnpu), %u of %u known ONNX operators on the NPU",
-		   npu_version(), yes, n);
+	for (unsigned int i = 0; npu_compile_op_support(i, &s); i++) {
+		n += !*s.domain;
+		npu += !*s.domain && s.supported;
+		host += !*s.domain && !s.supported && *s.host;
+	}
+	doctor_say(d, STATE_GOOD, "compiler", NULL,
+		   "%s (in libnpu), of %u operators of ai.onnx %u on the NPU, %u on the host",
+		   npu_version(), n, npu, host);
 }
 
 void doctor_instructions(struct doctor *d)
@@ -190,8 +194,8 @@ void doctor_nodes(struct doctor *d)
 			doctor_say(d, STATE_WRONG, "/dev/accel", advice, "%s: %s", c.name,
 				   c.reason);
 		else
-			doctor_say(d, STATE_GOOD, "/dev/accel", NULL, "%s: %s; %s", c.uri, c.name,
-				   c.reason);
+			doctor_say(d, STATE_GOOD, "/dev/accel", NULL, "%s: %s%s%s", c.uri, c.name,
+				   c.status ? "; " : "", c.reason);
 	}
 	if (!seen)
 		doctor_say(d, STATE_NONE, "/dev/accel", NULL, "%s",

@@ -104,6 +104,16 @@ int info_print(struct session *s)
 	return 0;
 }
 
+/* The first offset of a program, which 0 stands for; before a stream there is a header. */
+static uint32_t first_offset(struct session *s, unsigned int program)
+{
+	uint32_t offset = 0;
+	char line[8] = "";
+
+	npu_job_disassemble(s->job, program, &offset, line, sizeof(line));
+	return strncmp(line, "host ", 5) ? sizeof(struct npu_stream_header) : 0;
+}
+
 int disasm_print(struct session *s)
 {
 	struct npu_program_info prog = NPU_INIT(prog);
@@ -113,7 +123,7 @@ int disasm_print(struct session *s)
 
 	for (p = 0; !npu_job_program(s->job, p, &prog); p++) {
 		say("program %u %s\n", p, prog.name);
-		for (offset = at = prog.stream ? sizeof(struct npu_stream_header) : 0;
+		for (offset = at = first_offset(s, p);
 		     !npu_job_disassemble(s->job, p, &offset, line, sizeof(line)); at = offset)
 			say("%8u  %s\n", at, line);
 	}

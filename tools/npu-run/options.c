@@ -375,6 +375,9 @@ static int refuse_pair(const char *what, int a, int b)
 	return 2;
 }
 
+/* How a checked model is compiled, which a job file is already. */
+static const int for_models[] = { 'p', OPT_ALL_F16, OPT_NO_SRAM, OPT_INT8 };
+
 /* An option that would do nothing is a mistake. */
 static int check_together(const bool *seen)
 {
@@ -408,6 +411,9 @@ int options_parse(struct options *opt, int argc, char **argv)
 			return ret;
 		seen[c] = true;
 	}
+	for (size_t i = 0; i < sizeof(for_models) / sizeof(for_models[0]); i++)
+		if (seen[for_models[i]])
+			opt->for_model = option_name(for_models[i]);
 	ret = check_together(seen);
 	if (ret)
 		return ret;

@@ -109,7 +109,6 @@ static void print_table(const struct layer *layers, size_t n, double total)
 static int print_json(const struct session *s, const struct layer *layers, size_t n, double total)
 {
 	cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "layers"), *l;
-	char *text;
 	size_t i;
 
 	cJSON_AddStringToObject(root, "model", s->opt->model);
@@ -126,13 +125,7 @@ static int print_json(const struct session *s, const struct layer *layers, size_
 		cJSON_AddNumberToObject(l, "share", layers[i].ns / total);
 		cJSON_AddItemToArray(list, l);
 	}
-	text = cJSON_Print(root);
-	cJSON_Delete(root);
-	if (!text)
-		return fail("no memory for the profile");
-	puts(text);
-	free(text);
-	return 0;
+	return json_print(root);
 }
 
 /*

@@ -38,6 +38,7 @@ struct options {
 	enum format check;
 	const char *against;		/* --check of a job file: the model it came from */
 	struct npu_compile_options compile;	/* --check of a model */
+	const char *for_model;		/* one of the options for these, when there is any */
 	bool int8;			/* the same in int8, with these */
 	struct npu_quant_options quant;
 	const char *calib[MAX_ITEMS];
@@ -120,6 +121,9 @@ const char *dims_text(unsigned int rank, const int64_t *dims, char buf[128]);
 /* "12.3 MiB" */
 const char *bytes_text(uint64_t bytes, char buf[32]);
 double now_ms(void);
+struct cJSON;
+/* Print @root (NULL: no memory) to standard output and delete it. 0, or 1 after a message. */
+int json_print(struct cJSON *root);
 
 /* One element of a tensor as a number. */
 double element(unsigned int dtype, const void *data, size_t index);

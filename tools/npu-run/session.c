@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* What a model is run with, and what all of npu-run says things with. */
+#include <cjson/cJSON.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include "core/error.h"
 #include "run.h"
@@ -39,6 +42,18 @@ int fail(const char *fmt, ...)
 	va_end(ap);
 	fputc('\n', stderr);
 	return 1;
+}
+
+int json_print(cJSON *root)
+{
+	char *text = cJSON_Print(root);
+
+	cJSON_Delete(root);
+	if (!text)
+		return fail("no memory for the report");
+	puts(text);
+	free(text);
+	return 0;
 }
 
 double now_ms(void)
@@ -78,16 +93,50 @@ bool session_tensor(struct session *s, unsigned int index, struct npu_tensor_inf
 	return true;
 }
 
+/*
+ * A model in place of a job file: its name says so, or its first field, which is the version of
+ * ONNX (protobuf: field 1, a number).
+ */
+static bool is_model(const char *path)
+{
+	size_t len = strlen(path), n = 0;
+	unsigned char head[8];
+	FILE *f;
+
+	if (len > 5 && !strcasecmp(path + len - 5, ".onnx"))
+		return true;
+	f = fopen(path, "rbe");
+	if (f) {
+		n = fread(head, 1, sizeof(head), f);
+		fclose(f);
+	}
+	return n == sizeof(head) && head[0] == 0x08 && head[1] >= 1 && head[1] < 32;
+}
+
+static int load_failed(const struct session *s, int ret)
+{
+	const char *path = s->opt->model;
+	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+	int stem = dot && (!slash || dot > slash) ? (int)(dot - path) : (int)strlen(path);
+
+	if (ret != -EBADMSG || !is_model(path))
+		return fail("%s", s->err.text);
+	return fail("%s: this is an ONNX model, not a job file; compile it first: "
+		    "npu-compile %s -o %.*s.npu", path, path, stem, path);
+}
+
 int session_open(struct session *s)
 {
 	struct npu_device_options opt = { .size = sizeof(opt), .threads = s->opt->threads };
 	double start;
+	int ret;
 
 	if (npu_device_open(s->opt->device, &opt, &s->dev, &s->err))
 		return fail("%s", s->err.text);
 	start = now_ms();
-	if (npu_job_load(s->dev, s->opt->model, 0, &s->job, &s->err))
-		return fail("%s", s->err.text);
+	ret = npu_job_load(s->dev, s->opt->model, 0, &s->job, &s->err);
+	if (ret)
+		return load_failed(s, ret);
 	s->load_ms = now_ms() - start;
 	if (npu_queue_create(s->dev, NULL, &s->queue, &s->err) ||
 	    npu_run_create(s->job, &s->run, &s->err))

@@ -4,12 +4,15 @@
  * dimension of the two sides is not the same, tiles are transposed in the cache, so that both sides
  * are touched along their lines.
  */
+#include <string.h>
 #include "codes.h"
 #include "raw.h"
 
 #define ROW_BYTES	65536u	/* of a tile of plain rows */
-#define TILE		4096u	/* elements of a transposed tile, 16 KiB as f32 */
-#define SIDE		64u
+#define TILE		4096u	/* elements of a tile that is converted and transposed, 16 KiB as f32 */
+#define TILE_BYTES	16384u	/* of one that is transposed */
+#define LINE_BYTES	256u	/* of its rows in the output */
+#define CROWDED		1024	/* rows a multiple of this apart share a few lines of the cache */
 
 struct copy {
 	struct npu_iter it;
@@ -36,18 +39,51 @@ static void copy_rows(struct npu_exec *x, void *arg, unsigned int worker, npu_u6
 	}
 }
 
-/* Rows of a tile are dense in the input, its columns in the output. */
+/* @n lines of @bytes. */
+static void move_lines(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row, npu_u32 n,
+		       size_t bytes)
+{
+	npu_u32 i;
+
+	for (i = 0; i < n; i++)
+		memcpy(dst + (npu_s64)i * dst_row, src + (npu_s64)i * src_row, bytes);
+}
+
+/* Longer than what a few pieces touch of it, and in the way of each other. */
+static bool is_crowded(npu_s64 row, npu_u32 rows)
+{
+	return rows > 8 && row && row % CROWDED == 0;
+}
+
+/*
+ * Rows of a tile are dense in the input, its columns in the output. A side whose lines are in each
+ * other's way is touched whole lines at a time, by way of a dense tile.
+ */
 static void copy_transposed(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
 			    npu_u64 end)
 {
 	const struct copy *w = arg;
 	npu_u32 size = w->it.op[0].elem.size;
+	char dense[TILE_BYTES] __attribute__((aligned(64)));
 	struct npu_tile t;
 
 	for (; begin < end; begin++) {
+		const struct npu_patch *d = &t.patch[0], *s = &t.patch[1];
+
 		npu_iter_tile(&w->it, begin, &t);
-		w->vec->transpose(t.patch[0].p, t.patch[0].row, t.patch[1].p, t.patch[1].col,
-				  t.patch[0].cols, t.patch[0].rows, size);
+		if (is_crowded(s->col, d->cols)) {
+			move_lines(dense, (npu_s64)d->rows * size, s->p, s->col, d->cols,
+				   (size_t)d->rows * size);
+			w->vec->transpose(d->p, d->row, dense, (npu_s64)d->rows * size, d->cols, d->rows,
+					  size);
+		} else if (is_crowded(d->row, d->rows)) {
+			w->vec->transpose(dense, (npu_s64)d->cols * size, s->p, s->col, d->cols, d->rows,
+					  size);
+			move_lines(d->p, d->row, dense, (npu_s64)d->cols * size, d->rows,
+				   (size_t)d->cols * size);
+		} else {
+			w->vec->transpose(d->p, d->row, s->p, s->col, d->cols, d->rows, size);
+		}
 	}
 }
 
@@ -125,14 +161,14 @@ static bool find_transpose(struct npu_iter *it)
 	return false;
 }
 
-/* Near squares; a short side leaves more of the tile to the other. */
-static void cut_transpose(struct npu_iter *it)
+/* Tiles of @tile elements, @side of them in a row of the output; a short side leaves more to the other. */
+static void cut_transpose(struct npu_iter *it, npu_u32 tile, npu_u32 side)
 {
 	npu_u64 rows = it->dim[it->rank - 2], cols = it->dim[it->rank - 1];
-	npu_u32 c = cols < SIDE ? (npu_u32)cols : SIDE, r = TILE / c;
+	npu_u32 c = cols < side ? (npu_u32)cols : side, r = tile / c;
 
-	if (rows < SIDE)
-		c = TILE / (npu_u32)rows;
+	if (rows < r)
+		c = tile / (npu_u32)rows;
 	npu_iter_cut(it, r, c);
 }
 
@@ -150,7 +186,10 @@ int npu_op_copy(struct npu_exec *x)
 	raw = npu_elem_same_code(out, in);
 	w.as_int = npu_elem_plain_int(out) && npu_elem_plain_int(in);
 	if ((raw || !w.as_int) && find_transpose(it)) {
-		cut_transpose(it);
+		if (raw)
+			cut_transpose(it, TILE_BYTES / out->size, LINE_BYTES / out->size);
+		else
+			cut_transpose(it, TILE, 64);
 		npu_exec_path(x, NPU_PATH_COPY_TRANSPOSE);
 		return npu_exec_parallel(x, it->num_tiles,
 					 it->rows * (double)it->cols * (raw ? 0.3 : 0.5),

@@ -6,6 +6,8 @@
 #include "iter.h"
 #include "raw.h"
 
+#define LINE	8192u	/* elements of a tile whose bits are moved */
+
 enum { OUT, COND, A, B };
 
 struct select {
@@ -13,24 +15,38 @@ struct select {
 	const struct npu_vec *vec;
 };
 
-static void line_raw(const struct npu_patch p[4], npu_u32 r, npu_u32 size)
+/* Whether @step is that of dense elements, or of one that repeats. */
+static bool plain_step(npu_s64 step, npu_u32 size)
+{
+	return step == 0 || step == (npu_s64)size;
+}
+
+static void line_raw(const struct npu_vec *vec, const struct npu_patch p[4], npu_u32 r, npu_u32 size)
 {
 	char *d = p[OUT].p + (npu_s64)r * p[OUT].row, *c = p[COND].p + (npu_s64)r * p[COND].row;
 	char *a = p[A].p + (npu_s64)r * p[A].row, *b = p[B].p + (npu_s64)r * p[B].row;
 	npu_s64 ds = p[OUT].col, cs = p[COND].col, as = p[A].col, bs = p[B].col;
 	npu_u32 i, n = p[OUT].cols;
 
+	if (!cs) {
+		npu_raw_line(d, ds, *c ? a : b, *c ? as : bs, n, size);
+		return;
+	}
+	if (cs == 1 && ds == (npu_s64)size && plain_step(as, size) && plain_step(bs, size)) {
+		vec->select(d, c, a, as != 0, b, bs != 0, n, size);
+		return;
+	}
 	switch (size) {
-#define LINE(bytes)								\
+#define ROW(bytes)								\
 	case bytes:								\
 		for (i = 0; i < n; i++, d += ds, c += cs, a += as, b += bs)	\
 			memcpy(d, *c ? a : b, bytes);				\
 		return
-	LINE(1);
-	LINE(2);
-	LINE(4);
-	LINE(8);
-#undef LINE
+	ROW(1);
+	ROW(2);
+	ROW(4);
+	ROW(8);
+#undef ROW
 	}
 }
 
@@ -43,7 +59,7 @@ static void run_raw(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 
 	for (; begin < end; begin++) {
 		npu_iter_tile(&w->it, begin, &t);
 		for (r = 0; r < t.patch[0].rows; r++)
-			line_raw(t.patch, r, w->it.op[OUT].elem.size);
+			line_raw(w->vec, t.patch, r, w->it.op[OUT].elem.size);
 	}
 }
 
@@ -103,6 +119,12 @@ int npu_op_select(struct npu_exec *x)
 	else if (npu_elem_plain_int(&op[OUT].elem) && npu_elem_plain_int(&op[A].elem) &&
 		 npu_elem_plain_int(&op[B].elem))
 		fn = run_int;
+	if (fn == run_raw) {
+		npu_u64 row = w.it.dim[w.it.rank - 1];
+
+		npu_iter_cut(&w.it, row < LINE ? LINE / (npu_u32)row : 1, LINE);
+	}
 	npu_exec_path(x, fn == run_raw ? NPU_PATH_EWISE_FAST : NPU_PATH_EWISE_GENERIC);
-	return npu_exec_parallel(x, w.it.num_tiles, 700, fn, &w);
+	return npu_exec_parallel(x, w.it.num_tiles,
+				 (double)w.it.rows * w.it.cols * (fn == run_raw ? 0.3 : 1.4), fn, &w);
 }

@@ -127,6 +127,12 @@ struct npu_vec {
 	 */
 	void (*transpose)(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row,
 			  npu_u32 rows, npu_u32 cols, npu_u32 size);
+	/*
+	 * dst[i] = cond[i] ? a[i] : b[i] of 1-, 2-, 4- or 8-byte elements, all dense; with a step of 0
+	 * a[0] or b[0] is for all
+	 */
+	void (*select)(char *dst, const char *cond, const char *a, int a_step, const char *b, int b_step,
+		       size_t n, npu_u32 size);
 };
 
 extern const struct npu_vec npu_vec_portable;

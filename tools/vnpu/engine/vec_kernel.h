@@ -726,4 +726,5 @@ const struct npu_vec VEC_TABLE = {
 	.max_codes = vec_max_codes,
 	.count8 = vec_count8,
 	.transpose = vec_transpose,
+	.select = vec_select,
 };

@@ -424,29 +424,26 @@ static inline void turn8x8_16(char *dst, npu_s64 dst_row, const char *src, npu_s
 	}
 }
 
-/* 8 x 8 elements of 1 byte: as words of 2 bytes the rows are pairs. */
-static inline void turn8x8_8(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row)
+/* 16 x 16 elements of 1 byte: every step pairs rows that are twice as near in the result. */
+static inline void turn16x16_8(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row)
 {
-	__m128i r[8], t[4], u[4];
+	__m128i a[16], b[16];
 	int i;
 
-	for (i = 0; i < 8; i++)
-		r[i] = _mm_loadl_epi64((const __m128i *)(src + i * src_row));
-	for (i = 0; i < 4; i++)
-		t[i] = _mm_unpacklo_epi8(r[2 * i], r[2 * i + 1]);
-	u[0] = _mm_unpacklo_epi16(t[0], t[1]);
-	u[1] = _mm_unpackhi_epi16(t[0], t[1]);
-	u[2] = _mm_unpacklo_epi16(t[2], t[3]);
-	u[3] = _mm_unpackhi_epi16(t[2], t[3]);
-	t[0] = _mm_unpacklo_epi32(u[0], u[2]);
-	t[1] = _mm_unpackhi_epi32(u[0], u[2]);
-	t[2] = _mm_unpacklo_epi32(u[1], u[3]);
-	t[3] = _mm_unpackhi_epi32(u[1], u[3]);
-	for (i = 0; i < 4; i++) {
-		_mm_storel_epi64((__m128i *)(dst + 2 * i * dst_row), t[i]);
-		_mm_storel_epi64((__m128i *)(dst + (2 * i + 1) * dst_row),
-				 _mm_unpackhi_epi64(t[i], t[i]));
+	for (i = 0; i < 16; i++)
+		a[i] = _mm_loadu_si128((const __m128i *)(src + i * src_row));
+#define STEP(to, from)								\
+	for (i = 0; i < 8; i++) {						\
+		to[2 * i] = _mm_unpacklo_epi8(from[i], from[i + 8]);		\
+		to[2 * i + 1] = _mm_unpackhi_epi8(from[i], from[i + 8]);	\
 	}
+	STEP(b, a)
+	STEP(a, b)
+	STEP(b, a)
+	STEP(a, b)
+#undef STEP
+	for (i = 0; i < 16; i++)
+		_mm_storeu_si128((__m128i *)(dst + i * dst_row), a[i]);
 }
 #endif
 
@@ -466,30 +463,57 @@ TURN_SLOW(16)
 TURN_SLOW(32)
 TURN_SLOW(64)
 
-#if defined(__AVX2__)
-/* 8 x 8 pieces in registers, the edges one by one. */
-#define TRANSPOSE(bits)										\
+#if !defined(__AVX2__)
+/* 8 x 8 elements of 1 byte and 4 x 4 of 2 in words: halves, then quarters, then eighths change sides. */
+#define TURN_WORDS(name, bits, n)								\
+static inline void name(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row)		\
+{												\
+	npu_u64 w[n], t, mask = ~0ull;								\
+	int i, s;										\
+												\
+	for (i = 0; i < n; i++)									\
+		memcpy(&w[i], src + i * src_row, 8);						\
+	for (s = n / 2; s; s /= 2) {								\
+		mask ^= mask << (s * bits);							\
+		for (i = 0; i < n; i++) {							\
+			if (i & s)								\
+				continue;							\
+			t = (w[i] >> (s * bits) ^ w[i + s]) & mask;				\
+			w[i + s] ^= t;								\
+			w[i] ^= t << (s * bits);						\
+		}										\
+	}											\
+	for (i = 0; i < n; i++)									\
+		memcpy(dst + i * dst_row, &w[i], 8);						\
+}
+TURN_WORDS(turn8x8_8, 8, 8)
+TURN_WORDS(turn4x4_16, 16, 4)
+#endif
+
+/* Pieces of @side x @side in registers, the edges one by one. */
+#define TRANSPOSE(bits, side)									\
 static void transpose##bits(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row, npu_u32 rows, npu_u32 cols) \
 {												\
-	npu_u32 r, c, r8 = rows & ~7u, c8 = cols & ~7u;						\
+	npu_u32 r, c, rn = rows - rows % side, cn = cols - cols % side;				\
 												\
-	for (r = 0; r < r8; r += 8)								\
-		for (c = 0; c < c8; c += 8)							\
-			turn8x8_##bits(dst + (npu_s64)c * dst_row + r * (bits / 8), dst_row,	\
-				       src + (npu_s64)r * src_row + c * (bits / 8), src_row);	\
-	if (c8 < cols)										\
-		turn_slow##bits(dst + (npu_s64)c8 * dst_row, dst_row, src + c8 * (bits / 8), src_row, r8, \
-				cols - c8);							\
-	if (r8 < rows)										\
-		turn_slow##bits(dst + r8 * (bits / 8), dst_row, src + (npu_s64)r8 * src_row, src_row, \
-				rows - r8, cols);						\
+	for (r = 0; r < rn; r += side)								\
+		for (c = 0; c < cn; c += side)							\
+			turn##side##x##side##_##bits(dst + (npu_s64)c * dst_row + r * (bits / 8), dst_row, \
+						     src + (npu_s64)r * src_row + c * (bits / 8), src_row); \
+	if (cn < cols)										\
+		turn_slow##bits(dst + (npu_s64)cn * dst_row, dst_row, src + cn * (bits / 8), src_row, rn, \
+				cols - cn);							\
+	if (rn < rows)										\
+		turn_slow##bits(dst + rn * (bits / 8), dst_row, src + (npu_s64)rn * src_row, src_row, \
+				rows - rn, cols);						\
 }
-TRANSPOSE(8)
-TRANSPOSE(16)
-TRANSPOSE(32)
+#if defined(__AVX2__)
+TRANSPOSE(8, 16)
+TRANSPOSE(16, 8)
+TRANSPOSE(32, 8)
 #else
-#define transpose8	turn_slow8
-#define transpose16	turn_slow16
+TRANSPOSE(8, 8)
+TRANSPOSE(16, 4)
 #define transpose32	turn_slow32
 #endif
 #define transpose64	turn_slow64
@@ -551,5 +575,51 @@ static void vec_transpose(char *dst, npu_s64 dst_row, const char *src, npu_s64 s
 	case 8:
 		transpose64(dst, dst_row, src, src_row, rows, cols);
 		break;
+	}
+}
+
+/* d[i] = c[i] ? a[i] : b[i], where a or b may be one element for all of the line. */
+#define SELECT(bits)										\
+typedef uint##bits##_t __attribute__((may_alias, aligned(1))) any_##bits;			\
+static inline void select_line##bits(char *dst, const unsigned char *restrict c, const char *pa, int a_step, \
+				     const char *pb, int b_step, size_t n)			\
+{												\
+	const any_##bits *restrict a = (const any_##bits *)pa, *restrict b = (const any_##bits *)pb; \
+	any_##bits *restrict d = (any_##bits *)dst;						\
+	size_t i;										\
+												\
+	for (i = 0; i < n; i++) {								\
+		uint##bits##_t m = (uint##bits##_t)-(uint##bits##_t)(c[i] != 0);		\
+												\
+		d[i] = (uint##bits##_t)((a[a_step ? i : 0] & m) | (b[b_step ? i : 0] & ~m));	\
+	}											\
+}												\
+static void select##bits(char *d, const unsigned char *c, const char *a, int a_step, const char *b, int b_step, \
+			 size_t n)								\
+{												\
+	if (a_step && b_step)									\
+		select_line##bits(d, c, a, 1, b, 1, n);						\
+	else if (a_step)									\
+		select_line##bits(d, c, a, 1, b, 0, n);						\
+	else if (b_step)									\
+		select_line##bits(d, c, a, 0, b, 1, n);						\
+	else											\
+		select_line##bits(d, c, a, 0, b, 0, n);						\
+}
+SELECT(8)
+SELECT(16)
+SELECT(32)
+SELECT(64)
+
+static void vec_select(char *dst, const char *cond, const char *a, int a_step, const char *b, int b_step,
+		       size_t n, npu_u32 size)
+{
+	const unsigned char *c = (const unsigned char *)cond;
+
+	switch (size) {
+	case 1: select8(dst, c, a, a_step, b, b_step, n); break;
+	case 2: select16(dst, c, a, a_step, b, b_step, n); break;
+	case 4: select32(dst, c, a, a_step, b, b_step, n); break;
+	case 8: select64(dst, c, a, a_step, b, b_step, n); break;
 	}
 }

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The "drm" backend: a device behind the kernel driver npu.ko. A device is an open accel node with
+ * one address space; buffers are GEM objects mapped into it. Each npu_queue has a queue of the
+ * driver's, a timeline syncobj with a point per submit, and a thread that waits for the points in
+ * order.
+ */
+#ifndef NPU_CORE_DRM_H
+#define NPU_CORE_DRM_H
+
+#include <xf86drm.h>
+#include "core/object.h"
+#include "drm/npu_drm.h"
+#include "npu_hw.h"
+
+#define DRM_PAGE	4096ull
+#define DRM_LARGE	(2ull << 20)	/* buffers so large begin at a multiple: large pages */
+
+/* Free addresses, sorted, no two touching. */
+struct drm_range {
+	struct drm_range *next;
+	uint64_t start, size;
+};
+
+struct drm_device {
+	struct npu_device *dev;
+	int fd;
+	uint32_t vm;
+	uint32_t timeout_ms, limit_ms;	/* of a job, for texts */
+	uint64_t clock_hz;
+	/* Protects free, handle_refs, num_handles and clock_*; never held while a fence signals. */
+	pthread_mutex_t lock;
+	struct drm_range *free;
+	/* A GEM handle stands for one object however often it was imported: users of each. */
+	uint32_t *handle_refs;
+	uint32_t num_handles;
+	uint64_t clock_device, clock_cpu;	/* counts at one moment */
+	uint64_t clock_read;			/* npu_now() of it */
+};
+
+/* A GEM object, mapped into the device's address space. */
+struct drm_bo {
+	uint32_t handle;
+	uint64_t size;			/* of the object, whole pages */
+	uint64_t va;
+	void *map;			/* NULL: not mapped by us */
+	int dmabuf;			/* imported: a descriptor of our own, else -1 */
+};
+
+/* A queue of the driver's. One that died is kept until its last submit has been asked about. */
+struct drm_kqueue {
+	unsigned int refs;		/* under drm_queue.lock */
+	uint32_t id;
+};
+
+struct drm_work {
+	struct drm_work *next;
+	struct npu_work *work;
+	struct drm_kqueue *kqueue;	/* NULL: never reached the kernel */
+	uint64_t point;			/* on the queue's timeline */
+	uint64_t job_id;
+	struct drm_bo trace;		/* size 0: none */
+};
+
+struct drm_queue {
+	struct npu_queue *queue;
+	struct drm_device *drm;
+	uint32_t syncobj;
+	pthread_t thread;
+	bool started, orphan;
+	/*
+	 * Protects all below and drm_kqueue.refs. Taken inside a fence's or an npu_queue's lock, never
+	 * around one; held over the submit ioctl, never while waiting.
+	 */
+	pthread_mutex_t lock;
+	pthread_cond_t wake;		/* work, or quit */
+	struct drm_kqueue *kqueue;	/* of new submits; NULL: make one */
+	struct drm_work *head, *tail;
+	uint64_t point;			/* last one given out */
+	bool quit;
+};
+
+/* An ioctl with the reason in words when it fails: "device '...': @what: ...". */
+int drm_call(struct drm_device *drm, unsigned long request, void *arg, struct npu_error *err,
+	     const char *what);
+
+/* drm_va.c; -ENOSPC. @size: whole pages. */
+int drm_va_alloc(struct drm_device *drm, uint64_t size, uint64_t *va);
+void drm_va_free(struct drm_device *drm, uint64_t va, uint64_t size);
+void drm_va_fini(struct drm_device *drm);
+
+/* drm_buffer.c. @flags: enum drm_npu_vm_bind_op_flags; mapped for the host unless @map is false. */
+int drm_bo_create(struct drm_device *drm, struct drm_bo *bo, uint64_t size, uint32_t flags,
+		  bool exclusive, struct npu_error *err);
+void drm_bo_destroy(struct drm_device *drm, struct drm_bo *bo);
+int drm_buffer_create(struct npu_buffer *buf, struct npu_error *err);
+int drm_buffer_import_host(struct npu_buffer *buf, struct npu_error *err);
+int drm_buffer_import_dmabuf(struct npu_buffer *buf, int fd, struct npu_error *err);
+int drm_buffer_export_dmabuf(struct npu_buffer *buf, int *fd, struct npu_error *err);
+int drm_buffer_sync(struct npu_buffer *buf, uint64_t offset, uint64_t size, enum npu_sync direction,
+		    struct npu_error *err);
+void drm_buffer_destroy(struct npu_buffer *buf);
+int drm_code_create(struct npu_code *code, struct npu_error *err);
+void drm_code_destroy(struct npu_code *code);
+
+/* drm_queue.c, drm_submit.c */
+int drm_queue_create(struct npu_queue *queue, struct npu_error *err);
+void drm_queue_destroy(struct npu_queue *queue);
+int drm_submit(struct npu_work *work, struct npu_error *err);
+void drm_cancel(struct npu_work *work);
+void drm_cancel_queue(struct npu_queue *queue);
+int drm_kqueue_get(struct drm_queue *dq, struct drm_kqueue **out, struct npu_error *err);
+void drm_kqueue_put(struct drm_queue *dq, struct drm_kqueue *kq);
+/* Queue the work for the thread, which is started when needed; with dq->lock. */
+int drm_queue_start(struct drm_queue *dq, struct npu_error *err);
+void drm_queue_add(struct drm_queue *dq, struct drm_work *dw);
+void drm_work_free(struct drm_device *drm, struct drm_work *dw);
+
+/* drm_finish.c: wait for the end of @dw's job, tell the core, free @dw. */
+void drm_work_end(struct drm_queue *dq, struct drm_work *dw);
+/* Device time to CLOCK_MONOTONIC. */
+uint64_t drm_clock(struct drm_device *drm, uint64_t device_ns);
+
+/* drm_trace.c: bytes for the records of a job, and the records from there to the fence. */
+uint64_t drm_trace_size(const struct npu_work *work);
+void drm_trace_hand_over(struct npu_work *work, const void *memory, uint64_t size);
+
+#endif

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+/* The drm backend: the end of a job, and why it came. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "core/drm.h"
+#include "npu_isa_desc.h"
+
+_Static_assert(sizeof(struct drm_npu_fault) == sizeof(struct npu_fault), "one layout");
+
+struct ending {
+	int status;
+	bool dead;			/* the queue of the driver's, too */
+	bool has_fault;
+	struct npu_fault fault;
+	char text[NPU_ERROR_TEXT];
+};
+
+uint64_t drm_clock(struct drm_device *drm, uint64_t device_ns)
+{
+	struct drm_npu_timestamp_info info = { 0 };
+	struct drm_npu_dev_query q = {
+		.type = DRM_NPU_DEV_QUERY_TIMESTAMP,
+		.size = sizeof(info),
+		.pointer = (uintptr_t)&info,
+	};
+	uint64_t now = npu_now(), ns;
+
+	if (!device_ns)
+		return 0;
+	pthread_mutex_lock(&drm->lock);
+	/* The clocks drift; asking costs register reads, so it is done once a second. */
+	if ((!drm->clock_hz || now - drm->clock_read > 1000000000u) &&
+	    !drmIoctl(drm->fd, DRM_IOCTL_NPU_DEV_QUERY, &q) && info.frequency) {
+		drm->clock_hz = info.frequency;
+		drm->clock_device = info.device;
+		drm->clock_cpu = info.cpu_ns;
+		drm->clock_read = now;
+	}
+	ns = drm->clock_cpu + (device_ns - drm->clock_device);
+	pthread_mutex_unlock(&drm->lock);
+	return ns;
+}
+
+static void fault_text(const struct npu_fault *fault, char *out, size_t size)
+{
+	const char *what = npu_fault_text(fault->code);
+
+	if (fault->code == NPU_FAULT_MMU || fault->code == NPU_FAULT_FETCH)
+		snprintf(out, size, "%s: 0x%llx, to be %s", what, (unsigned long long)fault->address,
+			 fault->access & NPU_ACCESS_EXEC  ? "fetched" :
+			 fault->access & NPU_ACCESS_WRITE ? "written" : "read");
+	else if (fault->value)
+		snprintf(out, size, "%s: %lld", what, (long long)fault->value);
+	else
+		snprintf(out, size, "%s", what);
+}
+
+static void cancelled(struct ending *e)
+{
+	e->status = -ECANCELED;
+	snprintf(e->text, sizeof(e->text), "cancelled");
+}
+
+static void from_result(struct drm_device *drm, const struct drm_work *dw,
+			const struct drm_npu_job_get_result *res, struct ending *e)
+{
+	bool stop = atomic_load(&dw->work->stop);
+
+	e->dead = res->status != DRM_NPU_JOB_DONE && res->status != DRM_NPU_JOB_INNOCENT;
+	switch (res->status) {
+	case DRM_NPU_JOB_DONE:
+		break;
+	case DRM_NPU_JOB_FAULTED:
+		e->status = -EIO;
+		e->has_fault = true;
+		memcpy(&e->fault, &res->fault, sizeof(e->fault));
+		fault_text(&e->fault, e->text, sizeof(e->text));
+		break;
+	case DRM_NPU_JOB_TIMEDOUT:
+		e->status = -ETIME;
+		snprintf(e->text, sizeof(e->text),
+			 "stopped by the driver after %llu ms on the device (limits: %u ms without progress, %u ms in all)",
+			 (unsigned long long)res->busy_ns / 1000000, drm->timeout_ms, drm->limit_ms);
+		break;
+	case DRM_NPU_JOB_INNOCENT:
+		e->status = -ECANCELED;
+		snprintf(e->text, sizeof(e->text),
+			 "lost to a reset of the device that it did not cause; it may be submitted again");
+		break;
+	case DRM_NPU_JOB_CANCELED:
+		e->status = -ECANCELED;
+		snprintf(e->text, sizeof(e->text), "%s", stop ? "cancelled" :
+			 "a job before it in its queue failed, so it was not run");
+		break;
+	default:
+		e->status = -EIO;
+		snprintf(e->text, sizeof(e->text), "the driver tells a status that is not known: %u",
+			 res->status);
+	}
+}
+
+/* A fence that failed fails what waits for it, although the kernel lets that run. */
+static void check_waits(const struct npu_work *work, struct ending *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < work->num_wait && !e->status; i++) {
+		if (!npu_fence_wait(work->wait[i], NPU_FOREVER, NULL))
+			continue;
+		e->status = -ECANCELED;
+		snprintf(e->text, sizeof(e->text), "a fence it waited for failed: %.400s",
+			 npu_fence_text(work->wait[i]));
+	}
+}
+
+static void ask(struct drm_queue *dq, struct drm_work *dw, struct drm_npu_job_get_result *res,
+		struct ending *e)
+{
+	uint64_t point = dw->point;
+	uint32_t id;
+	int ret;
+
+	ret = drmSyncobjTimelineWait(dq->drm->fd, &dq->syncobj, &point, 1, INT64_MAX,
+				     DRM_SYNCOBJ_WAIT_FLAGS_WAIT_ALL, NULL);
+	pthread_mutex_lock(&dq->lock);
+	id = dw->kqueue->id;
+	res->queue_id = id;
+	res->job_id = dw->job_id;
+	if (!ret && id && drmIoctl(dq->drm->fd, DRM_IOCTL_NPU_JOB_GET_RESULT, res))
+		ret = -errno;
+	pthread_mutex_unlock(&dq->lock);
+	if (!ret && id) {
+		from_result(dq->drm, dw, res, e);
+	} else if (!ret) {
+		/* Its queue was thrown away to stop it. */
+		cancelled(e);
+	} else {
+		e->status = ret;
+		snprintf(e->text, sizeof(e->text), "%s", ret == -ENODEV ? "the device is gone" :
+							 strerror(-ret));
+	}
+}
+
+void drm_work_end(struct drm_queue *dq, struct drm_work *dw)
+{
+	struct drm_npu_job_get_result res = { 0 };
+	struct npu_work *work = dw->work;
+	struct drm_device *drm = dq->drm;
+	struct ending e = { 0 };
+
+	if (dw->kqueue)
+		ask(dq, dw, &res, &e);
+	else if (atomic_load(&work->stop))
+		cancelled(&e);
+	check_waits(work, &e);
+
+	pthread_mutex_lock(&dq->lock);
+	dq->head = dw->next;
+	if (!dq->head)
+		dq->tail = NULL;
+	/* A dead queue takes no submits; the next one makes another. */
+	if (e.dead && dq->kqueue == dw->kqueue) {
+		drm_kqueue_put(dq, dq->kqueue);
+		dq->kqueue = NULL;
+	}
+	if (dw->kqueue)
+		drm_kqueue_put(dq, dw->kqueue);
+	pthread_mutex_unlock(&dq->lock);
+
+	npu_work_set_times(work, drm_clock(drm, res.started_ns), res.busy_ns, res.slices);
+	if (dw->trace.size)
+		drm_trace_hand_over(work, dw->trace.map, dw->trace.size);
+	drm_work_free(drm, dw);
+	npu_work_finish(work, e.status, e.has_fault ? &e.fault : NULL, e.text);
+}

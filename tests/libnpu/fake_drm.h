@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A stand-in for the kernel driver, in process: an open "accel node" whose ioctls are answered by
+ * the definition of drmIoctl() in fake_drm.c, which this program's libdrm calls, too. It keeps its
+ * own page map, checks every member that npu_drm.h says is checked, and runs jobs on an engine, one
+ * thread per queue. Only what the backend uses is there; the driver itself is tested in the guest.
+ */
+#ifndef TESTS_LIBNPU_FAKE_DRM_H
+#define TESTS_LIBNPU_FAKE_DRM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Returns a file descriptor; one at a time. */
+int fake_drm_open(void);
+void fake_drm_close(int fd);
+
+/* Objects that are left: buffers, mappings, queues, syncobjs, VMs. */
+unsigned int fake_drm_live(void);
+
+/* How the fake misbehaves from now on. */
+struct fake_drm_switches {
+	bool gone;		/* every ioctl fails with ENODEV, waits too */
+	bool hang;		/* jobs wait until this is false again */
+	bool time_out;		/* jobs end as DRM_NPU_JOB_TIMEDOUT */
+	bool lose;		/* jobs end as DRM_NPU_JOB_INNOCENT */
+	bool no_nice;		/* high priority is refused */
+	int major;		/* of the driver */
+	unsigned int isa;	/* major of the instruction set */
+	const char *name;	/* of the driver */
+};
+
+extern struct fake_drm_switches fake_drm;
+
+/* Change a switch while jobs are under way. */
+void fake_drm_set(bool *flag, bool value);
+
+/* Jobs so far, and those that had to wait for something when they were submitted. */
+extern unsigned int fake_drm_jobs, fake_drm_waits;
+
+#endif
