@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # libFuzzer targets, built by clang with AddressSanitizer and UBSan: fuzz/fuzz_<noun>.c each, linked
-# with the files in FUZZ_<noun>_SRC, or with the whole library where that is not set.
+# with the files in FUZZ_<noun>_SRC, or with FUZZ_<noun>_LIBS and the whole library where that is not set.
 
 FUZZ_CC		?= clang
 FUZZ_SECONDS	?= 60
@@ -10,6 +10,8 @@ FUZZ_MAKE	= $(MAKE) --no-print-directory BUILD=$(FUZZ)/obj CC=$(FUZZ_CC) SAN=add
 
 FUZZ_NAMES	:= $(patsubst fuzz/fuzz_%.c,%,$(wildcard fuzz/fuzz_*.c))
 FUZZ_rv32_SRC	:= $(wildcard tools/vnpu/device/rv32*.c)
+FUZZ_vfu_LIBS	:= $(BUILD)/libvdev.a
+FUZZ_vfu_LDLIBS	:= -lcjson
 FUZZ_stream_SRC	:= tests/isa/run_stream.c $(call src,uapi) $(ENGINE_SRC)
 
 # One level down everything is compiled for the fuzzer; up here the user calls it.
@@ -18,9 +20,9 @@ FUZZ_stream_SRC	:= tests/isa/run_stream.c $(call src,uapi) $(ENGINE_SRC)
 fuzz-programs: $(addprefix $(BUILD)/fuzz_,$(FUZZ_NAMES)) $(BUILD)/make-seeds
 
 define fuzz-rule
-$(BUILD)/fuzz_$1: $(call obj,fuzz/fuzz_$1.c $(FUZZ_$1_SRC)) $(if $(FUZZ_$1_SRC),,$(BUILD)/libnpu.a)
+$(BUILD)/fuzz_$1: $(call obj,fuzz/fuzz_$1.c $(FUZZ_$1_SRC)) $(if $(FUZZ_$1_SRC),,$(FUZZ_$1_LIBS) $(BUILD)/libnpu.a)
 	$$(call say,LD,$$@)
-	$$(Q)$$(CC) -fsanitize=fuzzer,address,undefined -pthread -o $$@ $$^ $$(LIBNPU_LIBS)
+	$$(Q)$$(CC) -fsanitize=fuzzer,address,undefined -pthread -o $$@ $$^ $(FUZZ_$1_LDLIBS) $$(LIBNPU_LIBS)
 endef
 $(foreach f,$(FUZZ_NAMES),$(eval $(call fuzz-rule,$f)))
 

@@ -243,6 +243,20 @@ static void fault_test(void)
 	       fixture_number(&f, "counters", "worker-restarts"));
 }
 
+/* A file that becomes shorter under a mapping: the access ends the worker, and that is all. */
+static void shrink_test(void)
+{
+	int other = memory_make(16 * 4096, 0);
+
+	client_map(&c, other, 0, 0x8000000, 16 * 4096, 3);
+	client_write32(&c, 0, NPU_REG_EVENTS, 0x8000000);
+	tap_ok(!ftruncate(other, 0) && client_write32(&c, 0, NPU_REG_DOORBELL(0), 1) == EIO,
+	       "a file that was cut off");
+	tap_ok(works(), "other memory is still there");
+	client_unmap(&c, 0x8000000, 16 * 4096, 0);
+	close(other);
+}
+
 /* The files of dead workers do not pile up. */
 static unsigned int open_files(void)
 {
@@ -309,6 +323,7 @@ int main(void)
 	half_test();
 	stuck_test();
 	fault_test();
+	shrink_test();
 	files_test();
 	give_up_test();
 	client_close(&c);

@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "tools/vnpu/device/vdev_counters.h"
 #include "tools/vnpu/device/vdev_serve.h"
 
 static const char usage[] =
 "usage: npu-vdev --socket PATH [options]\n"
 "       npu-vdev --ctl PATH COMMAND [ARGUMENT...]\n"
-"       npu-vdev --list-faults\n"
+"       npu-vdev --list faults|counters\n"
 "\n"
 "A virtual NPU. A QEMU of version 11 or later attaches to it with\n"
 "  -device '{\"driver\":\"vfio-user-pci\",\"socket\":{\"type\":\"unix\",\"path\":\"PATH\"}}'\n"
@@ -36,13 +37,13 @@ static const char usage[] =
 "\n"
 "      --ctl PATH COMMAND send a command to a running npu-vdev and print the answer, a line of\n"
 "                         JSON; exit status 1 when it was refused\n"
-"      --list-faults      faults and mutants that the control socket arms, as a table\n"
+"      --list WHAT        what the control socket arms ('faults') or shows ('counters')\n"
 "  -h, --help             this text\n"
 "  -V, --version          version\n";
 
 enum {
 	OPT_MAC = 256, OPT_SRAM, OPT_QUEUES, OPT_SIMD, OPT_GDB, OPT_GAP, OPT_ECHO, OPT_ONE, OPT_LOG,
-	OPT_CTL, OPT_FAULTS
+	OPT_CTL, OPT_LIST
 };
 
 static const struct option longs[] = {
@@ -60,7 +61,7 @@ static const struct option longs[] = {
 	{ "no-supervisor", no_argument, NULL, OPT_ONE },
 	{ "log", required_argument, NULL, OPT_LOG },
 	{ "ctl", required_argument, NULL, OPT_CTL },
-	{ "list-faults", no_argument, NULL, OPT_FAULTS },
+	{ "list", required_argument, NULL, OPT_LIST },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
 	{ NULL, 0, NULL, 0 }
@@ -156,13 +157,25 @@ static int log_open(const char *path, int *fd)
 	return *fd < 0 ? fail("--log: %s: %s", path, strerror(errno)) : 0;
 }
 
-static int faults_print(void)
+/* The tables of Documentation/virtual-device.md. */
+static int list_print(const char *what)
 {
-#define X(name, kind, text, what) printf("| `%s` | %s | %s |\n", text, #kind[0] == 'F' ? "fault" : "mutant", what);
-	puts("| name | kind | what it does |\n| --- | --- | --- |");
-	NPU_VDEV_FAULTS(X)
+#define X(name, kind, text, what) \
+	printf("| `%s` | %s | %s |\n", text, #kind[0] == 'F' ? "fault" : "mutant", what);
+	if (!strcmp(what, "faults")) {
+		puts("| name | kind | what it does |\n| --- | --- | --- |");
+		NPU_VDEV_FAULTS(X)
+		return -1;
+	}
 #undef X
-	return -1;
+#define X(name, text, what) printf("| `%s` | %s |\n", text, what);
+	if (!strcmp(what, "counters")) {
+		puts("| name | what it counts |\n| --- | --- |");
+		VDEV_COUNTERS(X)
+		return -1;
+	}
+#undef X
+	return fail("--list: '%s' is neither 'faults' nor 'counters'", what, NULL);
 }
 
 /* 0; 2: a wrong argument, it has been said; -1: done. */
@@ -204,8 +217,8 @@ static int option_apply(struct options *o, int c)
 	case OPT_CTL:
 		o->ctl = optarg;
 		return 0;
-	case OPT_FAULTS:
-		return faults_print();
+	case OPT_LIST:
+		return list_print(optarg);
 	case 'h':
 		fputs(usage, stdout);
 		return -1;

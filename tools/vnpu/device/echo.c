@@ -73,10 +73,14 @@ static void doorbell(struct npu_vdev_core *c)
 	npu_u32 count;
 
 	c->doorbells++;
-	/* On from what stands there: a count that does not change would be no news. */
-	if (!c->events || npu_vdev_dma_load32(c->dev, at, &count, NULL) ||
-	    npu_vdev_dma_store32(c->dev, at, count + 1, NULL))
+	if (!c->events)
 		return;
+	/* On from what stands there: a count that does not change would be no news. */
+	if (npu_vdev_dma_load32(c->dev, at, &count, NULL) ||
+	    npu_vdev_dma_store32(c->dev, at, count + 1, NULL)) {
+		npu_vdev_dma_report(c->dev, at, NPU_ACCESS_READ | NPU_ACCESS_WRITE);
+		return;
+	}
 	c->irqs++;
 	npu_vdev_irq_raise(c->dev);
 }

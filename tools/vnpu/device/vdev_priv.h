@@ -65,6 +65,7 @@ struct npu_vdev {
 	pid_t worker;			/* the supervisor's */
 	int reply_error;		/* of the message in sh->rx, when it has been carried out */
 	npu_u32 reply_size;
+	bool next_waits;		/* a client comes while the one before is about to go */
 	bool closing;			/* the client is gone, its DMA has not ended yet */
 
 	struct vdev_dma dma;

@@ -270,22 +270,25 @@ static int reset(struct message *m)
 	return 0;
 }
 
+#define PLAIN(command, fn)	[VFU_##command] = { .name = #command, .handle = fn }
+#define FILES(command, fn)	[VFU_##command] = { .name = #command, .handle = fn, .files = true }
+
 static const struct handler {
 	const char *name;
 	int (*handle)(struct message *m);
 	bool files;			/* may come with some */
 } handlers[VFU_NUM_COMMANDS] = {
-	[VFU_VERSION] = { "VERSION", version },
-	[VFU_DMA_MAP] = { "DMA_MAP", dma_map, true },
-	[VFU_DMA_UNMAP] = { "DMA_UNMAP", dma_unmap },
-	[VFU_GET_INFO] = { "GET_INFO", get_info },
-	[VFU_GET_REGION_INFO] = { "GET_REGION_INFO", get_region_info },
-	[VFU_GET_IRQ_INFO] = { "GET_IRQ_INFO", get_irq_info },
-	[VFU_SET_IRQS] = { "SET_IRQS", set_irqs, true },
-	[VFU_REGION_READ] = { "REGION_READ", region_read },
-	[VFU_REGION_WRITE] = { "REGION_WRITE", region_write },
-	[VFU_RESET] = { "RESET", reset },
-	[VFU_WRITE_MULTI] = { "WRITE_MULTI", write_multi },
+	PLAIN(VERSION, version),
+	FILES(DMA_MAP, dma_map),
+	PLAIN(DMA_UNMAP, dma_unmap),
+	PLAIN(GET_INFO, get_info),
+	PLAIN(GET_REGION_INFO, get_region_info),
+	PLAIN(GET_IRQ_INFO, get_irq_info),
+	FILES(SET_IRQS, set_irqs),
+	PLAIN(REGION_READ, region_read),
+	PLAIN(REGION_WRITE, region_write),
+	PLAIN(RESET, reset),
+	PLAIN(WRITE_MULTI, write_multi),
 };
 
 int vdev_message_handle(struct npu_vdev *dev, const struct vfu_header *hdr, const npu_u8 *payload,

@@ -168,6 +168,7 @@ static void connection_closed(struct npu_vdev *dev)
 	vdev_dma_clear(dev);
 	vdev_connection_end(dev->sh);
 	dev->closing = false;
+	dev->next_waits = false;
 	npu_vdev_log(dev, "client gone");
 }
 
@@ -180,10 +181,22 @@ static void connection_close(struct npu_vdev *dev)
 	vdev_barrier_start(dev, 0, UINT64_MAX, connection_closed);
 }
 
+/* Whether the client has closed its end; what it sent before may still be there. */
+static bool connection_hung_up(const struct npu_vdev *dev)
+{
+	struct pollfd p = { .fd = dev->sh->conn };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP);
+}
+
 static void connection_accept(struct npu_vdev *dev)
 {
-	int fd = accept4(dev->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd;
 
+	dev->next_waits = dev->sh->conn >= 0 && connection_hung_up(dev);
+	if (dev->next_waits)
+		return;
+	fd = accept4(dev->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0)
 		return;
 	if (dev->sh->conn >= 0) {
@@ -418,7 +431,7 @@ static void poll_fill(const struct npu_vdev *dev, struct pollfd *p)
 		p[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
 	p[POLL_STOP].fd = dev->stop_fd;
 	p[POLL_KICK].fd = dev->kick_fd;
-	p[POLL_LISTENER].fd = dev->closing ? -1 : dev->listener;
+	p[POLL_LISTENER].fd = dev->closing || dev->next_waits ? -1 : dev->listener;
 	p[POLL_CTL_LISTENER].fd = dev->ctl_listener;
 	/* While DMA has to end first nothing more is taken from the client. */
 	p[POLL_CONN].fd = waits || dev->closing ? -1 : sh->conn;
@@ -452,8 +465,10 @@ static void poll_serve(struct npu_vdev *dev, const struct pollfd *p)
 		vdev_ctl_accept(dev);
 	/* The client that is here first: its end makes room for the next one. */
 	connection_serve(dev);
-	if (p[POLL_LISTENER].revents && !dev->closing)
+	if (p[POLL_LISTENER].revents && !dev->closing) {
 		connection_accept(dev);
+		connection_serve(dev);
+	}
 }
 
 /* The client's connection ends as if it had gone; DMA has NPU_VDEV_STUCK_MS to end. */
