@@ -2,6 +2,8 @@
 /*
  * DOC: debugfs
  *
+ * In accel/<PCI address>/:
+ *
  * fw_log        the firmware's log
  * fw_info       version, heartbeat and counters of the firmware
  * counters      of the hardware, the driver and recovery
@@ -243,11 +245,10 @@ static const struct drm_debugfs_info npu_debugfs_files[] = {
 	{ "queues", npu_debugfs_queues, 0 },
 };
 
-void npu_debugfs_init(struct drm_minor *minor)
+/* The core does not call drm_driver.debugfs_init for accelerators. */
+void npu_debugfs_init(struct npu_device *npu)
 {
-	struct npu_device *npu = to_npu_device(minor->dev);
-
 	drm_debugfs_add_files(&npu->base, npu_debugfs_files, ARRAY_SIZE(npu_debugfs_files));
-	debugfs_create_file("force_reset", 0200, minor->debugfs_root, npu,
+	debugfs_create_file("force_reset", 0200, npu->base.debugfs_root, npu,
 			    &npu_debugfs_force_reset_fops);
 }

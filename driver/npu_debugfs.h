@@ -3,8 +3,12 @@
 #ifndef NPU_DEBUGFS_H
 #define NPU_DEBUGFS_H
 
-struct drm_minor;
+struct npu_device;
 
-void npu_debugfs_init(struct drm_minor *minor);
+#ifdef CONFIG_DEBUG_FS
+void npu_debugfs_init(struct npu_device *npu);
+#else
+static inline void npu_debugfs_init(struct npu_device *npu) {}
+#endif
 
 #endif

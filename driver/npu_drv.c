@@ -17,7 +17,6 @@
 #include "../uapi/drm/npu_drm.h"
 
 #include "npu_compat.h"
-#include "npu_debugfs.h"
 #include "npu_device.h"
 #include "npu_drv.h"
 #include "npu_file.h"
@@ -604,7 +603,6 @@ const struct drm_driver npu_drm_driver = {
 	.gem_create_object = npu_gem_create_object,
 	.gem_prime_import = npu_gem_prime_import,
 	.gem_prime_import_sg_table = npu_gem_prime_import_sg_table,
-	.debugfs_init = npu_debugfs_init,
 	.name = "npu",
 	.desc = "NPU",
 	.major = NPU_DRIVER_MAJOR,

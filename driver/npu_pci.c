@@ -6,7 +6,7 @@
 #include <drm/drm_accel.h>
 #include <drm/drm_drv.h>
 
-#include "npu_compat.h"
+#include "npu_debugfs.h"
 #include "npu_device.h"
 #include "npu_drv.h"
 #include "npu_pm.h"
@@ -30,6 +30,7 @@ static int npu_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (ret)
 		return dev_err_probe(&pdev->dev, ret, "NPU can not be started\n");
 
+	npu_debugfs_init(npu);
 	ret = drm_dev_register(&npu->base, 0);
 	if (ret) {
 		npu_device_fini(npu);
