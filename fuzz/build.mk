@@ -12,6 +12,7 @@ FUZZ_NAMES	:= $(patsubst fuzz/fuzz_%.c,%,$(wildcard fuzz/fuzz_*.c))
 FUZZ_rv32_SRC	:= $(wildcard tools/vnpu/device/rv32*.c)
 FUZZ_vfu_LIBS	:= $(BUILD)/libvdev.a
 FUZZ_vfu_LDLIBS	:= -lcjson
+FUZZ_gdb_SRC	:= $(FUZZ_rv32_SRC)
 FUZZ_stream_SRC	:= tests/isa/run_stream.c $(call src,uapi) $(ENGINE_SRC)
 
 # One level down everything is compiled for the fuzzer; up here the user calls it.

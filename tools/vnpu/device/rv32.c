@@ -234,10 +234,12 @@ uint32_t rv32_reg(const struct rv32 *core, unsigned int reg)
 
 void rv32_set_reg(struct rv32 *core, unsigned int reg, uint32_t value)
 {
-	if (reg == RV32_REG_PC)
+	if (reg == RV32_REG_PC) {
 		core->pc = value & ~1u;
-	else if (reg && reg < RV32_REG_PC)
+		atomic_store(&core->waiting, false);
+	} else if (reg && reg < RV32_REG_PC) {
 		core->x[reg] = value;
+	}
 }
 
 void rv32_catch_ebreak(struct rv32 *core, bool on)

@@ -99,6 +99,7 @@ uint64_t rv32_instructions(const struct rv32 *core);
 /* Forget decoded instructions: memory was changed from outside. */
 void rv32_flush(struct rv32 *core);
 
+/* Setting the pc takes the hart out of wfi. */
 uint32_t rv32_reg(const struct rv32 *core, unsigned int reg);
 void rv32_set_reg(struct rv32 *core, unsigned int reg, uint32_t value);
 
