@@ -128,7 +128,7 @@ check-clang:
 	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC=clang all build-run
 
 ## make tidy		clang-tidy over the library, the tools and the tests
-TIDY_SRC	= $(filter %.c,$(LIBNPU_SRC) $(call src,tools/common tools/check $(addprefix tools/,$(TOOLS))) $(wildcard tests/*/*.c))
+TIDY_SRC	= $(filter %.c,$(LIBNPU_SRC) $(VDEV_SRC) $(call src,tools/common tools/check $(addprefix tools/,$(TOOLS))) $(wildcard tests/*/*.c))
 tidy: $(ONNX_PB).h
 	@printf '%s\n' $(filter-out %_avx2.c %_avx512.c %_avxvnni.c %_avx512vnni.c,$(TIDY_SRC)) | \
 		xargs -P $(JOBS) -I{} clang-tidy --quiet {} -- $(filter-out $(WARN),$(ALL_CFLAGS)) -Itests -IDocumentation

@@ -186,7 +186,8 @@ int client_version(struct client *c, uint16_t major, uint16_t minor, const char 
 bool client_open(struct client *c, const char *path)
 {
 	return client_connect(c, path) &&
-	       !client_version(c, 0, 0, "{\"capabilities\":{\"max_msg_fds\":8,\"write_multiple\":true}}",
+	       !client_version(c, 0, 0,
+			       "{\"capabilities\":{\"max_msg_fds\":8,\"write_multiple\":true}}",
 			       NULL);
 }
 
@@ -223,7 +224,8 @@ int client_write(struct client *c, uint32_t region, uint64_t offset, const void 
 {
 	uint8_t p[C_MAX];
 
-	return client_call(c, C_REGION_WRITE, p, write_put(p, region, offset, buf, n), NULL, 0, NULL);
+	return client_call(c, C_REGION_WRITE, p, write_put(p, region, offset, buf, n), NULL, 0,
+			   NULL);
 }
 
 bool client_post(struct client *c, uint32_t region, uint64_t offset, const void *buf, uint32_t n)

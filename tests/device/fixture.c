@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "common/tmp.h"
 #include "fixture.h"
 
 struct probe probe;
@@ -16,8 +17,9 @@ struct npu_vdev_core {
 	struct npu_vdev *dev;
 };
 
-static struct npu_vdev_core *probe_create(struct npu_vdev *dev, const struct npu_vdev_config *config,
-					  char *why, size_t size)
+static struct npu_vdev_core *probe_create(struct npu_vdev *dev,
+					  const struct npu_vdev_config *config, char *why,
+					  size_t size)
 {
 	static struct npu_vdev_core core;
 
@@ -79,13 +81,12 @@ const struct npu_vdev_core_ops probe_core = { .create = probe_create,
 
 static bool paths_make(struct fixture *f)
 {
+	static unsigned int count;
+
 	memset(f, 0, sizeof(*f));
-	strcpy(f->dir, "/tmp/npu-vdev-XXXXXX");
-	if (!mkdtemp(f->dir))
-		return false;
-	snprintf(f->socket, sizeof(f->socket), "%s/s", f->dir);
-	snprintf(f->control, sizeof(f->control), "%s/c", f->dir);
-	snprintf(f->log_path, sizeof(f->log_path), "%s/log", f->dir);
+	snprintf(f->socket, sizeof(f->socket), "%.80s/s%u", tmp_folder(), count);
+	snprintf(f->control, sizeof(f->control), "%.80s/c%u", tmp_folder(), count);
+	snprintf(f->log_path, sizeof(f->log_path), "%.80s/log%u", tmp_folder(), count++);
 	f->log_fd = open(f->log_path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	return f->log_fd >= 0;
 }
@@ -136,6 +137,7 @@ static void on_term(int n)
 bool fixture_process(struct fixture *f, const struct npu_vdev_config *config,
 		     const struct npu_vdev_core_ops *ops)
 {
+	struct sigaction sa = { .sa_handler = on_term };
 	struct npu_vdev_options opt;
 	char why[256];
 	int ret;
@@ -149,7 +151,7 @@ bool fixture_process(struct fixture *f, const struct npu_vdev_config *config,
 	opt = options_make(f, config);
 	ret = npu_vdev_open(&opt, ops, &served, why, sizeof(why));
 	if (!ret) {
-		signal(SIGTERM, on_term);
+		sigaction(SIGTERM, &sa, NULL);
 		ret = npu_vdev_supervise(served, why, sizeof(why));
 		npu_vdev_close(served);
 	}
@@ -174,10 +176,6 @@ void fixture_end(struct fixture *f)
 			printf("# the device ended with status %#x\n", status);
 	}
 	close(f->log_fd);
-	unlink(f->log_path);
-	unlink(f->socket);
-	unlink(f->control);
-	rmdir(f->dir);
 }
 
 const char *fixture_control(struct fixture *f, const char *command)

@@ -28,7 +28,7 @@ extern struct probe probe;
 extern const struct npu_vdev_core_ops probe_core;
 
 struct fixture {
-	char dir[64], socket[96], control[96];
+	char socket[96], control[96];
 	struct npu_vdev *dev;		/* in a thread only */
 	pthread_t thread;
 	pid_t pid;			/* supervised only */

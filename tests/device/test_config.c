@@ -60,7 +60,8 @@ static void capability_test(void)
 	tap_ok((get16(space + exp + 2) & 0xf) == 2 && (get16(space + exp + 2) >> 4 & 0xf) == 0,
 	       "version 2, endpoint");
 	tap_ok(get32(space + exp + 4) & 1u << 28, "function level reset");
-	tap_ok((get32(space + exp + 0xc) & 0x3ff) == 0x11 && (get16(space + exp + 0x12) & 0x3ff) == 0x11,
+	tap_ok((get32(space + exp + 0xc) & 0x3ff) == 0x11 &&
+		       (get16(space + exp + 0x12) & 0x3ff) == 0x11,
 	       "a link of one lane");
 	tap_ok((get16(space + pm + 2) & 7) == 3 && !(get16(space + pm + 2) & 0x600),
 	       "no D1, no D2");
@@ -109,8 +110,9 @@ static void mask_test(void)
 	for (i = 0; i < 4096; i++)
 		changed += (space[i] ^ a[i]) & ~(i < 0xac ? 0xff : 0) ? 1 : 0;
 	tap_ok(!changed, "nothing behind the capabilities can be written");
-	tap_ok(get32(space) == 0x4e501234 && get32(space + 8) == 0x12000001 && get16(space + 6) == 0x10 &&
-	       space[0x34] == a[0x34], "nor the identity, the status and the list");
+	tap_ok(get32(space) == 0x4e501234 && get32(space + 8) == 0x12000001 &&
+		       get16(space + 6) == 0x10 && space[0x34] == a[0x34],
+	       "nor the identity, the status and the list");
 	tap_ok(get16(space + 4) == 0x0546, "command: memory, master, parity, SERR, INTx disable");
 	config_write(0x44, 0, 2);
 }
@@ -155,7 +157,8 @@ static void power_test(void)
 	tap_ok(config(0x44, 2) == 3, "there is no D1");
 	tap_ok(resets(NPU_VDEV_RESET_POWER) == n, "no reset yet");
 	config_write(0x44, 0, 2);
-	tap_ok(resets(NPU_VDEV_RESET_POWER) == n + 1 && config(0x44, 2) == 0, "back in D0 by a reset");
+	tap_ok(resets(NPU_VDEV_RESET_POWER) == n + 1 && config(0x44, 2) == 0,
+	       "back in D0 by a reset");
 	tap_ok(config(4, 2) == 0, "which config space has seen");
 }
 

@@ -28,13 +28,15 @@ static void command_test(void)
 {
 	tap_ok(accepted("help") && strstr(fixture_control(&f, "help"), "\"arm\":"), "help");
 	tap_ok(accepted("status") && fixture_number(&f, "status", "engines") == 1, "status");
-	tap_ok(accepted("counters") && fixture_number(&f, "counters", "connections") == 0, "counters");
+	tap_ok(accepted("counters") && fixture_number(&f, "counters", "connections") == 0,
+	       "counters");
 	tap_ok(accepted("  faults\t"), "faults, with blanks around");
 	tap_ok(refused("") && refused("nonsense") && refused("STATUS") && refused("status now") &&
 	       refused("a b c d e f g"), "what is no command");
-	tap_ok(refused("arm") && refused("arm nothing") && refused("arm hang 0") && refused("arm hang -1") &&
-	       refused("arm hang 1x") && refused("arm hang 99999999999999999999") &&
-	       refused("arm hang 1 2"), "arm with arguments that can not be");
+	tap_ok(refused("arm") && refused("arm nothing") && refused("arm hang 0") &&
+		       refused("arm hang -1") && refused("arm hang 1x") &&
+		       refused("arm hang 99999999999999999999") && refused("arm hang 1 2"),
+	       "arm with arguments that can not be");
 	tap_ok(refused("disarm") && refused("disarm nothing"), "disarm as well");
 	npu_vdev_fault_take(f.dev, NPU_VDEV_FAULT_HANG);
 	tap_ok(!npu_vdev_fault_armed(f.dev, NPU_VDEV_FAULT_HANG), "and nothing is armed");
@@ -67,8 +69,10 @@ static void arm_test(void)
 			taken(i, 10) == (lasts ? 10 : 3);
 	}
 	tap_ok(good == NPU_VDEV_NUM_FAULTS, "each of %u is taken as often as armed", i);
-	tap_ok(accepted("arm hang") && taken(NPU_VDEV_FAULT_HANG, 10) == 1, "once without a number");
-	tap_ok(accepted("arm hang forever") && taken(NPU_VDEV_FAULT_HANG, 1000) == 1000, "for ever");
+	tap_ok(accepted("arm hang") && taken(NPU_VDEV_FAULT_HANG, 10) == 1,
+	       "once without a number");
+	tap_ok(accepted("arm hang forever") && taken(NPU_VDEV_FAULT_HANG, 1000) == 1000,
+	       "for ever");
 	tap_ok(accepted("disarm hang") && taken(NPU_VDEV_FAULT_HANG, 10) == 0, "until disarmed");
 	accepted("arm slow-job 5");
 	tap_ok(accepted("disarm all") && taken(NPU_VDEV_FAULT_SLOW_JOB, 10) == 0 &&
@@ -189,7 +193,7 @@ static void bad_control(struct npu_vdev_options *o)
 {
 	static char path[100];
 
-	snprintf(path, sizeof(path), "%s/other", f.dir);
+	snprintf(path, sizeof(path), "%.90s.other", f.socket);
 	o->socket = path;
 	o->control = "/nonexistent/c";
 }
@@ -203,11 +207,14 @@ static void option_test(void)
 	tap_ok(try(sram100, why) == -EINVAL && strstr(why, "sram_size"), "%s", why);
 	tap_ok(try(no_socket, why) == -EINVAL && *why, "%s", why);
 	tap_ok(try(no_folder, why) == -ENOENT && strstr(why, "/nonexistent"), "%s", why);
-	tap_ok(try(long_path, why) == -ENAMETOOLONG && strstr(why, "199 bytes"), "a path of 199 bytes");
-	tap_ok(try(same_socket, why) == -EADDRINUSE && accepted("status"), "a socket that is in use");
-	tap_ok(try(plain_file, why) == -EEXIST && !access(f.log_path, F_OK), "a file that is no socket");
+	tap_ok(try(long_path, why) == -ENAMETOOLONG && strstr(why, "199 bytes"),
+	       "a path of 199 bytes");
+	tap_ok(try(same_socket, why) == -EADDRINUSE && accepted("status"),
+	       "a socket that is in use");
+	tap_ok(try(plain_file, why) == -EEXIST && !access(f.log_path, F_OK),
+	       "a file that is no socket");
 	tap_ok(try(bad_control, why) == -ENOENT, "a control socket that can not be");
-	snprintf(path, sizeof(path), "%s/other", f.dir);
+	snprintf(path, sizeof(path), "%.90s.other", f.socket);
 	tap_ok(access(path, F_OK), "leaves no other socket behind");
 }
 

@@ -45,7 +45,8 @@ static void map_test(int mem)
 	       client_map(&c, mem, 0, 0xff000, 2 * PAGE, RW) == EEXIST &&
 	       client_map(&c, mem, 0, 0xff000, 8 * PAGE, RW) == EEXIST, "an overlap is refused");
 	tap_ok(!client_map(&c, mem, 2 * PAGE, 0x100000, 4 * PAGE, RW), "the same again is not");
-	tap_ok(!client_map(&c, mem, 6 * PAGE, 0x104000, PAGE, RW) && look(0x100000, 5 * PAGE, 3, NULL) == 1,
+	tap_ok(!client_map(&c, mem, 6 * PAGE, 0x104000, PAGE, RW) &&
+		       look(0x100000, 5 * PAGE, 3, NULL) == 1,
 	       "what follows in memory as in DMA addresses is one run");
 	tap_ok(!client_map(&c, mem, 0, 0x105000, PAGE, 1) && look(0x100000, 6 * PAGE, 1, NULL) == 2,
 	       "what does not is two");
@@ -57,7 +58,8 @@ static void map_test(int mem)
 	       !npu_vdev_dma_read(f.dev, 0x104fff, buf, 1, NULL) && buf[0] == 6,
 	       "a write that can not end has not begun");
 	tap_ok(npu_vdev_dma_read(f.dev, UINT64_MAX, buf, 2, NULL) == -EINVAL &&
-	       npu_vdev_dma_read(f.dev, 0x100000, buf, 0, NULL) == -EINVAL, "wrapping and empty ranges");
+		       npu_vdev_dma_read(f.dev, 0x100000, buf, 0, NULL) == -EINVAL,
+	       "wrapping and empty ranges");
 	tap_ok(!client_unmap(&c, 0x100000, 6 * PAGE, 0) && look(0x100000, 1, 1, NULL) == -EFAULT,
 	       "three mappings are unmapped at once");
 	tap_ok(!client_unmap(&c, 0x100000, 6 * PAGE, 0), "and once more, which is no error");
@@ -93,8 +95,9 @@ static void bad_map_test(int mem)
 	tap_ok(client_map(&c, mem, 0, 0x100000, PAGE, 0) == EINVAL &&
 	       client_map(&c, mem, 0, 0x100000, PAGE, 7) == EINVAL, "no rights, unknown rights");
 	tap_ok(client_map(&c, small, PAGE, 0x100000, PAGE, RW) == EINVAL &&
-	       client_map(&c, small, 0, 0x100000, 2 * PAGE, RW) == EINVAL &&
-	       client_map(&c, small, -PAGE, 0x100000, 2 * PAGE, RW) == EINVAL, "beyond the end of the file");
+		       client_map(&c, small, 0, 0x100000, 2 * PAGE, RW) == EINVAL &&
+		       client_map(&c, small, -PAGE, 0x100000, 2 * PAGE, RW) == EINVAL,
+	       "beyond the end of the file");
 	put32(p, 32);
 	put32(p + 4, RW);
 	put64(p + 16, 0x100000);
@@ -111,18 +114,25 @@ static void bad_map_test(int mem)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", small);
 	ro = open(path, O_RDONLY | O_CLOEXEC);
 	close(small);
-	tap_ok(client_map(&c, ro, 0, 0x100000, PAGE, RW) == EACCES && !client_map(&c, ro, 0, 0x100000, PAGE, 1),
+	tap_ok(client_map(&c, ro, 0, 0x100000, PAGE, RW) == EACCES &&
+		       !client_map(&c, ro, 0, 0x100000, PAGE, 1),
 	       "a file that is open for reading is mapped for reading");
-	tap_ok(look(0x100000, PAGE, 1, &byte) == 1 && look(0x100000, PAGE, 2, NULL) == -EACCES, "and read");
+	tap_ok(look(0x100000, PAGE, 1, &byte) == 1 && look(0x100000, PAGE, 2, NULL) == -EACCES,
+	       "and read");
 	close(ro);
 	client_unmap(&c, 0x100000, PAGE, 0);
-	tap_ok(!client_map(&c, -1, 0, 0xfe000000, 16 * PAGE, RW) && look(0xfe000000, 4, 1, NULL) == -ENXIO,
+	tap_ok(!client_map(&c, -1, 0, 0xfe000000, 16 * PAGE, RW) &&
+		       look(0xfe000000, 4, 1, NULL) == -ENXIO,
 	       "without a file it is known but not reached");
-	tap_ok(!client_map(&c, mem, 0, -PAGE, PAGE, RW) && look(-PAGE, PAGE, 3, &byte) == 1 && byte == 0,
+	tap_ok(!client_map(&c, mem, 0, -PAGE, PAGE, RW) && look(-PAGE, PAGE, 3, &byte) == 1 &&
+		       byte == 0,
 	       "the last page of all addresses");
-	tap_ok(client_unmap(&c, 0x1000, 0, 0) == EINVAL && client_unmap(&c, -PAGE, 2 * PAGE, 0) == EINVAL &&
-	       client_unmap(&c, 1, PAGE, 0) == EINVAL && client_unmap(&c, 0, PAGE, 1) == EINVAL &&
-	       client_unmap(&c, PAGE, PAGE, 2) == EINVAL, "bad requests to unmap");
+	tap_ok(client_unmap(&c, 0x1000, 0, 0) == EINVAL &&
+		       client_unmap(&c, -PAGE, 2 * PAGE, 0) == EINVAL &&
+		       client_unmap(&c, 1, PAGE, 0) == EINVAL &&
+		       client_unmap(&c, 0, PAGE, 1) == EINVAL &&
+		       client_unmap(&c, PAGE, PAGE, 2) == EINVAL,
+	       "bad requests to unmap");
 	tap_ok(!client_unmap(&c, 0, 0, 2) && look(-PAGE, PAGE, 3, NULL) == -EFAULT &&
 	       look(0xfe000000, 4, 1, NULL) == -EFAULT, "unmap all");
 }
@@ -158,7 +168,8 @@ static int expected(const struct page *model, unsigned int at, unsigned int n, n
 
 static bool step(struct page *model, int mem)
 {
-	unsigned int at = rnd(SPACE), n = 1 + rnd(SPACE - at < 24 ? SPACE - at : 24), i, off = rnd(64), rights;
+	unsigned int at = rnd(SPACE), n = 1 + rnd(SPACE - at < 24 ? SPACE - at : 24), i,
+		     off = rnd(64), rights;
 	npu_u64 iova = 0x40000000 + at * PAGE;
 	bool any = false;
 
@@ -183,9 +194,10 @@ static bool check(const struct page *model)
 	struct npu_vdev_run runs[SPACE];
 	struct npu_vdev_pin pin;
 	npu_u64 done = 0, k;
-	int ret = npu_vdev_dma_acquire(f.dev, 0x40000000 + at * PAGE, n * PAGE, access, &pin, runs, SPACE,
-				       NULL);
-	bool good = ret < 0 ? ret == expected(model, at, n, access) : !expected(model, at, n, access);
+	int ret = npu_vdev_dma_acquire(f.dev, 0x40000000 + at * PAGE, n * PAGE, access, &pin, runs,
+				       SPACE, NULL);
+	bool good =
+		ret < 0 ? ret == expected(model, at, n, access) : !expected(model, at, n, access);
 
 	for (i = 0; ret > 0 && i < (unsigned int)ret; i++)
 		for (k = 0; k < runs[i].size; k += PAGE, done++)
@@ -218,8 +230,8 @@ static void many_test(int mem)
 	int byte;
 
 	for (i = 0; i < n; i++)
-		bad += client_map(&c, mem, (i % 64) * PAGE, 0x100000000 + 2ull * (i * 7919ull % n) * PAGE,
-				  PAGE, RW) != 0;
+		bad += client_map(&c, mem, (i % 64) * PAGE,
+				  0x100000000 + 2ull * (i * 7919ull % n) * PAGE, PAGE, RW) != 0;
 	tap_ok(!bad, "%u scattered mappings", n);
 	for (i = bad = 0; i < n; i++)
 		bad += look(0x100000000 + 2ull * (i * 7919ull % n) * PAGE, PAGE, 3, &byte) != 1 ||
@@ -296,8 +308,10 @@ static void barrier_test(int mem)
 	client_map(&c, mem, 4 * PAGE, 0x20000, PAGE, RW);
 	t = hold_start(&h, 0x11000, 200000);
 	tap_ok(!client_unmap(&c, 0x20000, PAGE, 0) && !h.done, "another range is unmapped at once");
-	tap_ok(!client_unmap(&c, 0x12000, PAGE, 0) && !h.done, "another page of the same mapping as well");
-	tap_ok(!client_unmap(&c, 0x11000, PAGE, 0) && h.done, "the one that is accessed when that has ended");
+	tap_ok(!client_unmap(&c, 0x12000, PAGE, 0) && !h.done,
+	       "another page of the same mapping as well");
+	tap_ok(!client_unmap(&c, 0x11000, PAGE, 0) && h.done,
+	       "the one that is accessed when that has ended");
 	pthread_join(t, NULL);
 	t = hold_start(&h, 0x10000, 100000);
 	client_write(&c, 7, 4, &off, 2);
@@ -310,7 +324,8 @@ static void barrier_test(int mem)
 	pthread_join(t, NULL);
 	client_enable(&c);
 	t = hold_start(&h, 0x10000, 100000);
-	tap_ok(fixture_number(&f, "status", "engines") == 1 && !h.done, "the loop goes round meanwhile");
+	tap_ok(fixture_number(&f, "status", "engines") == 1 && !h.done,
+	       "the loop goes round meanwhile");
 	client_close(&c);
 	tap_ok(client_open(&c, f.socket) && h.done, "the next client is served when it has ended");
 	pthread_join(t, NULL);
@@ -326,14 +341,16 @@ static void barrier_test(int mem)
 static void bus_master_test(int mem)
 {
 	uint16_t memory = 2;
+	unsigned int n;
 
 	client_map(&c, mem, 0, 0x10000, PAGE, RW);
 	tap_ok(look(0x10000, 1, 1, NULL) == 1, "with bus mastering");
 	client_write(&c, 7, 4, &memory, 2);
 	tap_ok(look(0x10000, 1, 1, NULL) == -EPERM, "without");
 	fixture_control(&f, "arm ignore-bus-master 2");
-	tap_ok(look(0x10000, 1, 1, NULL) == 1 && look(0x10000, 1, 1, NULL) == 1 &&
-	       look(0x10000, 1, 1, NULL) == -EPERM, "the mutant, twice");
+	for (n = 0; look(0x10000, 1, 1, NULL) == 1; n++)
+		;
+	tap_ok(n == 2 && look(0x10000, 1, 1, NULL) == -EPERM, "the mutant, twice");
 	client_enable(&c);
 	client_unmap(&c, 0x10000, PAGE, 0);
 }
@@ -352,8 +369,8 @@ static void *reader(void *arg)
 
 	while (!stop) {
 		s = s * 1103515245 + 12345;
-		n = npu_vdev_dma_acquire(f.dev, 0x40000000 + (s >> 16) % 32 * PAGE, 2 * PAGE, 1, &pin, runs, 4,
-					 NULL);
+		n = npu_vdev_dma_acquire(f.dev, 0x40000000 + (s >> 16) % 32 * PAGE, 2 * PAGE, 1,
+					 &pin, runs, 4, NULL);
 		if (n < 0)
 			continue;
 		/* Page p of the file holds p: at address p it is always the same one. */
@@ -382,7 +399,8 @@ static void thread_test(int mem)
 	stop = true;
 	for (k = 0; k < 4; k++)
 		pthread_join(t[k], NULL);
-	tap_ok(!bad && !stale, "%u changes beside four threads, %u wrong pages in %u look-ups", n, stale, found);
+	tap_ok(!bad && !stale, "%u changes beside four threads, %u wrong pages in %u look-ups", n,
+	       stale, found);
 	client_unmap(&c, 0, 0, 2);
 }
 

@@ -43,7 +43,8 @@ static bool same(const struct dma_index *ix)
 
 	qsort(model, num, sizeof(*model), compare);
 	for (i = 0; i < num && e; i++, e = dma_index_next(ix, &pos))
-		if (e->first != model[i].first || e->last != model[i].last || e->slot != model[i].slot)
+		if (e->first != model[i].first || e->last != model[i].last ||
+		    e->slot != model[i].slot)
 			return false;
 	for (i = 0; i < ix->num_blocks; i++)
 		if (!ix->block[i]->num)

@@ -42,8 +42,10 @@ static void setup_test(void)
 	       "with one it comes");
 	npu_vdev_irq_raise(f.dev);
 	tap_ok(irqs() == 1 && config(0x64) == 0, "the next one at once");
-	tap_ok(!client_set_irqs(&c, NONE | TRIGGER, 1, 0, 1, NULL, 0) && irqs() == 1, "the client triggers one");
-	tap_ok(!client_set_irqs(&c, EVENTFD | TRIGGER, 3, 0, 1, &event, 1), "a file for errors is accepted");
+	tap_ok(!client_set_irqs(&c, NONE | TRIGGER, 1, 0, 1, NULL, 0) && irqs() == 1,
+	       "the client triggers one");
+	tap_ok(!client_set_irqs(&c, EVENTFD | TRIGGER, 3, 0, 1, &event, 1),
+	       "a file for errors is accepted");
 }
 
 static void mask_test(void)
@@ -153,7 +155,8 @@ static void gap_test(void)
 	usleep(100000);
 	n += irqs();
 	t = now() - t;
-	tap_ok(n >= 2 && n <= t / 0.05 + 1, "with a gap of 50 ms %u interrupts of 100 come in %.2f s", n, t);
+	tap_ok(n >= 2 && n <= t / 0.05 + 1,
+	       "with a gap of 50 ms %u interrupts of 100 come in %.2f s", n, t);
 	client_close(&c);
 	fixture_end(&f);
 }

@@ -16,27 +16,34 @@ static void version_test(struct fixture *f)
 	const char *text = (const char *)in.payload + 4;
 
 	tap_ok(client_connect(&c, f->socket), "a client connects");
-	tap_ok(client_read(&c, 7, 0, in.payload, 4) == EPROTO, "a request before VERSION is refused");
+	tap_ok(client_read(&c, 7, 0, in.payload, 4) == EPROTO,
+	       "a request before VERSION is refused");
 	tap_ok(client_version(&c, 1, 0, NULL, NULL) == EINVAL, "major 1 is refused");
 	tap_ok(client_version(&c, 0, 0, "{\"capabilities\":5}", NULL) == EINVAL,
 	       "capabilities that are no object are refused");
 	tap_ok(client_version(&c, 0, 0, "{\"capabilities\":", NULL) == EINVAL,
 	       "half a JSON text is refused");
-	tap_ok(!client_version(&c, 0, 7, "{\"capabilities\":{\"max_msg_fds\":8,\"max_data_xfer_size\":"
-			       "1048576,\"pgsizes\":4096,\"max_dma_maps\":65535,\"write_multiple\":true}}",
-			       &in), "version 0.7 is agreed on");
+	tap_ok(!client_version(
+		       &c, 0, 7,
+		       "{\"capabilities\":{\"max_msg_fds\":8,\"max_data_xfer_size\":"
+		       "1048576,\"pgsizes\":4096,\"max_dma_maps\":65535,\"write_multiple\":true}}",
+		       &in),
+	       "version 0.7 is agreed on");
 	tap_ok(get16(in.payload) == 0 && get16(in.payload + 2) == 0, "as 0.0");
-	tap_ok(in.payload[in.size - 17] == 0 && strlen(text) == in.size - 16 - 5, "with a text that ends");
+	tap_ok(in.payload[in.size - 17] == 0 && strlen(text) == in.size - 16 - 5,
+	       "with a text that ends");
 	tap_ok(strstr(text, "\"max_msg_fds\":16") && strstr(text, "\"max_dma_maps\":65535") &&
 	       strstr(text, "\"max_data_xfer_size\":65536") && strstr(text, "\"pgsizes\":4096") &&
 	       strstr(text, "\"write_multiple\":true"), "%s", text);
 	tap_ok(client_version(&c, 0, 0, NULL, NULL) == EINVAL, "a second VERSION is refused");
 	client_close(&c);
-	tap_ok(client_connect(&c, f->socket) && !client_version(&c, 0, 0, "{\"capabilities\":{}}", &in),
+	tap_ok(client_connect(&c, f->socket) &&
+		       !client_version(&c, 0, 0, "{\"capabilities\":{}}", &in),
 	       "a client without capabilities");
 	tap_ok(!strcmp(text, "{\"capabilities\":{}}"), "is offered none");
 	client_close(&c);
-	tap_ok(client_connect(&c, f->socket) && !client_version(&c, 0, 0, NULL, &in) && in.size == 20,
+	tap_ok(client_connect(&c, f->socket) && !client_version(&c, 0, 0, NULL, &in) &&
+		       in.size == 20,
 	       "a client without a text gets none");
 	client_close(&c);
 }
@@ -53,8 +60,9 @@ static void info_test(struct fixture *f)
 	tap_ok(client_open(&c, f->socket), "connected");
 	put32(p, 16);
 	tap_ok(!client_call(&c, C_GET_INFO, p, 16, NULL, 0, &in) && in.size == 32 &&
-	       get32(in.payload) == 16 && get32(in.payload + 4) == 3 && get32(in.payload + 8) == 9 &&
-	       get32(in.payload + 12) == 5, "a PCI device that can be reset: 9 regions, 5 interrupts");
+		       get32(in.payload) == 16 && get32(in.payload + 4) == 3 &&
+		       get32(in.payload + 8) == 9 && get32(in.payload + 12) == 5,
+	       "a PCI device that can be reset: 9 regions, 5 interrupts");
 	put32(p, 8);
 	tap_ok(client_call(&c, C_GET_INFO, p, 16, NULL, 0, &in) == EINVAL, "argsz 8 is refused");
 	for (i = 0; i < 9; i++) {
@@ -67,7 +75,8 @@ static void info_test(struct fixture *f)
 	}
 	tap_ok(good == 9, "BAR0 of 64 KiB and 4 KiB of config space, nothing to be mapped");
 	put32(p + 8, 9);
-	tap_ok(client_call(&c, C_GET_REGION_INFO, p, 32, NULL, 0, &in) == EINVAL, "region 9 is refused");
+	tap_ok(client_call(&c, C_GET_REGION_INFO, p, 32, NULL, 0, &in) == EINVAL,
+	       "region 9 is refused");
 	for (i = good = 0; i < 5; i++) {
 		put32(p, 16);
 		put32(p + 8, i);
@@ -76,13 +85,15 @@ static void info_test(struct fixture *f)
 	}
 	tap_ok(good == 5, "one MSI vector, no MSI-X, no INTx");
 	put32(p + 8, 5);
-	tap_ok(client_call(&c, C_GET_IRQ_INFO, p, 16, NULL, 0, &in) == EINVAL, "index 5 is refused");
+	tap_ok(client_call(&c, C_GET_IRQ_INFO, p, 16, NULL, 0, &in) == EINVAL,
+	       "index 5 is refused");
 	tap_ok(client_call(&c, C_GET_REGION_IO_FDS, p, 16, NULL, 0, &in) == ENOTSUP &&
-	       client_call(&c, C_DIRTY, p, 16, NULL, 0, &in) == ENOTSUP &&
-	       client_call(&c, C_DMA_READ, p, 16, NULL, 0, &in) == ENOTSUP &&
-	       client_call(&c, 0, p, 16, NULL, 0, &in) == ENOTSUP &&
-	       client_call(&c, 16, p, 16, NULL, 0, &in) == ENOTSUP &&
-	       client_call(&c, 65535, p, 16, NULL, 0, &in) == ENOTSUP, "other commands are not supported");
+		       client_call(&c, C_DIRTY, p, 16, NULL, 0, &in) == ENOTSUP &&
+		       client_call(&c, C_DMA_READ, p, 16, NULL, 0, &in) == ENOTSUP &&
+		       client_call(&c, 0, p, 16, NULL, 0, &in) == ENOTSUP &&
+		       client_call(&c, 16, p, 16, NULL, 0, &in) == ENOTSUP &&
+		       client_call(&c, 65535, p, 16, NULL, 0, &in) == ENOTSUP,
+	       "other commands are not supported");
 	client_close(&c);
 }
 
@@ -95,7 +106,8 @@ static void register_test(struct fixture *f)
 	unsigned int n;
 
 	client_open(&c, f->socket);
-	tap_ok(client_read32(&c, 0, 0x100) == 0xffffffff, "all ones before memory space is enabled");
+	tap_ok(client_read32(&c, 0, 0x100) == 0xffffffff,
+	       "all ones before memory space is enabled");
 	client_write32(&c, 0, 0x100, 1);
 	tap_ok(!probe.num_writes, "and writes are lost");
 	client_enable(&c);
@@ -113,11 +125,13 @@ static void register_test(struct fixture *f)
 	tap_ok(!client_read(&c, 0, 0x101, buf, 2) && buf[0] == 0xff && buf[1] == 0xff,
 	       "such reads have all ones");
 	tap_ok(!client_write32(&c, 0, 0xfffc, 5) && client_write32(&c, 0, 0x10000, 5) == EINVAL &&
-	       client_write32(&c, 0, UINT64_MAX, 5) == EINVAL &&
-	       client_write(&c, 0, 0xfffc, &v, 8) == EINVAL && client_write(&c, 0, 0, &v, 0) == EINVAL,
+		       client_write32(&c, 0, UINT64_MAX, 5) == EINVAL &&
+		       client_write(&c, 0, 0xfffc, &v, 8) == EINVAL &&
+		       client_write(&c, 0, 0, &v, 0) == EINVAL,
 	       "the last register, and beyond");
 	tap_ok(client_read(&c, 1, 0, buf, 4) == EINVAL && client_read(&c, 8, 0, buf, 4) == EINVAL &&
-	       client_read(&c, 9, 0, buf, 4) == EINVAL && client_read(&c, UINT32_MAX, 0, buf, 4) == EINVAL,
+		       client_read(&c, 9, 0, buf, 4) == EINVAL &&
+		       client_read(&c, UINT32_MAX, 0, buf, 4) == EINVAL,
 	       "regions that are not there");
 	client_close(&c);
 }
@@ -142,8 +156,10 @@ static void posted_test(struct fixture *f)
 	}
 	client_read32(&c, 0, 0);
 	for (i = 0; i < 500; i++)
-		bad += probe.write[n + i].value != i || probe.write[n + i].offset != 0x1000 + 4 * (i % 64);
-	tap_ok(probe.num_writes == n + 500 && !bad, "500 writes, nine of ten posted, arrive in order");
+		bad += probe.write[n + i].value != i ||
+		       probe.write[n + i].offset != 0x1000 + 4 * (i % 64);
+	tap_ok(probe.num_writes == n + 500 && !bad,
+	       "500 writes, nine of ten posted, arrive in order");
 
 	put64(p, 50);
 	for (i = 0; i < 50; i++) {
@@ -154,7 +170,8 @@ static void posted_test(struct fixture *f)
 	}
 	n = probe.num_writes;
 	client_send(&c, C_WRITE_MULTI, C_NO_REPLY, p, sizeof(p), NULL, 0);
-	tap_ok(!client_call(&c, C_WRITE_MULTI, p, sizeof(p), NULL, 0, &in) && get64(in.payload) == 50,
+	tap_ok(!client_call(&c, C_WRITE_MULTI, p, sizeof(p), NULL, 0, &in) &&
+		       get64(in.payload) == 50,
 	       "50 writes in a message, posted and not");
 	for (i = bad = 0; i < 100; i++)
 		bad += probe.write[n + i].value != 1000 + i % 50;
@@ -164,7 +181,8 @@ static void posted_test(struct fixture *f)
 	       client_call(&c, C_WRITE_MULTI, p, sizeof(p) - 1, NULL, 0, &in) == EINVAL,
 	       "a count that does not fit is refused");
 	put64(p, UINT64_MAX / 24 + 2);
-	tap_ok(client_call(&c, C_WRITE_MULTI, p, sizeof(p), NULL, 0, &in) == EINVAL, "one that wraps, too");
+	tap_ok(client_call(&c, C_WRITE_MULTI, p, sizeof(p), NULL, 0, &in) == EINVAL,
+	       "one that wraps, too");
 	put64(p, 50);
 	put32(p + 20 + 24 * 3, 9);
 	n = probe.num_writes;
@@ -173,7 +191,7 @@ static void posted_test(struct fixture *f)
 	client_close(&c);
 }
 
-/* Each request with a payload of every length up to a bit more than it has: an answer always comes. */
+/* Each request with every length up to a bit more than it has: an answer always comes. */
 static void truncated_test(struct fixture *f)
 {
 	static const uint16_t commands[] = { C_VERSION, C_DMA_MAP, C_DMA_UNMAP, C_GET_INFO,
@@ -274,7 +292,8 @@ static void lazy_test(struct fixture *f)
 	pf = (struct pollfd){ c.fd, POLLOUT, 0 };
 	while (sent < 100000 && poll(&pf, 1, 100) == 1 && pf.revents & POLLOUT)
 		sent += client_send(&c, C_REGION_READ, 0, p, 16, NULL, 0);
-	tap_ok(sent < 100000, "a client that takes no answers is not read from for ever (%u)", sent);
+	tap_ok(sent < 100000, "a client that takes no answers is not read from for ever (%u)",
+	       sent);
 	tap_ok(fixture_control(f, "status") != NULL, "the control socket answers meanwhile");
 	client_close(&c);
 	tap_ok(client_open(&c, f->socket), "and the next client is served");

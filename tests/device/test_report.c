@@ -54,7 +54,8 @@ static void kind_test(int mem)
 	client_map(&c, mem, 0, 0x10000, PAGE, 1);
 	npu_vdev_dma_report(f.dev, 0x10007, NPU_ACCESS_WRITE);
 	id = request(C_DMA_WRITE, 0x10007);
-	tap_ok(id >= 0 && in.payload[16] == 5, "one that is read-only is written, with what is there");
+	tap_ok(id >= 0 && in.payload[16] == 5,
+	       "one that is read-only is written, with what is there");
 	reply(id, C_DMA_WRITE, EACCES);
 	npu_vdev_dma_report(f.dev, 0x10007, NPU_ACCESS_READ);
 	tap_ok(silent(), "an access that is allowed by now is not asked for");

@@ -7,24 +7,26 @@
 
 vdev=$NPU_BUILD/npu-vdev
 guide=Documentation/virtual-device.md
+on=("$vdev" --socket "$tap_tmp/s")
+ctl=("$vdev" --ctl "$tap_tmp/c")
 
 # --- options ---
 
 tap_run '--help' "$vdev" --help
 tap_run '--version' "$vdev" --version
 tap_refused '--socket PATH is missing' 'a socket is needed' "$vdev"
-tap_refused "what is 'x'" 'words that are no options' "$vdev" --socket "$tap_tmp/s" x
+tap_refused "what is 'x'" 'words that are no options' "${on[@]}" x
 tap_refused 'npu-vdev --help' 'an unknown option' "$vdev" --nothing
-tap_refused "'two' is not a number" '--engines two' "$vdev" --socket "$tap_tmp/s" --engines two
-tap_refused 'engines is 9, it must be 1 to 8' '--engines 9' "$vdev" --socket "$tap_tmp/s" --engines 9
-tap_refused "'-1' is not a number" '--queues -1' "$vdev" --socket "$tap_tmp/s" --queues=-1
-tap_refused "'4294967296' is not a number" '--threads 4294967296' "$vdev" --socket "$tap_tmp/s" -t 4294967296
-tap_refused "'64' is not of the form 64x64" '--mac 64' "$vdev" --socket "$tap_tmp/s" --mac 64
-tap_refused 'mac_cols is 0' '--mac 64x0' "$vdev" --socket "$tap_tmp/s" --mac 64x0
-tap_refused "'1T' is not a size" '--sram 1T' "$vdev" --socket "$tap_tmp/s" --sram 1T
-tap_refused "'4096M' is not a size below 4G" '--sram 4096M' "$vdev" --socket "$tap_tmp/s" --sram 4096M
-tap_refused "'mmx' is not an instruction set" '--simd mmx' "$vdev" --socket "$tap_tmp/s" --simd mmx
-tap_refused '/nonexistent/log' '--log in no folder' "$vdev" --socket "$tap_tmp/s" --log /nonexistent/log
+tap_refused "'two' is not a number" '--engines two' "${on[@]}" --engines two
+tap_refused 'engines is 9, it must be 1 to 8' '--engines 9' "${on[@]}" --engines 9
+tap_refused "'-1' is not a number" '--queues -1' "${on[@]}" --queues=-1
+tap_refused "'4294967296' is not a number" '--threads 4294967296' "${on[@]}" -t 4294967296
+tap_refused "'64' is not of the form 64x64" '--mac 64' "${on[@]}" --mac 64
+tap_refused 'mac_cols is 0' '--mac 64x0' "${on[@]}" --mac 64x0
+tap_refused "'1T' is not a size" '--sram 1T' "${on[@]}" --sram 1T
+tap_refused "'4096M' is not a size below 4G" '--sram 4096M' "${on[@]}" --sram 4096M
+tap_refused "'mmx' is not an instruction set" '--simd mmx' "${on[@]}" --simd mmx
+tap_refused '/nonexistent/log' '--log in no folder' "${on[@]}" --log /nonexistent/log
 tap_refused '/nonexistent/s' 'a socket in no folder' "$vdev" --socket /nonexistent/s
 tap_refused 'which command' '--ctl without a command' "$vdev" --ctl "$tap_tmp/c"
 tap_refused 'No such file' '--ctl without a device' "$vdev" --ctl "$tap_tmp/c" status
@@ -32,40 +34,40 @@ tap_refused "neither 'faults' nor 'counters'" '--list nothing' "$vdev" --list no
 
 # --- a device ---
 
-"$vdev" --socket "$tap_tmp/s" --control "$tap_tmp/c" --engines 2 --mac 32x16 --sram 1M --queues 16 \
+"${on[@]}" --control "$tap_tmp/c" --engines 2 --mac 32x16 --sram 1M --queues 16 \
 	--echo --log "$tap_tmp/log" &
 pid=$!
 for ((i = 0; i < 500; i++)); do
-	"$vdev" --ctl "$tap_tmp/c" status >/dev/null 2>&1 && break
+	"${ctl[@]}" status >/dev/null 2>&1 && break
 	sleep 0.02
 done
-tap_like "$("$vdev" --ctl "$tap_tmp/c" status)" '^\{"ok":true,"client":false,.*"engines":2,"queues":16,' 'status'
-tap_run 'arm' "$vdev" --ctl "$tap_tmp/c" arm worker-abort 2
-tap_like "$("$vdev" --ctl "$tap_tmp/c" faults)" '"worker-abort","kind":"fault","armed":2,' 'it is armed'
-tap_refused 'no such fault' 'arm nothing' "$vdev" --ctl "$tap_tmp/c" arm nothing
-"$vdev" --ctl "$tap_tmp/c" kill >/dev/null 2>&1
-tap_like "$("$vdev" --ctl "$tap_tmp/c" faults)" '"worker-abort","kind":"fault","armed":2,' \
+tap_like "$("${ctl[@]}" status)" '^\{"ok":true,"client":false,.*"engines":2,"queues":16,' status
+tap_run 'arm' "${ctl[@]}" arm worker-abort 2
+tap_like "$("${ctl[@]}" faults)" '"worker-abort","kind":"fault","armed":2,' 'it is armed'
+tap_refused 'no such fault' 'arm nothing' "${ctl[@]}" arm nothing
+"${ctl[@]}" kill >/dev/null 2>&1
+tap_like "$("${ctl[@]}" faults)" '"worker-abort","kind":"fault","armed":2,' \
 	'still when the worker has died'
 tap_like "$(cat "$tap_tmp/log")" 'worker died \(signal 9\), no client' 'the log says so'
-tap_refused 'in use by another process' 'a second device on the same socket' "$vdev" --socket "$tap_tmp/s"
+tap_refused 'in use by another process' 'a second device on the same socket' "${on[@]}"
 kill -TERM $pid
 wait $pid
 tap_is $? 0 'SIGTERM ends it, status 0'
 tap_is "$(ls "$tap_tmp")" log 'the sockets are gone'
 
 # What is left over by one that was killed is replaced.
-"$vdev" --socket "$tap_tmp/s" --no-supervisor --log none &
+"${on[@]}" --no-supervisor --log none &
 pid=$!
 while [ ! -S "$tap_tmp/s" ]; do sleep 0.02; done
 kill -KILL $pid
 wait $pid 2>/dev/null
-"$vdev" --socket "$tap_tmp/s" --control "$tap_tmp/c" --no-supervisor --log none &
+"${on[@]}" --control "$tap_tmp/c" --no-supervisor --log none &
 pid=$!
 for ((i = 0; i < 500; i++)); do
-	"$vdev" --ctl "$tap_tmp/c" status >/dev/null 2>&1 && break
+	"${ctl[@]}" status >/dev/null 2>&1 && break
 	sleep 0.02
 done
-tap_run 'a socket left over is replaced' "$vdev" --ctl "$tap_tmp/c" status
+tap_run 'a socket left over is replaced' "${ctl[@]}" status
 kill -INT $pid
 wait $pid
 tap_is $? 0 'SIGINT ends it, in one process as well'
@@ -75,7 +77,7 @@ tap_is $? 0 'SIGINT ends it, in one process as well'
 for what in faults counters; do
 	"$vdev" --list $what >"$tap_tmp/$what"
 	# The lines stand in the guide one after the other.
-	perl -0777 -e 'local @ARGV = @ARGV; my ($t, $g) = map { open my $f, "<", $_ or die; <$f> } @ARGV;
+	perl -0777 -e 'my ($t, $g) = map { open my $f, "<", $_ or die; <$f> } @ARGV;
 		exit(index($g, $t) < 0)' "$tap_tmp/$what" $guide
 	tap_result $? "the table of $what in $guide is the program's"
 done

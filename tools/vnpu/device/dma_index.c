@@ -147,7 +147,7 @@ static void block_drop(struct dma_index *ix, npu_u32 at)
 	memmove(&ix->block[at], &ix->block[at + 1], (ix->num_blocks - at) * sizeof(*ix->block));
 }
 
-/* Blocks @at and @at + 1 become one if that leaves room: there are never many that are nearly empty. */
+/* Blocks @at and @at + 1 become one if that leaves room: never are there many near empty. */
 static void block_merge(struct dma_index *ix, npu_u32 at)
 {
 	struct dma_block *b = ix->block[at], *next = ix->block[at + 1];

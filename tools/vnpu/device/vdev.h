@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The seam inside the virtual device. On one side the transport: vfio-user socket, PCI config space,
- * guest memory, the interrupt, the control socket, the supervisor. On the other side the core:
- * registers, MMU, management processor, engines. The transport calls the core through struct
+ * The seam inside the virtual device. On one side the transport: vfio-user socket, PCI config
+ * space, guest memory, the interrupt, the control socket, the supervisor. On the other side the
+ * core: registers, MMU, management processor, engines. The transport calls the core through struct
  * npu_vdev_core_ops, the core calls the transport through the functions below.
  *
  * Threads. All of the core's functions are called from the transport's one thread, one at a time.
@@ -10,9 +10,9 @@
  * NPU_VDEV_CALL_MS, and a worker that stays in one for NPU_VDEV_STUCK_MS is killed and restarted.
  * The transport's functions may be called from any thread, also from inside the core's functions.
  *
- * Life. A worker process makes one core with create() and keeps it for all connections; reset() says
- * what happens in between. When a worker dies, the next one makes a new core in the same state of
- * the connection and calls reset(NPU_VDEV_RESET_RESTART); what must survive that lies in
+ * Life. A worker process makes one core with create() and keeps it for all connections; reset()
+ * says what happens in between. When a worker dies, the next one makes a new core in the same state
+ * of the connection and calls reset(NPU_VDEV_RESET_RESTART); what must survive that lies in
  * npu_vdev_keep().
  */
 #ifndef NPU_VDEV_H
@@ -39,7 +39,7 @@ struct npu_vdev_config {
 	npu_u32 sram_size;		/* bytes of an engine, multiple of 4096 */
 	npu_u32 threads;		/* CPU threads of all engines; 0: one per CPU */
 	enum npu_simd simd;
-	npu_u32 fw_gdb_port;		/* TCP port on the loopback for the MCU's gdb stub; 0: none */
+	npu_u32 fw_gdb_port;		/* TCP port of 127.0.0.1 for the MCU's gdb stub; 0: none */
 	npu_u32 irq_gap_us;		/* two interrupts are at least so far apart; 0: no gap */
 	bool echo;			/* a doorbell is answered at once; no MCU, no engines */
 };
@@ -56,7 +56,7 @@ enum npu_vdev_reset {
 	NPU_VDEV_RESET_BUS,		/* the client's reset of the bus or the machine */
 	NPU_VDEV_RESET_FLR,		/* function level reset by the guest */
 	NPU_VDEV_RESET_POWER,		/* from D3hot back to D0: as FLR */
-	NPU_VDEV_RESET_DISCONNECT,	/* the client went: guest memory is gone when this returns */
+	NPU_VDEV_RESET_DISCONNECT,	/* the client went: guest memory goes when DMA has ended */
 	NPU_VDEV_RESET_RESTART		/* a worker died; tell the guest (NPU_FATAL_RESTART) */
 };
 
@@ -83,8 +83,8 @@ struct npu_vdev_core_ops {
 	 * [first, last] of DMA addresses has been unmapped: look-ups fail already. Forget every
 	 * translation into it that was got under a pin and outlived it (a TLB, a mirror). Returns 0
 	 * when no access by one of those is left, -EBUSY when one is; then it is called again until
-	 * 0, and npu_vdev_dma_kick() hastens that. It must end in a bounded time: a worker that does
-	 * not come to 0 within NPU_VDEV_STUCK_MS is killed.
+	 * 0, and npu_vdev_dma_kick() hastens that. It must end in a bounded time: a worker that
+	 * does not come to 0 within NPU_VDEV_STUCK_MS is killed.
 	 */
 	int (*dma_unmap)(struct npu_vdev_core *core, npu_u64 first, npu_u64 last);
 };

@@ -18,7 +18,7 @@
 	X(BARRIER_US,	"barrier-max-us",	"the longest such wait")			\
 	X(DMA_FAULTS,	"dma-faults",		"accesses to guest memory that were refused")	\
 	X(REPORTS,	"iommu-reports",	"of them shown to the guest's IOMMU")		\
-	X(REPORTS_BAD,	"iommu-reports-done",	"of those, answered with an error, as it should be") \
+	X(REPORTS_BAD,	"iommu-reports-done",	"of those, refused as they should be") \
 	X(REPORTS_LOST,	"iommu-reports-lost",	"not shown as there were too many")		\
 	X(IRQ_RAISED,	"irqs-raised",		"interrupts raised by the core")		\
 	X(IRQ_SENT,	"irqs-sent",		"interrupts that went to the client")		\

@@ -137,7 +137,7 @@ void vdev_irq_init(struct npu_vdev *dev);
 /* SET_IRQS; takes files out of sh->fds. 0 or an errno. */
 int vdev_irq_set(struct npu_vdev *dev, const struct vfu_set_irqs *set, const npu_u8 *bools,
 		 npu_u32 num_bools);
-/* Masks changed, or the time has come: send what is due. Returns us until it has to be called, or -1. */
+/* Masks changed, or time has come: send what is due. Returns us until the next call, or -1. */
 npu_s64 vdev_irq_update(struct npu_vdev *dev);
 void vdev_irq_disconnect(struct npu_vdev *dev);
 

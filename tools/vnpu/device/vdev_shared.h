@@ -76,7 +76,7 @@ struct vdev_shared {
 	_Atomic bool irq_pending;
 	_Atomic bool irq_masked;	/* by SET_IRQS; the guest's mask is in config */
 
-	/* CLOCK_MONOTONIC in ms since when the worker has been in one call; 0: it waits for events */
+	/* CLOCK_MONOTONIC in ms since when the worker has been in one call; 0: it waits */
 	_Atomic npu_u64 busy_since;
 	_Atomic bool restarted;		/* the next worker goes on where one has died */
 	_Atomic int armed[NPU_VDEV_NUM_FAULTS];		/* occurrences; -1: for ever */

@@ -322,8 +322,8 @@ int vdev_dma_unmap(struct npu_vdev *dev, npu_u64 first, npu_u64 last)
 }
 
 /*
- * Put slot @i into the index. Where two overlap, a trimming was cut short and is done again: the one
- * that lies in the other goes.
+ * Put slot @i into the index. Where two overlap, a trimming was cut short and is done again: the
+ * one that lies in the other goes.
  */
 static int slot_restore(struct npu_vdev *dev, npu_u32 i)
 {

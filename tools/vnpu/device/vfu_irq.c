@@ -115,7 +115,7 @@ int vdev_irq_set(struct npu_vdev *dev, const struct vfu_set_irqs *set, const npu
 	struct vdev_shared *sh = dev->sh;
 	int ret = set_check(dev, set, num_bools);
 
-	/* Errors of the bus are never signalled: the file of that index is closed with the others. */
+	/* Errors of the bus are never signalled: the file of that index is closed again. */
 	if (ret || set->index != VFU_IRQ_MSI)
 		return ret;
 	pthread_mutex_lock(&dev->irq_lock);

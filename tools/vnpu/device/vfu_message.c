@@ -50,7 +50,8 @@ static const struct capability {
 /* The answer to the client's capabilities, as text. 0 or an errno. */
 static int capabilities_answer(const char *json, char *text, size_t size)
 {
-	cJSON *root = cJSON_Parse(json), *caps = cJSON_GetObjectItemCaseSensitive(root, "capabilities");
+	cJSON *root = cJSON_Parse(json),
+	      *caps = cJSON_GetObjectItemCaseSensitive(root, "capabilities");
 	size_t i, n = 0;
 
 	if (!cJSON_IsObject(root) || (caps && !cJSON_IsObject(caps))) {
@@ -63,7 +64,8 @@ static int capabilities_answer(const char *json, char *text, size_t size)
 
 		if (!cJSON_HasObjectItem(caps, c->name))
 			continue;
-		n += snprintf(text + n, size - n, "%s\"%s\":", text[n - 1] == '{' ? "" : ",", c->name);
+		n += snprintf(text + n, size - n, "%s\"%s\":", text[n - 1] == '{' ? "" : ",",
+			      c->name);
 		n += c->truth ? snprintf(text + n, size - n, "true") :
 				snprintf(text + n, size - n, "%u", c->value);
 	}
@@ -217,7 +219,8 @@ static int region_read(struct message *m)
 
 	if (m->in_size != sizeof(rw) || !take(m, &rw, sizeof(rw)) || rw.count > VFU_MAX_DATA)
 		return EINVAL;
-	ret = vdev_region_access(m->dev, rw.region, rw.offset, m->out + sizeof(rw), rw.count, false);
+	ret = vdev_region_access(m->dev, rw.region, rw.offset, m->out + sizeof(rw), rw.count,
+				 false);
 	if (ret)
 		return ret;
 	answer(m, &rw, sizeof(rw));
@@ -234,8 +237,8 @@ static int region_write(struct message *m)
 		return EINVAL;
 	if (m->posted)
 		vdev_count(m->dev, VDEV_COUNT_POSTED);
-	ret = vdev_region_access(m->dev, rw.region, rw.offset, (npu_u8 *)m->in + sizeof(rw), rw.count,
-				 true);
+	ret = vdev_region_access(m->dev, rw.region, rw.offset, (npu_u8 *)m->in + sizeof(rw),
+				 rw.count, true);
 	return ret ? ret : answer(m, &rw, sizeof(rw));
 }
 
@@ -254,9 +257,10 @@ static int write_multi(struct message *m)
 		memcpy(&one, m->in + sizeof(multi) + i * sizeof(one), sizeof(one));
 		if (m->posted)
 			vdev_count(m->dev, VDEV_COUNT_POSTED);
-		ret = one.count <= VFU_MULTI_BYTES ?
-		      vdev_region_access(m->dev, one.region, one.offset, one.data, one.count, true) :
-		      EINVAL;
+		ret = one.count <= VFU_MULTI_BYTES
+			      ? vdev_region_access(m->dev, one.region, one.offset, one.data,
+						   one.count, true)
+			      : EINVAL;
 		if (ret && !first)
 			first = ret;
 	}
@@ -310,8 +314,8 @@ int vdev_message_handle(struct npu_vdev *dev, const struct vfu_header *hdr, cons
 		ret = h->handle(&m);
 	if (ret) {
 		vdev_count(dev, VDEV_COUNT_ERRORS);
-		npu_vdev_log(dev, "%s (command %u) of %u bytes: %s", h && h->name ? h->name : "unknown",
-			     hdr->command, size, strerror(ret));
+		npu_vdev_log(dev, "%s (command %u) of %u bytes: %s",
+			     h && h->name ? h->name : "unknown", hdr->command, size, strerror(ret));
 		return ret;
 	}
 	*reply_size = m.out_size;

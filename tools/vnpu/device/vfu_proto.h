@@ -158,6 +158,7 @@ struct vfu_dma_rw {
 #define VFU_MAX_DATA		65536u
 #define VFU_MAX_DMA_MAPS	65535u
 #define VFU_PAGE_SIZE		4096u
-#define VFU_MAX_MESSAGE		(sizeof(struct vfu_header) + sizeof(struct vfu_region_rw) + VFU_MAX_DATA)
+#define VFU_MAX_MESSAGE		(sizeof(struct vfu_header) + sizeof(struct vfu_region_rw) + \
+				 VFU_MAX_DATA)
 
 #endif

@@ -29,8 +29,8 @@ void npu_vdev_dma_report(struct npu_vdev *dev, npu_u64 iova, npu_u32 access)
 }
 
 /*
- * Build the request in tx. False: the address is good by now, there is nothing to show. Where it may
- * be read but not written the request writes what stands there: should the client carry it out
+ * Build the request in tx. False: the address is good by now, there is nothing to show. Where it
+ * may be read but not written the request writes what stands there: should the client carry it out
  * after all, nothing changes. Everything else is read.
  */
 static bool report_build(struct npu_vdev *dev, struct vdev_report *r)
