@@ -131,7 +131,7 @@ static void npu_coredump_print(struct drm_printer *p, const struct npu_coredump_
 static void npu_coredump_work(struct work_struct *work)
 {
 	struct npu_coredump_snapshot *snap = container_of(work, struct npu_coredump_snapshot, work);
-	struct drm_print_iterator iterator = { .remain = SIZE_MAX };
+	struct drm_print_iterator iterator = { .remain = SSIZE_MAX };
 	struct drm_printer p;
 	size_t size;
 	void *data;
@@ -139,7 +139,7 @@ static void npu_coredump_work(struct work_struct *work)
 	/* Once to count, once to write. */
 	p = drm_coredump_printer(&iterator);
 	npu_coredump_print(&p, snap);
-	size = SIZE_MAX - iterator.remain;
+	size = SSIZE_MAX - iterator.remain;
 
 	data = vmalloc(size);
 	if (data) {

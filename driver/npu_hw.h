@@ -18,7 +18,9 @@ static inline void npu_hw_write(struct npu_device *npu, u32 reg, u32 value)
 	writel(value, npu->hw.regs + reg);
 }
 
-/* The low half first: where a value takes effect when it is written, it does so with the high one. */
+/*
+ * The low half first: where a value takes effect when it is written, it does so with the high one.
+ */
 static inline void npu_hw_write64(struct npu_device *npu, u32 reg, u64 value)
 {
 	npu_hw_write(npu, reg, lower_32_bits(value));

@@ -303,20 +303,50 @@ static void npu_job_complete_locked(struct npu_device *npu, struct npu_job *job,
 		npu_tdr_kick(npu);
 }
 
+/* Until @id is the oldest one: the firmware has ended those in front of it without a word. */
+static void npu_job_skip_to(struct npu_queue *queue, u64 id)
+{
+	struct npu_job *job, *next;
+
+	list_for_each_entry_safe(job, next, &queue->jobs, node) {
+		if (!job->ringed || job->id >= id)
+			break;
+		npu_job_end_early(job, DRM_NPU_JOB_INNOCENT, -ECANCELED);
+	}
+}
+
+static int npu_job_complete_in(struct npu_queue *queue, const struct npu_fw_msg *msg)
+{
+	struct npu_job *job = list_first_entry_or_null(&queue->jobs, struct npu_job, node);
+	int ret = 0;
+
+	if (!job || !job->ringed || msg->job_id < job->id || msg->job_id > queue->ringed)
+		return -EINVAL;
+
+	if (msg->job_id != job->id) {
+		npu_job_skip_to(queue, msg->job_id);
+		job = list_first_entry(&queue->jobs, struct npu_job, node);
+		ret = -EINVAL;
+	}
+	npu_job_complete_locked(queue->npu, job, msg);
+
+	return ret;
+}
+
 /**
  * npu_job_complete() - the firmware says that a job has ended
  * @npu: device
  * @msg: what it says; the queue's number has been checked
  *
- * Jobs of a queue end in order, so it can be the oldest one only.
+ * Jobs of a queue end in order, so it can be the oldest one only. If it is another one of those in
+ * the ring the messages about the older ones have got lost, and these jobs with them.
  *
  * Return: 0, or -EINVAL when it can not be.
  */
 int npu_job_complete(struct npu_device *npu, const struct npu_fw_msg *msg)
 {
 	struct npu_queue *queue = npu->queues[msg->queue];
-	struct npu_job *job;
-	int ret = 0;
+	int ret;
 
 	lockdep_assert_held(&npu->irq.lock);
 
@@ -324,11 +354,7 @@ int npu_job_complete(struct npu_device *npu, const struct npu_fw_msg *msg)
 		return -EINVAL;
 
 	spin_lock(&queue->lock);
-	job = list_first_entry_or_null(&queue->jobs, struct npu_job, node);
-	if (!job || !job->ringed || job->id != msg->job_id)
-		ret = -EINVAL;
-	else
-		npu_job_complete_locked(npu, job, msg);
+	ret = npu_job_complete_in(queue, msg);
 	spin_unlock(&queue->lock);
 
 	return ret;
