@@ -269,7 +269,6 @@ static int write_multi(struct message *m)
 
 static int reset(struct message *m)
 {
-	npu_vdev_log(m->dev, "reset by the client");
 	vdev_reset(m->dev, NPU_VDEV_RESET_BUS);
 	return 0;
 }

@@ -21,8 +21,14 @@ static void bus_master_update(struct npu_vdev *dev)
 
 void vdev_reset(struct npu_vdev *dev, enum npu_vdev_reset kind)
 {
+	static const char *const text[] = { [NPU_VDEV_RESET_CONNECT] = "a client came",
+					    [NPU_VDEV_RESET_BUS] = "of the bus",
+					    [NPU_VDEV_RESET_FLR] = "function level",
+					    [NPU_VDEV_RESET_POWER] = "D3hot to D0",
+					    [NPU_VDEV_RESET_DISCONNECT] = "the client goes" };
 	struct vdev_shared *sh = dev->sh;
 
+	npu_vdev_log(dev, "reset: %s", text[kind]);
 	vdev_count(dev, VDEV_COUNT_RESETS);
 	pthread_mutex_lock(&dev->irq_lock);
 	pci_config_init(sh->config);

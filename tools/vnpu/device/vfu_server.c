@@ -409,6 +409,8 @@ void vdev_resume(struct npu_vdev *dev)
 	if (sh->tx.len) {
 		message_finish(dev);
 	} else if (is_repeatable(hdr.command) && !sh->retries++) {
+		if (hdr.command == VFU_VERSION)
+			sh->negotiated = false;
 		message_handle(dev);
 	} else {
 		npu_vdev_log(dev, "command %u, during which the worker died, fails", hdr.command);
