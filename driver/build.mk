@@ -4,4 +4,4 @@
 ## make modules		npu.ko for the kernels of the guest (KDIR=/lib/modules/$(uname -r)/build: for one here)
 .PHONY: modules
 modules: $(if $(KDIR),,guest-root)
-	$(Q)NPU_BUILD=$(abspath $(BUILD)) KDIR=$(KDIR) scripts/modules.sh $(if $(Q),-s) $(if $(W),W=$(W)) $(if $(C),C=$(C))
+	$(Q)NPU_BUILD=$(abspath $(BUILD)) KDIR=$(KDIR) scripts/modules.sh $(if $(Q),-s) -j$(shell nproc) $(if $(W),W=$(W)) $(if $(C),C=$(C))

@@ -20,6 +20,8 @@ set -u
 # that the kernels ask for. The kernels follow, by their headers.
 packages=(qemu-system-x86 busybox-static gcc libc6-dev make kmod cpio mawk tiny-initramfs
 	bash coreutils dash diffutils findutils grep gzip perl sed tar xz-utils zstd)
+# Grows when the same packages make another root.
+recipe=2
 # What is taken from backports, before Debian 13's own.
 backports='qemu-system-* seabios ipxe-qemu linux-*'
 # Left out of each package: what no guest has a use for.
@@ -110,6 +112,8 @@ fetch()
 	apt-get -q -y --download-only install "${packages[@]}" \
 		linux-{headers,image}-{"$stable","$backport"} >"$log" 2>&1 ||
 		die "apt-get could not fetch the packages:"$'\n'"$(grep -v '^Get:' "$log" | tail -n 20)"
+	(cd "$apt" && apt-get -q download "linux-source-$(cut -d. -f1,2 <<<"$backport")") >"$log" 2>&1 ||
+		die "apt-get could not fetch the kernel's source:"$'\n'"$(tail -n 5 "$log")"
 }
 
 # --- unpacking ---
@@ -132,6 +136,20 @@ unpack()
 		dpkg-deb --fsys-tarfile "${@: -1}" | tar -x -C "$new" -m --no-same-owner --no-same-permissions \
 			--keep-directory-symlink "${@:1:$# - 1}" && exit "${PIPESTATUS[0]}"' unpack "${option[@]}" ||
 		die "a package could not be unpacked (no space left?); the rest of a failed fetch: rm -r $apt"
+}
+
+# The kernel's harness for selftests, out of its source package, with the paths of a kernel tree.
+kselftest=(tools/scripts scripts/{Makefile.compiler,subarch.include}
+	tools/testing/selftests/{Makefile,lib.mk,run_kselftest.sh,kselftest_install.sh,kselftest.h}
+	tools/testing/selftests/{kselftest_harness.h,kselftest_deps.sh,kselftest})
+unpack_kselftest()
+{
+	local dir=$new/usr/src/kselftest
+
+	mkdir -p "$dir"
+	dpkg-deb --fsys-tarfile "$apt"/linux-source-*.deb | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' |
+		guest_root=$new root_run xz -dc -T0 | tar -x -C "$dir" --no-same-owner --strip-components=1 --wildcards "${kselftest[@]/#/*/}" ||
+		die "the kernel's source package lacks one of: ${kselftest[*]}"
 }
 
 # What configuring the packages would have done and the programs here need.
@@ -180,11 +198,12 @@ flock -n 9 || { say "waiting for another guest-root.sh"; flock 9; }
 # The tree says what it was made from; it also serves when it has more than is asked for.
 have=$(cat "$guest_root/.packages" 2>/dev/null)
 missing=()
+[[ $have =~ ^recipe-([0-9]+) && ${BASH_REMATCH[1]} -ge $recipe ]] || missing=(recipe)
 for package in "${packages[@]}" "${with[@]}"; do
 	[[ " $have " == *" $package "* ]] || missing+=("$package")
 done
 [ ${#missing[@]} = 0 ] && exit 0
-for package in $have; do
+for package in ${have#recipe-* }; do
 	[[ " ${packages[*]} ${with[*]} " == *" $package "* ]] || with+=("$package")
 done
 packages+=("${with[@]}")
@@ -192,9 +211,10 @@ packages+=("${with[@]}")
 fetch
 say "unpacking"
 unpack
+unpack_kselftest
 finish
 check
-echo "${packages[*]}" >"$new/.packages"
+echo "recipe-$recipe ${packages[*]}" >"$new/.packages"
 rm -rf --one-file-system "$guest_root"
 mv "$new" "$guest_root" || exit 1
 rm -rf "$apt" "$log"

@@ -18,10 +18,15 @@ all: $(BUILD)/npu-qemu
 
 ## make guest		a guest with a virtual NPU and a shell (GUEST='--iommu intel --share .' has options)
 .PHONY: guest
-guest: all guest-root
+guest: all firmware modules
 	@$(BUILD)/npu-qemu $(GUEST)
 
 # A guest that cannot be had fails or skips its own tests, not all the others'.
 .PHONY: check-guest
-check-guest:
-	-@scripts/guest-root.sh
+check-guest: firmware
+	-@scripts/guest-root.sh && scripts/modules.sh -s >/dev/null
+
+## make selftests	build the kernel driver's selftests for the guest
+.PHONY: selftests
+selftests: guest-root
+	@scripts/guest-selftests.sh

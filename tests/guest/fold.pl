@@ -9,7 +9,7 @@
 # everything in the kernel's log that should not be there. A program announces what it is about to
 # provoke by writing "npu-test: expect REGEX" to /dev/kmsg; that holds until it ends.
 #
-# --no-skips: a skip for want of a device is a failure.
+# --no-skips: a skip for want of an NPU is a failure.
 use strict;
 use warnings;
 
@@ -63,9 +63,10 @@ sub fold_result {
 	my ($program, $not, $name, $directive, $reason) = @_;
 	my $text = "$program $name";
 	if ($directive eq 'SKIP') {
-		return say_result(not => "$text: $reason") if $not || ($no_skips && $reason =~ /no (?:NPU|device)/i);
+		return say_result(not => "$text: $reason") if $not || ($no_skips && $reason =~ /no NPU/i);
 		return say_result(skip => "$text # $reason");
 	}
+	return say_result(not => "$text was expected to fail: $reason") if $directive eq 'XPASS';
 	# What is expected to fail and fails is as it should be.
 	say_result($not && $directive ne 'XFAIL' && $directive ne 'TODO' ? 'not' : 'ok', $text);
 }
@@ -81,7 +82,7 @@ sub fold_program {
 			say_result(not => "$program has two plans") if defined $plan;
 			$plan = $1;
 			fold_result($program, '', 'as a whole', 'SKIP', $2 // '') if !$plan;
-		} elsif (/^(not )?ok (\d+)(?: -)?\s*(.*?)(?:\s*# (SKIP|XFAIL|TODO)\b\s*(.*))?$/i) {
+		} elsif (/^(not )?ok (\d+)(?: -)?\s*(.*?)(?:\s*# (SKIP|XFAIL|XPASS|TODO)\b\s*(.*))?$/i) {
 			say_result(diag => $_) for $1 ? @notes : ();
 			$count++;
 			$bad++ if $1 && !$4;

@@ -16,12 +16,22 @@ guest_needed()
 	tap_done
 }
 
+# What the programs in the guest have the host do: see agent.pl.
+start_agent()
+{
+	rm -rf "$tap_tmp/run"
+	mkdir "$tap_tmp/run"
+	perl tests/guest/agent.pl "$tap_tmp/run" "${NPU_VDEV:-$NPU_BUILD/npu-vdev}" \
+		>"$guest_log/agent.log" 2>&1 </dev/null &
+	agent=$!
+}
+
 # guest_boot NAME KERNEL IOMMU [npu-qemu option...] -- PROGRAM...: boot a guest, run the programs of
 # tests/guest/in and selftests in it and keep the logs below build/test-log/guest, in $guest_log.
 # NPUS is how many devices there are.
 guest_boot()
 {
-	local kernel=$2 iommu=$3 options=()
+	local kernel=$2 iommu=$3 options=() agent status
 
 	guest_log=$guest_logs/$1
 	shift 3
@@ -33,10 +43,15 @@ guest_boot()
 	rm -rf "$guest_log"
 	mkdir -p "$guest_log" "$tap_tmp/over/usr/lib/npu"
 	ln -sfn "$PWD/tests/guest/in" "$tap_tmp/over/usr/lib/npu/tests"
-	tools/npu-qemu/npu-qemu --kernel "$kernel" --iommu "$iommu" --npus "${NPUS:-0}" --log "$guest_log" \
+	start_agent
+	tools/npu-qemu/npu-qemu --kernel "$kernel" --iommu "$iommu" --npus "${NPUS:-0}" --run "$tap_tmp/run" --log "$guest_log" \
 		--overlay "$tap_tmp/over" --timeout "${GUEST_TIMEOUT:-240}" "${options[@]}" --cmd "
 			export KERNEL='$kernel' IOMMU='$iommu' NPUS='${NPUS:-0}' ${CI:+CI=1}
 			sh /usr/lib/npu/tests/run.sh $*" >"$guest_log/out.ktap" 2>"$guest_log/npu-qemu.log" </dev/null
+	status=$?
+	kill "$agent" 2>/dev/null
+	wait "$agent" 2>/dev/null
+	return $status
 }
 
 # guest_run: as guest_boot; each result of a program becomes one here, and so does what the kernel

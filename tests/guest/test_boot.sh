@@ -9,8 +9,8 @@ guest_needed
 
 programs=(boot.sh)
 if [ -d tools/npu-vdev ]; then
-	NPUS=1
-	programs+=(pci.sh)
+	NPUS=2
+	programs+=(pci.sh hotplug.sh)
 fi
 for kernel in $(guest_kernels); do
 	for iommu in none intel virtio; do

@@ -45,10 +45,11 @@ log a '1..1' 'ok 1 x' '# end a 139';			folds "a crash after the last result" "ok
 log a '1..1' 'ok 1 x' '# end a 124';			folds "a time-out after the last result" "ok not" a
 log a '1..1' 'not ok 1 x' '# end a 139';		folds "a crash on top of a failure" "not not" a
 log a '1..1' 'ok 1 x' '# end a 1';			folds "a status that nothing explains" "ok not" a
-log a '1..0 # SKIP no device here' '# end a 4';		folds "a program that is skipped" "skip" a
-log a '1..0 # SKIP no device here' '# end a 4';		folds "which is a failure in CI" "not" --no-skips a
+log a '1..0 # SKIP no NPU device here' '# end a 4';		folds "a program that is skipped" "skip" a
+log a '1..0 # SKIP no NPU device here' '# end a 4';		folds "which is a failure in CI" "not" --no-skips a
 log a '1..1' 'ok 1 x # SKIP no huge pages' '# end a 4'; folds "a skip for another reason is none" "skip" --no-skips a
 log a '1..1' 'not ok 1 x # XFAIL known' '# end a 0';	folds "an expected failure" "ok" a
+log a '1..1' 'ok 1 x # XPASS known' '# end a 0';	folds "one that did not come" "not" a
 log a 'ok 1 outer' '    not ok 1 inner' '1..1' '# end a 0'; folds "subtests are their parent's" "ok" a
 log b '1..1' 'ok 1 x' '# end b 0';			folds "a program that was not run" "not" a
 tap_is "$(perl tests/guest/fold.pl "$tap_tmp/log" b | grep 'ok.*b x')" $'ok\tb x' "results carry names"

@@ -8,7 +8,7 @@
 guest_needed
 
 kinds="warn leak error refcount expected_warn oops"	# a module that oopses cannot be unloaded
-scripts/guest-modules.sh tests/guest/splat >"$tap_tmp/build.log" 2>&1
+scripts/modules.sh --source tests/guest/splat -s >"$tap_tmp/build.log" 2>&1
 tap_result $? "a module builds against every kernel" || tap_diag "$(tail -n 20 "$tap_tmp/build.log")"
 tap_is "$(awk '$2 ~ /guest\/root/' /proc/self/mounts)" "" "building leaves nothing mounted"
 

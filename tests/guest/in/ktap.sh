@@ -16,11 +16,12 @@ ktap_result()
 	return "$1"
 }
 
-# ktap_is GOT EXPECTED NAME
+# ktap_is GOT EXPECTED NAME: what is said about a failure comes before it, as the kernel's harness does it.
 ktap_is()
 {
+	[ "$1" = "$2" ] || { echo "# got:      $1"; echo "# expected: $2"; }
 	[ "$1" = "$2" ]
-	ktap_result $? "$3" || { echo "# got:      $1"; echo "# expected: $2"; }
+	ktap_result $? "$3"
 }
 
 ktap_skip()
@@ -34,4 +35,21 @@ ktap_done()
 	echo "1..$ktap_count"
 	[ "$ktap_failures" = 0 ]
 	exit
+}
+
+# host WORD...: have the host do something (tests/guest/agent.pl lists what) and print its answer.
+host()
+{
+	local dir port= answer
+
+	for dir in /sys/class/virtio-ports/*; do
+		[ "$(cat "$dir/name" 2>/dev/null)" = npu.host ] && port=/dev/${dir##*/}
+	done
+	[ -n "$port" ] || { echo "there is no port to the host"; return 1; }
+	{
+		echo "$*" >&3
+		read -r answer <&3
+	} 3<>"$port"
+	echo "${answer#* }"
+	return "${answer%% *}"
 }

@@ -30,12 +30,28 @@ done
 set -- $npus
 ktap_is "$#" "$NPUS" "devices_found"
 
-# What the group of a device that is translated says; virtio-iommu unmaps lazily by default.
-case $IOMMU in
-intel)	type=DMA ;;
-virtio)	type=DMA-FQ ;;
-none)	type= ;;
-esac
+# check_group DEVICE NAME: it is translated as asked for: Intel's strictly, virtio's lazily where the kernel
+# can do that. With virtio, older kernels give a device its group when a driver takes it.
+check_group()
+{
+	local group type=
+
+	case $IOMMU in
+	intel)	type="DMA" ;;
+	virtio)	type="DMA DMA-FQ" ;;
+	esac
+	group=$(cat "$1/iommu_group/type" 2>/dev/null)
+	if [ "$IOMMU" = virtio ] && [ -z "$group" ] && [ ! -e "$1/driver" ]; then
+		ktap_skip "$2" "no driver has the device"
+		return
+	fi
+	case " $type " in
+	*" $group "*)	ktap_result 0 "$2" ;;
+	*)	echo "# the group's type is '$group', one of '$type' was expected"
+		ktap_result 1 "$2" ;;
+	esac
+}
+
 number=0
 for device; do
 	ktap_is "$(cat "$device/class")" 0x120000 "npu${number}_class"
@@ -44,7 +60,7 @@ for device; do
 	ktap_is "$(capabilities "$device" | sort -n | grep -x -e 5 -e 16 -e 17 | tr '\n' ' ')" "5 16 " \
 		"npu${number}_has_msi_and_pcie_and_no_msix"
 	ktap_is "$(grep -c flr "$device/reset_method")" 1 "npu${number}_function_level_reset"
-	ktap_is "$(cat "$device/iommu_group/type" 2>/dev/null)" "$type" "npu${number}_iommu_group"
+	check_group "$device" "npu${number}_iommu_group"
 	number=$((number + 1))
 done
 ktap_done

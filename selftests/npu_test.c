@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include "npu_test.h"
+
+#define MAX_DEVICES	64
+
+/* Does the npu driver stand behind @fd? */
+static int is_npu(int fd)
+{
+	char name[16] = "";
+	struct drm_version version = { .name = name, .name_len = sizeof(name) - 1 };
+
+	return !npu_ioctl(fd, DRM_IOCTL_VERSION, &version) && !strcmp(name, DRM_NPU_DRIVER_NAME);
+}
+
+int npu_open(void)
+{
+	const char *wanted = getenv("NPU_DEVICE");
+	char path[64];
+	int i, fd;
+
+	if (wanted) {
+		fd = open(wanted, O_RDWR | O_CLOEXEC);
+		return fd < 0 ? -errno : fd;
+	}
+	for (i = 0; i < MAX_DEVICES; i++) {
+		snprintf(path, sizeof(path), "/dev/accel/accel%d", i);
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		if (is_npu(fd))
+			return fd;
+		close(fd);
+	}
+	return -ENODEV;
+}
+
+int npu_ioctl(int fd, unsigned long request, void *arg)
+{
+	int ret;
+
+	do {
+		ret = ioctl(fd, request, arg);
+	} while (ret < 0 && (errno == EINTR || errno == EAGAIN));
+	return ret < 0 ? -errno : 0;
+}
+
+int npu_ioctl_sized(int fd, unsigned long request, size_t size, void *arg)
+{
+	return npu_ioctl(fd, _IOC(_IOC_DIR(request), _IOC_TYPE(request), _IOC_NR(request), size), arg);
+}
+
+void npu_expect_log(const char *regex)
+{
+	int fd = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	dprintf(fd, "npu-test: expect %s\n", regex);
+	close(fd);
+}
+
+/* The serial port that QEMU calls npu.host. */
+static int open_host(void)
+{
+	char path[64], name[32];
+	FILE *file;
+	int i;
+
+	for (i = 0; i < MAX_DEVICES; i++) {
+		snprintf(path, sizeof(path), "/sys/class/virtio-ports/vport%dp%d/name", i / 16, i % 16);
+		file = fopen(path, "r");
+		if (!file)
+			continue;
+		if (!fgets(name, sizeof(name), file))
+			*name = 0;
+		fclose(file);
+		snprintf(path, sizeof(path), "/dev/vport%dp%d", i / 16, i % 16);
+		if (!strcmp(name, "npu.host\n"))
+			return open(path, O_RDWR | O_CLOEXEC);
+	}
+	return -1;
+}
+
+int npu_host(const char *command, char *answer, size_t size)
+{
+	char line[1024], *text;
+	size_t len = 0;
+	ssize_t got;
+	int fd = open_host();
+
+	if (fd < 0)
+		return -ENOTSUP;
+	dprintf(fd, "%s\n", command);
+	do {
+		got = read(fd, line + len, sizeof(line) - 1 - len);
+		len += got > 0 ? got : 0;
+	} while (got > 0 && len < sizeof(line) - 1 && line[len - 1] != '\n');
+	close(fd);
+	line[len] = 0;
+	line[strcspn(line, "\n")] = 0;
+	text = strchr(line, ' ');
+	if (answer)
+		snprintf(answer, size, "%s", text ? text + 1 : "");
+	return line[0] == '0' ? 0 : -EIO;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the tests of the npu driver share: the device, its ioctls, and the kernel's log. */
+#ifndef NPU_TEST_H
+#define NPU_TEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <drm/npu_drm.h>
+
+/* The reason of every skip for want of a device; the runner of the guest makes it a failure in CI. */
+#define NPU_NO_DEVICE	"no NPU device"
+
+/*
+ * Open the first accel device that the npu driver made, or the one that the environment variable
+ * NPU_DEVICE names. Returns a file descriptor, or a negative errno: -ENODEV when there is none.
+ */
+int npu_open(void);
+
+/* 0 or a negative errno. Interrupted calls are made again, as drmIoctl() does. */
+int npu_ioctl(int fd, unsigned long request, void *arg);
+
+/* The same, with the size in @request replaced: what a program of another age would send. */
+int npu_ioctl_sized(int fd, unsigned long request, size_t size, void *arg);
+
+/* Tell the runner that the kernel is about to say something that matches @regex, and may. */
+void npu_expect_log(const char *regex);
+
+/*
+ * Have the host do something, where the runner of the guest listens (tests/guest/agent.pl lists what):
+ * "vdev 0 arm hang", "unplug 0". What it says is put in @answer (may be NULL). 0, -EIO when it was not
+ * done, -ENOTSUP when there is no host that listens.
+ */
+int npu_host(const char *command, char *answer, size_t size);
+
+#endif
