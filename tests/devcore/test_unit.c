@@ -9,92 +9,18 @@
 #include <unistd.h>
 #include "../tap.h"
 #include "capture.h"
-#include "stream.h"
+#include "small.h"
 
 #define PAGE	4096u
 
-enum { CMD_START = 1, CMD_CONTINUE, CMD_STOP, CMD_SAVE, CMD_RESTORE, CMD_RELEASE };
-enum { IDLE, RUNNING, DONE, YIELDED, STOPPED, FAULT, SAVING, ERROR };
-
 static const char *const state_name[] = { "IDLE", "RUNNING", "DONE", "YIELDED",
 					  "STOPPED", "FAULT", "SAVING", "ERROR" };
-
-/* A job of three copies: input to SRAM, SRAM to output, all of on-chip memory behind it. */
-struct small {
-	struct stream s;
-	struct guest_job job;
-	struct npu_region region[4];
-	npu_u32 context, queue;
-};
-
-#define SMALL_BYTES	10000u
-#define SMALL_IN	0x20000000ull
-#define SMALL_OUT	0x30000000ull
-#define SMALL_STREAM	0x10000000ull
-
-static void small_init(struct guest *g, struct small *t, npu_u32 context, npu_u32 queue)
-{
-	npu_u32 sram = reg_read(g, 0x14), i;
-	unsigned char byte;
-
-	t->context = context;
-	t->queue = queue;
-	guest_context(g, context);
-	reg_write(g, 0x3000 + 4 * queue, context | 0x80000000u);
-	stream_begin(&t->s, 4);
-	stream_copy(&t->s, 2, 4096, 0, 0, SMALL_BYTES);
-	stream_copy(&t->s, 1, 0, 2, 4096, SMALL_BYTES);
-	stream_copy(&t->s, 3, 0, 2, 0, sram);
-	stream_end(&t->s);
-	guest_map(g, context, SMALL_STREAM, stream_bytes(&t->s), P_X, true);
-	guest_copy(g, context, SMALL_STREAM, t->s.words, stream_bytes(&t->s), true);
-	guest_map(g, context, SMALL_IN, SMALL_BYTES, P_R, true);
-	guest_map(g, context, SMALL_OUT, SMALL_BYTES + sram, P_R | P_W, true);
-	for (i = 0; i < SMALL_BYTES; i++) {
-		byte = (unsigned char)(i * 7 + context * 31 + 1);
-		guest_copy(g, context, SMALL_IN + i, &byte, 1, true);
-	}
-	t->region[0] = (struct npu_region){ SMALL_IN, SMALL_BYTES, NPU_ACCESS_READ, 0 };
-	t->region[1] = (struct npu_region){ SMALL_OUT, SMALL_BYTES, 3, 0 };
-	t->region[2] = (struct npu_region){ 0, sram, 3 | NPU_ACCESS_SRAM, 0 };
-	t->region[3] = (struct npu_region){ SMALL_OUT + SMALL_BYTES, sram, 3, 0 };
-	job_alloc(g, &t->job);
-	job_fill(g, &t->job, 1, SMALL_STREAM, stream_bytes(&t->s), t->region, 4);
-}
-
-/* Output as the input, and SRAM as it must be: zero but for the copy. */
-static bool small_right(struct guest *g, struct small *t)
-{
-	npu_u32 sram = (npu_u32)t->region[2].size, i, bad = 0;
-	unsigned char *out = malloc(SMALL_BYTES + sram), want;
-
-	guest_copy(g, t->context, SMALL_OUT, out, SMALL_BYTES + sram, false);
-	for (i = 0; i < SMALL_BYTES; i++) {
-		want = (unsigned char)(i * 7 + t->context * 31 + 1);
-		bad += out[i] != want || out[SMALL_BYTES + 4096 + i] != want;
-	}
-	for (i = 0; i < sram; i++)
-		if (i < 4096 || i >= 4096 + SMALL_BYTES)
-			bad += out[SMALL_BYTES + i] != 0;
-	free(out);
-	return !bad;
-}
-
-static void small_spoil(struct guest *g, struct small *t)
-{
-	npu_u32 bytes = SMALL_BYTES + (npu_u32)t->region[2].size;
-	unsigned char *junk = malloc(bytes);
-
-	memset(junk, 0xee, bytes);
-	guest_copy(g, t->context, SMALL_OUT, junk, bytes, true);
-	free(junk);
-}
 
 /* Bring the unit to @state, from IDLE. */
 static bool state_reach(struct guest *g, struct small *t, unsigned int state)
 {
 	unit_set(g, 0, t->queue, &t->job, state == YIELDED ? 0 : ~0u);
-	job_fill(g, &t->job, 1, SMALL_STREAM, stream_bytes(&t->s), t->region, 4);
+	small_fill(g, t);
 	if (state == RUNNING || state == STOPPED)
 		atomic_store(&g->dev->armed[NPU_VDEV_FAULT_HANG], 1);
 	if (state == FAULT)
@@ -109,7 +35,7 @@ static bool state_reach(struct guest *g, struct small *t, unsigned int state)
 		unit_wait(g, 0);
 	/* What comes next shall find a good job. */
 	if (state == FAULT || state == ERROR)
-		job_fill(g, &t->job, 1, SMALL_STREAM, stream_bytes(&t->s), t->region, 4);
+		small_fill(g, t);
 	return unit_reg(g, 0, 4) == state;
 }
 
@@ -202,56 +128,51 @@ static void expect_fault(struct guest *g, struct small *t, const char *what, npu
 	unit_cmd(g, 0, CMD_RELEASE);
 }
 
-static void refill(struct guest *g, struct small *t)
-{
-	job_fill(g, &t->job, 1, SMALL_STREAM, stream_bytes(&t->s), t->region, 4);
-}
-
 static void test_faults(struct guest *g, struct small *t, struct small *other)
 {
 	npu_u64 keep = t->region[0].base;
 	npu_u32 before;
 
 	t->region[0].base = SMALL_IN + (1 << 20);
-	refill(g, t);
+	small_fill(g, t);
 	expect_fault(g, t, "an input that is not mapped", NPU_FAULT_MMU, NPU_EWISE1_IN,
 		     NPU_ACCESS_READ, SMALL_IN + (1 << 20));
 	t->region[0].base = SMALL_IN + PAGE;
-	refill(g, t);
+	small_fill(g, t);
 	expect_fault(g, t, "an input whose end is not mapped", NPU_FAULT_MMU, NPU_EWISE1_IN,
 		     NPU_ACCESS_READ, SMALL_IN + 3 * PAGE);
 	t->region[0].base = SMALL_STREAM;
-	refill(g, t);
+	small_fill(g, t);
 	expect_fault(g, t, "code as an input", NPU_FAULT_MMU, NPU_EWISE1_IN, NPU_ACCESS_READ,
 		     SMALL_STREAM);
 	t->region[0].base = keep;
 	keep = t->region[1].base;
 	t->region[1].base = SMALL_IN;
-	refill(g, t);
+	small_fill(g, t);
 	expect_fault(g, t, "a read-only page as an output", NPU_FAULT_MMU, NPU_EWISE1_OUT,
 		     NPU_ACCESS_WRITE, SMALL_IN);
 	t->region[1].base = 0x80000000;
-	refill(g, t);
+	small_fill(g, t);
 	expect_fault(g, t, "kernel memory as an output", NPU_FAULT_MMU, NPU_EWISE1_OUT,
 		     NPU_ACCESS_WRITE, 0x80000000);
 	t->region[1].base = keep;
-	refill(g, t);
+	small_fill(g, t);
 	put64(kernel_at(g, t->job.desc), 8, SMALL_OUT);
 	expect_fault(g, t, "data as a stream", NPU_FAULT_FETCH, ~0u, NPU_ACCESS_EXEC, SMALL_OUT);
-	refill(g, t);
+	small_fill(g, t);
 	put32(kernel_at(g, t->job.desc), 16, 40);
 	expect_fault(g, t, "a stream of 40 bytes", NPU_FAULT_STREAM, ~0u, 0, 0);
-	refill(g, t);
+	small_fill(g, t);
 	before = get32(kernel_at(g, other->job.desc), 0);
 	put32(kernel_at(g, t->job.desc), 28, 4);
 	tap_ok(job_run(g, 0, t->queue, &t->job) == ERROR &&
 		       result32(g, &t->job, RESULT_STATE) == ERROR, "flags that are not known");
 	unit_cmd(g, 0, CMD_RELEASE);
-	refill(g, t);
+	small_fill(g, t);
 	put32(kernel_at(g, t->job.desc), 24, GUEST_KERNEL + GUEST_KERNEL_SIZE - 8);
 	tap_ok(job_run(g, 0, t->queue, &t->job) == ERROR, "a region table outside of kernel memory");
 	unit_cmd(g, 0, CMD_RELEASE);
-	refill(g, t);
+	small_fill(g, t);
 	tap_ok(job_run(g, 0, 40, &t->job) == ERROR, "a queue without a context");
 	unit_cmd(g, 0, CMD_RELEASE);
 	reg_write(g, 0x3000 + 4 * 41, 0x80000000u);
@@ -286,7 +207,7 @@ static void test_bad_save(struct guest *g, struct small *t)
 	unsigned int i, state;
 	unsigned char head[128];
 
-	refill(g, t);
+	small_fill(g, t);
 	state_reach(g, t, YIELDED);
 	unit_cmd(g, 0, CMD_SAVE);
 	tap_ok(unit_wait(g, 0) == IDLE && get32(save, 0) == 0x5653504e &&
@@ -445,7 +366,7 @@ static void test_resets(struct guest *g, struct small *t)
 {
 	npu_u32 epoch = reg_read(g, 0x64), state;
 
-	refill(g, t);
+	small_fill(g, t);
 	state_reach(g, t, RUNNING);
 	usleep(1000);
 	tap_ok(unit_reg(g, 0, 4) == RUNNING && unit_reg(g, 0, 0x20) > 500,

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: MIT
+/*
+ * BAR0 and the management processor's side of it: values and access of registers, resets of every
+ * kind, firmware loaded and run, its doorbells, interrupts, timer and watchdog, and the ways in
+ * which it fails. Programs are put together instruction by instruction.
+ */
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "../tap.h"
+#include "device/rv_asm.h"
+#include "guest.h"
+
+#define PAGE	4096u
+enum { ZERO, T0 = 5, T1 = 6, T2 = 7, A0 = 10, A1, A2, A3, A4, A5 };
+
+static npu_u32 code[512];
+static unsigned int num;
+
+static void op(npu_u32 word)
+{
+	code[num++] = word;
+}
+
+static void li(int rd, npu_u32 value)
+{
+	op(rv_lui(rv_hi(value), rd));
+	op(rv_addi(rv_lo(value), rd, rd));
+}
+
+static npu_u32 event(struct guest *g, unsigned int offset)
+{
+	return __atomic_load_n((npu_u32 *)(g->dev->mem + (g->events - FAKE_IOVA_BASE) + offset),
+			       __ATOMIC_ACQUIRE);
+}
+
+/* ---- registers ---- */
+
+static void test_values(struct guest *g)
+{
+	static const struct {
+		npu_u32 offset, value;
+	} fixed[] = {
+		{ 0x00, 0x3155504e }, { 0x04, 0x00010000 }, { 0x08, 0x00010001 },
+		{ 0x10, 64u << 16 | 64 }, { 0x14, 131072 }, { 0x18, 1 }, { 0x1c, 64 }, { 0x20, 256 },
+		{ 0x24, 48 | 52 << 8 }, { 0x28, 0xffe }, { 0x2c, 262144 }, { 0x30, 4096 + 131072 },
+		{ 0x34, 1000000000 },
+	};
+	unsigned int i, bad = 0;
+	npu_u64 a, b;
+
+	for (i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+		bad += reg_read(g, fixed[i].offset) != fixed[i].value;
+		reg_write(g, fixed[i].offset, ~fixed[i].value);
+		bad += reg_read(g, fixed[i].offset) != fixed[i].value;
+	}
+	tap_ok(!bad, "identification and capabilities, which can not be written");
+	tap_ok(reg_read(g, 0x38) & 1u << 0x01 && reg_read(g, 0x38 + 4) & 1u << 0 &&
+		       !reg_read(g, 0x38 + 4 * 7),
+	       "bits of opcodes: 0x%x 0x%x 0x%x", reg_read(g, 0x38), reg_read(g, 0x3c),
+	       reg_read(g, 0x40));
+	a = reg_read64(g, 0x68);
+	b = reg_read64(g, 0x68);
+	tap_ok(b > a && b - a < 1000000000ull, "the timestamp moves by %llu ns",
+	       (unsigned long long)(b - a));
+	for (i = 0x98; i < 0x10000; i += 4) {
+		if (i == 0x98 || (i >= 0xc0 && i < 0xd4) || (i >= 0x2000 && i < 0x2800) ||
+		    (i >= 0x3000 && i < 0x3400)) {
+			reg_write(g, i, 0x5a5a0000 + i);
+			bad += reg_read(g, i) != 0x5a5a0000 + i;
+		}
+		if ((i >= 0xd8 && i < 0x2000) || (i >= 0x2800 && i < 0x3000) || i >= 0x6000) {
+			reg_write(g, i, ~0u);
+			bad += reg_read(g, i) != 0;
+		}
+	}
+	tap_ok(!bad, "what is stored is read back, the rest reads as zero");
+}
+
+static void test_resets(struct guest *g)
+{
+	static const struct {
+		const char *what;
+		enum npu_vdev_reset kind;
+	} kinds[] = { { "function level reset", NPU_VDEV_RESET_FLR },
+		      { "bus reset", NPU_VDEV_RESET_BUS },
+		      { "power", NPU_VDEV_RESET_POWER },
+		      { "disconnect", NPU_VDEV_RESET_DISCONNECT },
+		      { "connect", NPU_VDEV_RESET_CONNECT } };
+	npu_u32 epoch = reg_read(g, 0x64), before;
+	unsigned int i;
+	bool ok;
+
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		reg_write(g, 0x98, 77);
+		reg_write64(g, 0xb0, g->events);
+		npu_vdev_core.reset(g->core, kinds[i].kind);
+		ok = wait_ready(g);
+		epoch++;
+		tap_ok(ok && reg_read(g, 0x64) == epoch && !reg_read(g, 0x98) && !reg_read(g, 0xb0) &&
+			       reg_read(g, 0x60) == 1,
+		       "%s: epoch %u", kinds[i].what, epoch);
+	}
+	reg_write64(g, 0xb0, g->events);
+	before = event(g, 8);
+	i = atomic_load(&g->dev->irqs);
+	npu_vdev_core.reset(g->core, NPU_VDEV_RESET_RESTART);
+	tap_ok(wait_ready(g) && event(g, 8) == before + 1 && event(g, 12) == 4 &&
+		       event(g, 16) == epoch + 1 && atomic_load(&g->dev->irqs) == i + 1 &&
+		       reg_read(g, 0x60) == 5,
+	       "a restart by itself: told in the events, status FATAL until a reset");
+	reg_write(g, 0x9c, 1);
+	tap_ok(!(reg_read(g, 0x60) & 2), "no start of the processor meanwhile");
+	reg_write(g, 0x70, 1);
+	tap_ok(wait_ready(g) && reg_read(g, 0x60) == 1, "then the device is well");
+}
+
+/* ---- firmware ---- */
+
+static npu_u32 image_page;
+
+/* By the device's own copy, to @dst; what the copy says. */
+static npu_u32 load(struct guest *g, npu_u32 dst, npu_u32 size)
+{
+	int i;
+
+	memcpy(guest_page(g, image_page), code, sizeof(code));
+	reg_write64(g, 0x80, page_iova(image_page));
+	reg_write(g, 0x88, dst);
+	reg_write(g, 0x8c, size);
+	reg_write(g, 0x90, 1);
+	for (i = 0; i < 100000 && reg_read(g, 0x90) == 1; i++)
+		usleep(50);
+	return reg_read(g, 0x90);
+}
+
+static void restart(struct guest *g)
+{
+	npu_vdev_core.reset(g->core, NPU_VDEV_RESET_CONNECT);
+	guest_restart(g);
+	image_page = guest_alloc(g, 2);
+	num = 0;
+	memset(code, 0, sizeof(code));
+}
+
+/* Load what was put together at 0x100 and run it. */
+static bool run(struct guest *g)
+{
+	if (load(g, 0x100, num * 4) != 2)
+		return false;
+	reg_write(g, 0x98, 0x100);
+	reg_write(g, 0x9c, 1);
+	return true;
+}
+
+static bool wait_boot(struct guest *g, npu_u32 status)
+{
+	int i;
+
+	for (i = 0; i < 100000 && reg_read(g, 0xa0) != status; i++)
+		usleep(100);
+	return reg_read(g, 0xa0) == status;
+}
+
+/* News: a count other than @seen. */
+static bool wait_event(struct guest *g, unsigned int offset, npu_u32 seen)
+{
+	int i;
+
+	for (i = 0; i < 100000 && event(g, offset) == seen; i++)
+		usleep(100);
+	return event(g, offset) != seen;
+}
+
+/* Says READY and sleeps; each doorbell is noted in kernel memory and told to the driver. */
+static void put_doorbell_program(void)
+{
+	unsigned int loop;
+
+	li(T0, 0x40000000);
+	li(A2, GUEST_KERNEL);
+	li(T1, 2);
+	op(rv_sw(0x1c, T1, T0));
+	li(T1, 7);
+	op(rv_sw(0x14, T1, T0));
+	li(T1, 0x880);
+	op(rv_csr(1, 0x304, T1, ZERO));
+	loop = num;
+	op(0x10500073);				/* wfi */
+	op(rv_lw(0x40, T0, A1));		/* doorbells of queues 0 to 31 */
+	op(rv_sw(0x40, A1, T0));
+	op(rv_lw(0x3c, T0, A3));
+	op(rv_sw(0x3c, A3, T0));
+	op(rv_sw(0, A1, A2));
+	op(rv_sw(8, A3, A2));
+	op(rv_lw(4, A2, A4));
+	op(rv_addi(1, A4, A4));
+	op(rv_sw(4, A4, A2));
+	op(rv_sw(0x18, ZERO, T0));
+	op(rv_jal(-(int)(num - loop) * 4, ZERO));
+}
+
+static void test_doorbells(struct guest *g)
+{
+	unsigned char *k;
+	npu_u64 insns;
+	npu_u32 irqs, seen;
+	unsigned int i;
+	bool ok;
+
+	restart(g);
+	put_doorbell_program();
+	k = kernel_at(g, kernel_alloc(g, 4096));
+	ok = run(g) && wait_boot(g, 2);
+	tap_ok(ok && reg_read(g, 0x60) == 3, "firmware is loaded, runs, and says that it is ready");
+	usleep(20000);
+	insns = reg_read64(g, 0x5000);
+	usleep(100000);
+	tap_ok(insns && reg_read64(g, 0x5000) == insns, "asleep it executes nothing: %llu instructions",
+	       (unsigned long long)insns);
+	seen = event(g, 0);
+	reg_write(g, 0x1000, 1);
+	wait_event(g, 0, seen);
+	seen = event(g, 0);
+	irqs = atomic_load(&g->dev->irqs);
+	reg_write(g, 0x1000 + 4 * 17, 1);
+	ok = wait_event(g, 0, seen);
+	tap_ok(ok && get32(k, 0) == 1u << 17 && get32(k, 4) == 2 &&
+		       atomic_load(&g->dev->irqs) == irqs + 1,
+	       "a doorbell wakes it, it writes kernel memory and tells the driver");
+	reg_write(g, 0x800, 1);
+	ok = wait_event(g, 0, seen + 1);
+	tap_ok(ok && get32(k, 0) == 0 && get32(k, 8) == 1, "so does the control doorbell");
+	reg_write(g, 0x1000 + 4 * 100, 1);
+	usleep(5000);
+	tap_ok(event(g, 0) == seen + 2, "a queue that there is not has none");
+	for (i = 0; i < 500; i++)
+		reg_write(g, 0x1000, 1);
+	usleep(20000);
+	tap_ok(event(g, 0) > seen + 2, "500 doorbells: %u times awake", event(g, 0) - seen - 2);
+	tap_ok(load(g, 0, 16) == 3, "nothing is loaded while it runs");
+	reg_write(g, 0x9c, 0);
+	usleep(5000);
+	seen = event(g, 0);
+	reg_write(g, 0x1000, 1);
+	usleep(5000);
+	tap_ok(reg_read(g, 0x60) == 1 && event(g, 0) == seen, "halted it does nothing");
+	tap_ok(load(g, 0x40000 - 16, 16) == 2 && load(g, 0x40000 - 12, 16) == 3 &&
+		       load(g, 0xfffffff0, 32) == 3 && load(g, 0x10, 0xfffffff0) == 3,
+	       "what does not fit into its memory is refused");
+	reg_write64(g, 0x80, 0x1000);
+	reg_write(g, 0x88, 0);
+	reg_write(g, 0x8c, 64);
+	reg_write(g, 0x90, 1);
+	for (i = 0; i < 1000 && reg_read(g, 0x90) == 1; i++)
+		usleep(50);
+	tap_ok(reg_read(g, 0x90) == 3, "so is a copy from where there is no memory");
+}
+
+static void test_timer(struct guest *g)
+{
+	npu_u64 start;
+	bool ok;
+
+	restart(g);
+	li(T0, 0x40000000);
+	li(T1, 0x80);
+	op(rv_csr(1, 0x304, T1, ZERO));
+	op(rv_lw(0, T0, A0));			/* time */
+	op(rv_lw(4, T0, A1));
+	li(T1, 50000000);
+	op(rv_r(0, T1, A0, 0, A2));
+	op(rv_r(0, A0, A2, 3, A3));		/* sltu: carry */
+	op(rv_r(0, A3, A1, 0, A1));
+	op(rv_sw(8, A2, T0));
+	op(rv_sw(12, A1, T0));
+	op(0x10500073);
+	li(T1, 3);
+	op(rv_sw(0x1c, T1, T0));
+	op(rv_jal(0, ZERO));
+	start = npu_core_now();
+	ok = run(g) && wait_boot(g, 3);
+	start = npu_core_now() - start;
+	tap_ok(ok && start >= 50000000, "a timer of 50 ms ends its sleep after %llu us",
+	       (unsigned long long)start / 1000);
+}
+
+static void expect_fatal(struct guest *g, const char *what, npu_u32 kind, npu_u32 info)
+{
+	npu_u32 count = event(g, 8);
+	bool ok = run(g) && wait_event(g, 8, count);
+
+	usleep(1000);
+	tap_ok(ok && event(g, 12) == kind && event(g, 20) == info && reg_read(g, 0x60) == 5 &&
+		       (kind == 5 || reg_read(g, 0xa0) == 18),
+	       "%s: kind %u, information 0x%x, status %u", what, event(g, 12), event(g, 20),
+	       reg_read(g, 0x60));
+}
+
+static void test_fatal(struct guest *g)
+{
+	npu_u32 count;
+	bool ok;
+
+	restart(g);
+	op(0);
+	expect_fatal(g, "an illegal instruction without a handler", 1, 2);
+	restart(g);
+	li(T0, 0x80000000 + GUEST_KERNEL_SIZE);
+	op(rv_lw(0, T0, A0));
+	expect_fatal(g, "a load where kernel memory ends", 1, 5);
+	restart(g);
+	li(T0, 0x40000ffc);
+	op(rv_sw(0, ZERO, T0));
+	expect_fatal(g, "a store to a register that there is not", 1, 7);
+	restart(g);
+	li(T0, 0x80000000);
+	op(rv_jalr(0, T0, ZERO));
+	expect_fatal(g, "code outside of its own memory", 1, 1);
+	restart(g);
+	li(T0, 0x40000000);
+	li(T1, 0x4711);
+	op(rv_sw(0x34, T1, T0));
+	op(rv_jal(0, ZERO));
+	expect_fatal(g, "it gives up", 5, 0x4711);
+	restart(g);
+	li(T0, 0x40000000);
+	li(T1, 20000);
+	op(rv_sw(0x30, T1, T0));
+	op(rv_jal(0, ZERO));
+	expect_fatal(g, "the watchdog of 20 ms", 2, 0x100 + 5 * 4);
+
+	restart(g);
+	put_doorbell_program();
+	atomic_store(&g->dev->armed[NPU_VDEV_FAULT_BOOT_FAIL], 1);
+	run(g);
+	usleep(20000);
+	tap_ok(!reg_read(g, 0xa0) && reg_read(g, 0x60) == 1, "a boot that fails: nothing happens");
+	reg_write(g, 0x9c, 1);
+	ok = wait_boot(g, 2);
+	count = event(g, 8);
+	atomic_store(&g->dev->armed[NPU_VDEV_FAULT_FW_CRASH], 1);
+	reg_write(g, 0x1000, 1);
+	ok = ok && wait_event(g, 8, count);
+	tap_ok(ok && event(g, 12) == 1 && reg_read(g, 0xa0) == 18, "it crashes at the next doorbell");
+	reg_write(g, 0x9c, 1);
+	tap_ok(!(reg_read(g, 0x60) & 2), "and does not start again before a reset");
+}
+
+/* ---- a bad message ring ---- */
+
+#define CONFIG	(GUEST_KERNEL + 0x100)
+#define INDEX	(GUEST_KERNEL + 0x200)
+#define RING	(GUEST_KERNEL + 0x1000)
+#define ENTRIES	8u
+#define MESSAGE	112u
+
+/*
+ * Posts a message for each doorbell: job ids 1, 2, ... of queue 5. It keeps the tail to itself, as
+ * the real one does.
+ */
+static void put_ring_program(void)
+{
+	unsigned int loop;
+
+	li(T0, 0x40000000);
+	li(T1, 0x880);
+	op(rv_csr(1, 0x304, T1, ZERO));
+	li(T1, 7);
+	op(rv_sw(0x14, T1, T0));
+	li(A5, 0);				/* tail */
+	li(T1, 2);
+	op(rv_sw(0x1c, T1, T0));
+	loop = num;
+	op(0x10500073);
+	op(rv_lw(0x40, T0, A1));
+	op(rv_sw(0x40, A1, T0));
+	op(rv_i(ENTRIES - 1, A5, 7, A0, 0x13));	/* andi */
+	li(T1, MESSAGE);
+	op(rv_r(1, T1, A0, 0, A0));		/* mul */
+	li(T1, RING);
+	op(rv_r(0, T1, A0, 0, A0));
+	op(rv_addi(2, ZERO, T1));
+	op(rv_sw(0, T1, A0));			/* type: job */
+	op(rv_addi(5, ZERO, T1));
+	op(rv_sw(8, T1, A0));			/* queue */
+	op(rv_addi(1, A5, A5));
+	op(rv_sw(16, A5, A0));			/* job id */
+	op(rv_sw(20, ZERO, A0));
+	li(T1, INDEX);
+	op(rv_sw(0, A5, T1));
+	op(rv_sw(0x18, ZERO, T0));
+	op(rv_jal(-(int)(num - loop) * 4, ZERO));
+}
+
+static bool post(struct guest *g)
+{
+	npu_u32 seen = event(g, 0);
+
+	reg_write(g, 0x1000 + 4 * 5, 1);
+	return wait_event(g, 0, seen);
+}
+
+static void test_ring(struct guest *g)
+{
+	unsigned char *cfg, *index, *ring;
+	unsigned int i, good = 0;
+
+	restart(g);
+	put_ring_program();
+	cfg = kernel_at(g, CONFIG);
+	index = kernel_at(g, INDEX);
+	ring = kernel_at(g, RING);
+	put32(cfg, 0, 0x4346504e);
+	put32(cfg, 28, RING);
+	put32(cfg, 32, ENTRIES);
+	put32(cfg, 36, INDEX);
+	reg_write(g, 0x94, CONFIG);
+	run(g);
+	wait_boot(g, 2);
+	tap_ok(post(g) && get32(index, 0) == 1 && get32(ring, 8) == 5 && get64(ring, 16) == 1,
+	       "a message");
+	atomic_store(&g->dev->armed[NPU_VDEV_FAULT_BAD_ID], 1);
+	tap_ok(post(g) && get32(index, 0) == 2 && get64(ring + MESSAGE, 16) > 1000,
+	       "one with the id of a job that was never there");
+	atomic_store(&g->dev->armed[NPU_VDEV_FAULT_BAD_INDEX], 1);
+	tap_ok(post(g) && get32(index, 0) == 3 && get32(ring + 2 * MESSAGE, 8) >= 256 &&
+		       get64(ring + 2 * MESSAGE, 16) == 3,
+	       "one with a queue that there is not");
+	atomic_store(&g->dev->armed[NPU_VDEV_FAULT_BAD_LENGTH], 1);
+	tap_ok(post(g) && get32(index, 0) > 4 + ENTRIES, "a tail that runs ahead");
+	atomic_store(&g->dev->armed[NPU_VDEV_FAULT_DUPLICATE], 1);
+	tap_ok(post(g) && get32(index, 0) == 6 && get64(ring + 4 * MESSAGE, 16) == 5 &&
+		       get64(ring + 5 * MESSAGE, 16) == 5,
+	       "one that comes twice");
+	for (i = 6; i < 30; i++)
+		good += post(g) && get32(index, 0) == i + 1 &&
+			get64(ring + i % ENTRIES * MESSAGE, 16) == i;
+	tap_ok(good == 24, "and the firmware goes on behind it: %u of 24 right", good);
+}
+
+int main(void)
+{
+	struct npu_vdev_config config = NPU_VDEV_CONFIG_DEFAULT;
+	struct guest g;
+
+	config.threads = 1;
+	config.sram_size = 131072;
+	guest_init(&g, &config);
+	test_values(&g);
+	test_resets(&g);
+	test_doorbells(&g);
+	test_timer(&g);
+	test_fatal(&g);
+	test_ring(&g);
+	guest_fini(&g);
+	return tap_done();
+}
