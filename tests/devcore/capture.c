@@ -148,19 +148,6 @@ bool capture_init(struct capture *c, const char *model, const char *shape, unsig
 	return ok;
 }
 
-npu_u64 capture_again(struct capture *c)
-{
-	struct npu_fence_times times = NPU_INIT(times);
-	struct npu_fence *fence = NULL;
-	struct npu_error err;
-
-	if (npu_queue_submit(c->queue, c->run, NULL, &fence, &err) ||
-	    npu_fence_wait(fence, NPU_FOREVER, &err) || npu_fence_times(fence, &times))
-		times.busy = 0;
-	npu_fence_put(fence);
-	return times.busy;
-}
-
 void capture_fini(struct capture *c)
 {
 	npu_u32 i;
@@ -180,8 +167,9 @@ void capture_fini(struct capture *c)
 /* ---- in a guest ---- */
 
 void replay_init(struct guest *g, struct replay *r, const struct capture *c, npu_u32 context,
-		 npu_u32 queue, bool scatter)
+		 npu_u32 queue, enum replay_pages pages)
 {
+	bool scatter = pages != PAGES_ROW, large;
 	npu_u64 at = 0x100000000ull;
 	npu_u32 i, perms;
 
@@ -202,10 +190,18 @@ void replay_init(struct guest *g, struct replay *r, const struct capture *c, npu
 			continue;
 		perms = (c->region[i].access & NPU_ACCESS_READ ? P_R : 0) |
 			(c->region[i].access & NPU_ACCESS_WRITE ? P_W : 0);
+		large = pages == PAGES_DRIVER && c->region[i].size >= 2u << 20;
+		if (large)
+			at = (at + (2u << 20) - 1) & ~((2ull << 20) - 1);
 		r->region[i].base = at;
-		guest_map(g, context, at, c->region[i].size, perms, scatter);
+		if (large)
+			guest_map_large(g, context, at, c->region[i].size, perms);
+		else
+			guest_map(g, context, at, c->region[i].size, perms, scatter);
 		/* A page that is not mapped behind each. */
 		at += (c->region[i].size + 2 * PAGE - 1) / PAGE * PAGE;
+		if (large)
+			at = (at + (2u << 20) - 1) & ~((2ull << 20) - 1);
 	}
 	r->end = at;
 	job_alloc(g, &r->job);

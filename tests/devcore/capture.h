@@ -29,8 +29,6 @@ struct capture {
  */
 bool capture_init(struct capture *c, const char *model, const char *shape, unsigned int threads);
 void capture_fini(struct capture *c);
-/* Run it in process once more: nanoseconds on the engine. */
-npu_u64 capture_again(struct capture *c);
 
 /* In a guest: the stream at an address of its own, regions one behind the other. */
 struct replay {
@@ -42,8 +40,14 @@ struct replay {
 	struct guest_job job;
 };
 
+/*
+ * PAGES_SCATTERED: 4 KiB each, anywhere; PAGES_ROW: in a row; PAGES_DRIVER: as the driver gives
+ * them, 2 MiB each for what is so large, scattered ones for the rest.
+ */
+enum replay_pages { PAGES_SCATTERED, PAGES_ROW, PAGES_DRIVER };
+
 void replay_init(struct guest *g, struct replay *r, const struct capture *c, npu_u32 context,
-		 npu_u32 queue, bool scatter);
+		 npu_u32 queue, enum replay_pages pages);
 /* Memory as before the job; the descriptor too, with this id. */
 void replay_reset(struct guest *g, struct replay *r, npu_u64 job_id);
 /* Is every region as the in-process device left it? */

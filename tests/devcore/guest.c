@@ -158,6 +158,17 @@ void guest_map(struct guest *g, npu_u32 context, npu_u64 va, npu_u64 bytes, npu_
 	free(page);
 }
 
+void guest_map_large(struct guest *g, npu_u32 context, npu_u64 va, npu_u64 bytes, npu_u32 perms)
+{
+	npu_u32 n = (npu_u32)((bytes + (2u << 20) - 1) / (2u << 20)), i;
+	npu_u32 page = (guest_alloc(g, n * 512 + 511) + 511) & ~511u;
+
+	/* Backwards: what is in a row for the context is not so in memory. */
+	for (i = 0; i < n; i++)
+		table_set(g, context, va + i * (2ull << 20), 1,
+			  page_iova(page + (n - 1 - i) * 512) | perms | 0x11);
+}
+
 bool guest_invalidate_ms(struct guest *g, npu_u32 context, npu_u64 va, npu_u64 size,
 			 unsigned int ms)
 {
@@ -325,14 +336,16 @@ npu_u32 unit_reg(struct guest *g, unsigned int n, npu_u32 offset)
 
 npu_u32 unit_wait(struct guest *g, unsigned int n)
 {
+	unsigned int us = 10, total;
 	npu_u32 state;
-	int i;
 
-	for (i = 0; i < 2000000; i++) {
+	/* Ever less often: who asks too much takes the processor from the engine. */
+	for (total = 0; total < 60000000; total += us) {
 		state = unit_reg(g, n, 4);
 		if (state != 1 && state != 6)
 			return state;
-		usleep(20);
+		usleep(us);
+		us = us < 2000 ? us * 2 : us;
 	}
 	return state;
 }

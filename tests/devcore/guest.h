@@ -57,6 +57,8 @@ void guest_context(struct guest *g, npu_u32 context);
 /* Map @bytes at @va: pages in a row, or (@scatter) each somewhere; @perms P_*. */
 void guest_map(struct guest *g, npu_u32 context, npu_u64 va, npu_u64 bytes, npu_u32 perms,
 	       bool scatter);
+/* The same by pages of 2 MiB, which @va is a multiple of. */
+void guest_map_large(struct guest *g, npu_u32 context, npu_u64 va, npu_u64 bytes, npu_u32 perms);
 /* Invalidate and wait; false when the device does not answer in @ms. */
 bool guest_invalidate_ms(struct guest *g, npu_u32 context, npu_u64 va, npu_u64 size,
 			 unsigned int ms);

@@ -237,16 +237,19 @@ static void test_bad_save(struct guest *g, struct small *t)
 
 /* ---- real models ---- */
 
-static void test_model(struct guest *g, const struct capture *c, const char *name, bool scatter)
+static void test_model(struct guest *g, const struct capture *c, const char *name,
+		       enum replay_pages pages)
 {
+	static const char *const page_name[] = { "scattered pages", "pages in a row",
+						 "pages of the driver's" };
 	struct replay r;
 	npu_u32 state;
 
-	replay_init(g, &r, c, scatter ? 20 : 21, 20, scatter);
+	replay_init(g, &r, c, 40 + pages, 20, pages);
 	state = job_run(g, 0, 20, &r.job);
 	tap_ok(state == DONE && replay_same(g, &r),
 	       "%s, %s: the same bytes as in process, %u instructions", name,
-	       scatter ? "scattered pages" : "pages in a row", result32(g, &r.job, RESULT_INSNS));
+	       page_name[pages], result32(g, &r.job, RESULT_INSNS));
 	unit_cmd(g, 0, CMD_RELEASE);
 }
 
@@ -257,7 +260,7 @@ static void test_preempt(struct guest *g, const struct capture *c, const char *n
 	npu_u32 slices = 0, state, wrong = 0;
 	struct replay r;
 
-	replay_init(g, &r, c, 22, 22, true);
+	replay_init(g, &r, c, 22, 22, PAGES_SCATTERED);
 	unit_set(g, 0, 22, &r.job, 0);
 	unit_cmd(g, 0, CMD_START);
 	while ((state = unit_wait(g, 0)) == YIELDED) {
@@ -321,7 +324,7 @@ static void test_trace(struct guest *g, const struct capture *c, const char *nam
 	struct trace_view v;
 	struct replay r;
 
-	replay_init(g, &r, c, preempt ? 24 : 23, 23, true);
+	replay_init(g, &r, c, preempt ? 24 : 23, 23, PAGES_DRIVER);
 	guest_map(g, r.context, va, room, P_R | P_W, true);
 	put32(kernel_at(g, r.job.desc), 28, 3);
 	put64(kernel_at(g, r.job.desc), 32, va);
@@ -557,8 +560,9 @@ static void test_models(struct guest *g, struct small *other)
 		if (!tap_ok(capture_init(&c, models[i].model, models[i].shape, 2), "%s in process",
 			    models[i].model))
 			continue;
-		test_model(g, &c, models[i].model, false);
-		test_model(g, &c, models[i].model, true);
+		test_model(g, &c, models[i].model, PAGES_ROW);
+		test_model(g, &c, models[i].model, PAGES_SCATTERED);
+		test_model(g, &c, models[i].model, PAGES_DRIVER);
 		test_preempt(g, &c, models[i].model, other);
 		test_trace(g, &c, models[i].model, false);
 		test_trace(g, &c, models[i].model, true);
