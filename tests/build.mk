@@ -21,7 +21,7 @@ $(BUILD)/libfw.a: $(call obj,$(filter-out %/entry.c,$(FW_SRC)))
 	$(Q)$(AR) rcs $@ $^
 $(call obj,$(FW_SRC) $(wildcard tests/firmware/*.c)): EXTRA_CFLAGS += -DFW_HOST -Ifirmware
 # The real image runs on the hart; the sanitizers' programs use this build's.
-$(BUILD)/tests/firmware/test_image: | $(if $(SAN),,firmware)
+$(BUILD)/tests/firmware/test_image $(BUILD)/tests/devcore/test_firmware: | $(if $(SAN),,firmware)
 
 # As an archive: a test may stand in for a part of the tool by defining its functions.
 define tool-archive-rule

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "core.h"
 #include "rv32.h"
+#include "rv32_gdb.h"
 
 /* Between two looks at the timer and the watchdog. */
 #define SLICE_INSNS	4096u
@@ -149,7 +151,7 @@ static void wait_interrupt(struct npu_mcu *mcu)
 {
 	struct timespec ts;
 
-	while (mcu->run && !mcu->fresh && !mcu->quit) {
+	while (mcu->run && !mcu->fresh && !mcu->quit && !rv32_gdb_holds(mcu->gdb)) {
 		npu_mcu_lines(mcu);
 		if (rv32_runnable(mcu->hart))
 			return;
@@ -163,31 +165,46 @@ static void wait_interrupt(struct npu_mcu *mcu)
 	}
 }
 
-/* A while of the firmware's work. */
-static enum rv32_stop hart_run(struct npu_mcu *mcu)
+/* A while of the firmware's work. @why the last one ended is for the debugger, who may hold it. */
+static enum rv32_stop hart_run(struct npu_mcu *mcu, enum rv32_stop why)
 {
-	enum rv32_stop why;
+	uint64_t n = rv32_gdb_gate(mcu->gdb, why, SLICE_INSNS);
 
+	if (!n)
+		return RV32_STOP_BUDGET;
 	if (npu_vdev_fault_take(mcu->core->dev, NPU_VDEV_FAULT_FW_CRASH))
 		rv32_set_reg(mcu->hart, RV32_REG_PC, NOWHERE);
-	why = rv32_run(mcu->hart, SLICE_INSNS, &mcu->stop);
+	why = rv32_run(mcu->hart, n, &mcu->stop);
 	if (mcu->watchdog_us && !atomic_load(&mcu->stop) &&
 	    npu_mcu_thread_ns() - mcu->watchdog_start > mcu->watchdog_us * 1000ull)
 		npu_mcu_fatal(mcu, NPU_FATAL_WATCHDOG, rv32_reg(mcu->hart, RV32_REG_PC));
 	return why;
 }
 
+/* Halted: a debugger may look at the hart. Called with the lock. */
+static void park(struct npu_mcu *mcu)
+{
+	mcu->parked = true;
+	pthread_cond_broadcast(&mcu->parked_cond);
+	if (!rv32_gdb_holds(mcu->gdb)) {
+		pthread_cond_wait(&mcu->wake, &mcu->lock);
+		return;
+	}
+	pthread_mutex_unlock(&mcu->lock);
+	rv32_gdb_gate(mcu->gdb, RV32_STOP_BUDGET, 0);
+	pthread_mutex_lock(&mcu->lock);
+}
+
 static void *mcu_run(void *arg)
 {
 	struct npu_mcu *mcu = arg;
-	enum rv32_stop why;
+	enum rv32_stop why = RV32_STOP_BUDGET;
 
 	pthread_mutex_lock(&mcu->lock);
 	while (!mcu->quit) {
 		if (!mcu->run) {
-			mcu->parked = true;
-			pthread_cond_broadcast(&mcu->parked_cond);
-			pthread_cond_wait(&mcu->wake, &mcu->lock);
+			park(mcu);
+			why = RV32_STOP_BUDGET;
 			continue;
 		}
 		mcu->parked = false;
@@ -195,7 +212,7 @@ static void *mcu_run(void *arg)
 			fresh_start(mcu);
 		npu_mcu_lines(mcu);
 		pthread_mutex_unlock(&mcu->lock);
-		why = hart_run(mcu);
+		why = hart_run(mcu, why);
 		pthread_mutex_lock(&mcu->lock);
 		if (why == RV32_STOP_WAIT)
 			wait_interrupt(mcu);
@@ -218,6 +235,7 @@ void npu_mcu_start(struct npu_mcu *mcu, npu_u32 entry)
 		pthread_cond_signal(&mcu->wake);
 	}
 	pthread_mutex_unlock(&mcu->lock);
+	rv32_gdb_release(mcu->gdb);
 }
 
 void npu_mcu_halt(struct npu_mcu *mcu)
@@ -227,6 +245,7 @@ void npu_mcu_halt(struct npu_mcu *mcu)
 	atomic_store(&mcu->stop, true);
 	pthread_cond_signal(&mcu->wake);
 	pthread_mutex_unlock(&mcu->lock);
+	rv32_gdb_release(mcu->gdb);
 }
 
 bool npu_mcu_running(struct npu_mcu *mcu)
@@ -283,6 +302,33 @@ static void conds_init(struct npu_mcu *mcu)
 	pthread_condattr_destroy(&attr);
 }
 
+static void gdb_kick(void *ctx)
+{
+	struct npu_mcu *mcu = ctx;
+
+	pthread_mutex_lock(&mcu->lock);
+	pthread_cond_signal(&mcu->wake);
+	pthread_mutex_unlock(&mcu->lock);
+}
+
+static int gdb_init(struct npu_mcu *mcu)
+{
+	struct rv32_gdb_config config = { .core = mcu->hart, .kick = gdb_kick, .ctx = mcu };
+	npu_u32 port = mcu->core->config.fw_gdb_port;
+	char address[16];
+	int ret;
+
+	if (!port)
+		return 0;
+	snprintf(address, sizeof(address), "%u", port);
+	config.address = address;
+	ret = rv32_gdb_start(&config, &mcu->gdb);
+	if (ret)
+		npu_vdev_log(mcu->core->dev, "firmware: no debugger on port %u: %s", port,
+			     strerror(-ret));
+	return ret;
+}
+
 int npu_mcu_init(struct npu_vdev_core *core)
 {
 	struct npu_mcu *mcu = &core->mcu;
@@ -291,6 +337,7 @@ int npu_mcu_init(struct npu_vdev_core *core)
 		.tcm_base = NPU_MCU_TCM,
 		.tcm_size = NPU_TCM_SIZE,
 	};
+	int ret;
 
 	mcu->core = core;
 	mcu->timer = UINT64_MAX;
@@ -300,6 +347,9 @@ int npu_mcu_init(struct npu_vdev_core *core)
 	config.tcm = mcu->tcm;
 	if (!mcu->tcm || rv32_create(&config, &mcu->hart))
 		return -ENOMEM;
+	ret = gdb_init(mcu);
+	if (ret)
+		return ret;
 	if (pthread_create(&mcu->thread, NULL, mcu_run, mcu))
 		return -EAGAIN;
 	mcu->started = true;
@@ -314,8 +364,10 @@ void npu_mcu_fini(struct npu_mcu *mcu)
 		mcu->quit = true;
 		pthread_cond_signal(&mcu->wake);
 		pthread_mutex_unlock(&mcu->lock);
+		rv32_gdb_release(mcu->gdb);
 		pthread_join(mcu->thread, NULL);
 	}
+	rv32_gdb_stop(mcu->gdb);
 	if (mcu->hart)
 		rv32_destroy(mcu->hart);
 	free(mcu->tcm);

@@ -13,6 +13,7 @@
 
 struct npu_vdev_core;
 struct rv32;
+struct rv32_gdb;
 
 /* Where the message ring is moved to, after a message that the firmware knows nothing of. */
 struct npu_mcu_skew {
@@ -23,6 +24,7 @@ struct npu_mcu_skew {
 struct npu_mcu {
 	struct npu_vdev_core *core;
 	struct rv32 *hart;
+	struct rv32_gdb *gdb;		/* NULL: no debugger can come */
 	npu_u8 *tcm;
 	pthread_t thread;
 	bool started;
