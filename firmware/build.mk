@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# The management firmware, for RISC-V by clang and lld, and its packer. The same source gives the same
-# bytes wherever it is built.
+# The management firmware, for RISC-V by clang and lld, and its packer. The same source gives the
+# same bytes wherever it is built.
 
 FW_CC		?= clang
-FW_FLAGS	:= --target=riscv32-unknown-elf -march=rv32imc -mabi=ilp32 -mno-relax -Iuapi -Ifirmware \
-		   -ffreestanding -ffunction-sections -fdata-sections -Os -g \
+FW_FLAGS	:= --target=riscv32-unknown-elf -march=rv32imc -mabi=ilp32 -mno-relax \
+		   -Iuapi -Ifirmware -ffreestanding -ffunction-sections -fdata-sections -Os -g \
 		   -fdebug-compilation-dir=. -ffile-prefix-map=$(CURDIR)=. \
 		   -DNPU_VERSION='"$(VERSION)"' -MMD -MP
 FW_CFLAGS	:= -std=gnu11 -fno-strict-aliasing $(WARN)
@@ -33,7 +33,8 @@ $(FW)/$1/%.o: firmware/%.S
 
 $(FW)/$1.elf: $(patsubst firmware/%.c,$(FW)/$1/%.o,$(FW_SRC)) $(FW)/$1/start.o firmware/fw.ld
 	$$(call say,FWLD,$$@)
-	$$(Q)ld.lld --build-id=sha1 --gc-sections --fatal-warnings -T firmware/fw.ld -o $$@ $$(filter %.o,$$^)
+	$$(Q)ld.lld --build-id=sha1 --gc-sections --fatal-warnings -T firmware/fw.ld -o $$@ \
+		$$(filter %.o,$$^)
 
 $(FW)/$1.bin: $(FW)/$1.elf $(BUILD)/npu-fw-pack
 	$$(call say,PACK,$$@)

@@ -162,8 +162,8 @@ static void handle(struct fw *fw, const struct npu_fw_ctl *ctl)
 	if (outcome.deferred)
 		return;
 	if (outcome.status != NPU_FW_OK)
-		fw_log(fw, NPU_FW_LOG_WARN, "command %u (queue %u): status %u at offset %u", ctl->cmd,
-		       ctl->queue, outcome.status, outcome.arg);
+		fw_log(fw, NPU_FW_LOG_WARN, "command %u (queue %u): status %u at offset %u",
+		       ctl->cmd, ctl->queue, outcome.status, outcome.arg);
 	fw_msg_answer(fw, ctl->seq, ctl->queue, outcome.status, outcome.arg);
 }
 

@@ -165,7 +165,8 @@ static bool look_saving(struct fw *fw, struct fw_engine *engine)
 	}
 	if (!fw_msg_room(fw, 1))
 		return false;
-	job_end(fw, engine, state == NPU_ENGINE_STOPPED ? NPU_FW_ENGINE_RESET : NPU_FW_ENGINE_ERROR);
+	job_end(fw, engine,
+		state == NPU_ENGINE_STOPPED ? NPU_FW_ENGINE_RESET : NPU_FW_ENGINE_ERROR);
 	return true;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The management firmware. It takes jobs from the rings of queues, gives engines to them by priority
- * and in slices, and tells the driver what became of each. Its view of the world is struct fw; there
- * is one, and one thread of control that goes round in fw_turn().
+ * The management firmware. It takes jobs from the rings of queues, gives engines to them by
+ * priority and in slices, and tells the driver what became of each. Its view of the world is struct
+ * fw; there is one, and one thread of control that goes round in fw_turn().
  *
  * The driver's memory may hold anything: what is read is copied once, then checked, and an address
  * that faults is an error like any other. The firmware can crash by its own mistakes only.
@@ -133,7 +133,8 @@ bool fw_ctl_turn(struct fw *fw);
 
 /* queue.c */
 void fw_queue_publish(struct fw *fw, struct fw_queue *queue);
-void fw_queue_publish_progress(struct fw *fw, struct fw_queue *queue, const struct fw_engine *engine);
+void fw_queue_publish_progress(struct fw *fw, struct fw_queue *queue,
+			       const struct fw_engine *engine);
 /* New entries in its ring, if any, make an idle queue wait. */
 void fw_queue_look(struct fw *fw, struct fw_queue *queue);
 void fw_queue_wait(struct fw *fw, struct fw_queue *queue, npu_u32 state);

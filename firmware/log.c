@@ -124,7 +124,7 @@ void fw_log(struct fw *fw, enum npu_fw_log_level level, const char *fmt, ...)
 	write_line(fw, &line);
 }
 
-/* Magic and size are what the configuration says; the text of the firmware before this one stays. */
+/* Magic and size are what the configuration says; what an earlier firmware wrote stays. */
 void fw_log_init(struct fw *fw)
 {
 	npu_u32 log = fw->config.log, size = fw->config.log_size - sizeof(struct npu_fw_log);

@@ -83,8 +83,8 @@ static npu_u64 next_look(const struct fw *fw, npu_u64 now)
 }
 
 /*
- * While messages have no room nothing is to be gained from interrupts, which would stay up: then the
- * timer alone wakes.
+ * While messages have no room nothing is to be gained from interrupts, which would stay up: then
+ * the timer alone wakes.
  */
 static void prepare_wait(struct fw *fw)
 {

@@ -22,7 +22,8 @@ void fw_queue_publish(struct fw *fw, struct fw_queue *queue)
 	fw_store(at + offsetof(struct npu_fw_queue_state, state), queue->state);
 }
 
-void fw_queue_publish_progress(struct fw *fw, struct fw_queue *queue, const struct fw_engine *engine)
+void fw_queue_publish_progress(struct fw *fw, struct fw_queue *queue,
+			       const struct fw_engine *engine)
 {
 	npu_u32 at = state_of(fw, queue), regs = NPU_MCU_ENGINE(engine->index);
 
@@ -72,8 +73,9 @@ static void look_at_tail(struct fw *fw, struct fw_queue *queue)
 	} else if (!queue->ring.broken) {
 		queue->ring.broken = true;
 		fw->num_unsaid++;
-		fw_log(fw, NPU_FW_LOG_ERROR, "queue %u: the tail of its ring is not within %u of %u",
-		       queue->id, queue->ring.entries, queue->ring.head);
+		fw_log(fw, NPU_FW_LOG_ERROR,
+		       "queue %u: the tail of its ring is not within %u of %u", queue->id,
+		       queue->ring.entries, queue->ring.head);
 	}
 }
 

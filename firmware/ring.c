@@ -47,8 +47,8 @@ bool fw_ring_take(struct fw_ring *ring)
 }
 
 /*
- * Asked before anything that ends in a message is done: what there is no room for stays where it is,
- * a finished job on its engine and a command in its ring, and is looked at again later.
+ * Asked before anything that ends in a message is done: what there is no room for stays where it
+ * is, a finished job on its engine and a command in its ring, and is looked at again later.
  */
 bool fw_msg_room(struct fw *fw, npu_u32 count)
 {
@@ -83,7 +83,8 @@ void fw_msg_post(struct fw *fw, const struct npu_fw_msg *msg)
 	fw->posted = true;
 }
 
-void fw_msg_answer(struct fw *fw, npu_u32 seq, npu_u32 queue, enum npu_fw_status status, npu_u32 arg)
+void fw_msg_answer(struct fw *fw, npu_u32 seq, npu_u32 queue, enum npu_fw_status status,
+		   npu_u32 arg)
 {
 	struct npu_fw_msg msg = { .type = NPU_FW_MSG_CTL, .seq = seq, .queue = queue,
 				  .status = status, .arg = arg };

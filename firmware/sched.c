@@ -2,9 +2,9 @@
 /*
  * Who is next. A queue's level is its priority, and one more for each age_us that it has waited, up
  * to the highest: so none starves. The highest level is served first; among equals the one that has
- * waited longest, so that they take turns. What a queue gained by waiting is used up when it runs: at
- * the end of its slice it has its priority alone, and every queue whose level is at least that goes
- * before it.
+ * waited longest, so that they take turns. What a queue gained by waiting is used up when it runs:
+ * at the end of its slice it has its priority alone, and every queue whose level is at least that
+ * goes before it.
  */
 #include "fw.h"
 
@@ -22,7 +22,8 @@ npu_u32 fw_sched_rank(const struct fw_queue *queue)
 
 npu_u32 fw_sched_level(const struct fw *fw, const struct fw_queue *queue, npu_u64 now)
 {
-	npu_u64 age = (npu_u64)fw->config.age_us * FW_NS_PER_US, waited = now - queue->waiting_since;
+	npu_u64 age = (npu_u64)fw->config.age_us * FW_NS_PER_US,
+		waited = now - queue->waiting_since;
 	npu_u32 level = fw_sched_rank(queue);
 
 	for (; age && level < HIGHEST && waited >= age; waited -= age)

@@ -39,7 +39,8 @@ static int bus_load(void *ctx, uint32_t addr, unsigned int size, uint32_t *value
 
 static int bus_store(void *ctx, uint32_t addr, unsigned int size, uint32_t value)
 {
-	static const enum rv32_irq lines[] = { RV32_IRQ_SOFTWARE, RV32_IRQ_TIMER, RV32_IRQ_EXTERNAL };
+	static const enum rv32_irq lines[] = { RV32_IRQ_SOFTWARE, RV32_IRQ_TIMER,
+					       RV32_IRQ_EXTERNAL };
 	struct machine *m = ctx;
 
 	if (addr % size || (size < 4 && value >> 8 * size))
@@ -60,8 +61,11 @@ static int bus_fetch(void *ctx, uint32_t addr, uint16_t *parcel)
 
 static void machine_init(struct machine *m, const uint8_t *data, size_t size)
 {
-	struct rv32_config config = { .bus = { bus_load, bus_store, bus_fetch, m }, .tcm = m->memory,
-				      .tcm_base = BASE, .tcm_size = SIZE, .reset_pc = BASE };
+	struct rv32_config config = { .bus = { bus_load, bus_store, bus_fetch, m },
+				      .tcm = m->memory,
+				      .tcm_base = BASE,
+				      .tcm_size = SIZE,
+				      .reset_pc = BASE };
 	unsigned int i;
 
 	memset(m->memory, 0, SIZE);

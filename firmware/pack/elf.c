@@ -41,7 +41,8 @@ static int add_range(struct fw_elf *elf, const Elf32_Phdr *ph, size_t size, char
 {
 	if (ph->p_offset > size || ph->p_filesz > size - ph->p_offset ||
 	    ph->p_filesz > ph->p_memsz || ph->p_memsz > UINT32_MAX - 3 - ph->p_paddr)
-		return fail(why, why_size, "segment at %#x: %u bytes at file offset %#x, %u in memory",
+		return fail(why, why_size,
+			    "segment at %#x: %u bytes at file offset %#x, %u in memory",
 			    ph->p_paddr, ph->p_filesz, ph->p_offset, ph->p_memsz);
 	if (ph->p_paddr & 3)
 		return fail(why, why_size, "segment at %#x: not a multiple of 4", ph->p_paddr);
@@ -75,8 +76,8 @@ static int find_build_id(const npu_u8 *file, size_t size, struct fw_elf *elf, ch
 	unsigned int i;
 
 	for (i = 0; (sh = section_at(file, size, i)); i++) {
-		if (sh->sh_type != SHT_NOTE || sh->sh_offset > size || sh->sh_size > size - sh->sh_offset ||
-		    sh->sh_size < sizeof(head) + 4 + ID_SIZE)
+		if (sh->sh_type != SHT_NOTE || sh->sh_offset > size ||
+		    sh->sh_size > size - sh->sh_offset || sh->sh_size < sizeof(head) + 4 + ID_SIZE)
 			continue;
 		note = file + sh->sh_offset;
 		if (memcmp(note, head, sizeof(head)) || memcmp(note + sizeof(head), "GNU", 4))
@@ -84,7 +85,8 @@ static int find_build_id(const npu_u8 *file, size_t size, struct fw_elf *elf, ch
 		memcpy(elf->build_id, note + sizeof(head) + 4, ID_SIZE);
 		return 0;
 	}
-	return fail(why, why_size, "no build id of %u bytes (linked with --build-id=sha1?)", ID_SIZE);
+	return fail(why, why_size, "no build id of %u bytes (linked with --build-id=sha1?)",
+		    ID_SIZE);
 }
 
 static int check_entry(const struct fw_elf *elf, char *why, size_t why_size)
@@ -107,7 +109,8 @@ int fw_elf_parse(const npu_u8 *file, size_t size, struct fw_elf *elf, char *why,
 	if (check_header(eh, size, why, why_size))
 		return -1;
 	if (eh->e_phoff & 3)
-		return fail(why, why_size, "program headers at %#x: not a multiple of 4", eh->e_phoff);
+		return fail(why, why_size, "program headers at %#x: not a multiple of 4",
+			    eh->e_phoff);
 	*elf = (struct fw_elf){ .entry = eh->e_entry };
 	ph = (const void *)(file + eh->e_phoff);
 	for (i = 0; i < eh->e_phnum; i++) {

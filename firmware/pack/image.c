@@ -60,7 +60,8 @@ npu_u8 *fw_image_make(const npu_u8 *file, const struct fw_elf *elf, const char *
 		return NULL;
 	}
 	if (image_size_of(elf) > NPU_FW_MAX_IMAGE) {
-		snprintf(why, why_size, "the image would have more than %u bytes", NPU_FW_MAX_IMAGE);
+		snprintf(why, why_size, "the image would have more than %u bytes",
+			 NPU_FW_MAX_IMAGE);
 		return NULL;
 	}
 	image = calloc(1, image_size_of(elf));
@@ -69,9 +70,12 @@ npu_u8 *fw_image_make(const npu_u8 *file, const struct fw_elf *elf, const char *
 		return NULL;
 	}
 	header = (void *)image;
-	*header = (struct npu_fw_image){ .magic = NPU_FW_IMAGE_MAGIC, .header_size = sizeof(*header),
-					 .abi_min = NPU_FW_ABI_MIN, .abi_max = NPU_FW_ABI_MAX,
-					 .hw_version = NPU_HW_VERSION, .entry = elf->entry,
+	*header = (struct npu_fw_image){ .magic = NPU_FW_IMAGE_MAGIC,
+					 .header_size = sizeof(*header),
+					 .abi_min = NPU_FW_ABI_MIN,
+					 .abi_max = NPU_FW_ABI_MAX,
+					 .hw_version = NPU_HW_VERSION,
+					 .entry = elf->entry,
 					 .num_ranges = elf->num_ranges,
 					 .tcm_size = memory_needed(elf) };
 	memcpy(header->build_id, elf->build_id, sizeof(header->build_id));

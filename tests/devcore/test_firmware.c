@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The real firmware in the device's core: loaded and booted through registers as the driver does it,
- * jobs through rings, results in the user's memory. What is expected of a job are the bytes that the
- * same stream leaves when it is run alone; matrix products are also computed here.
+ * The real firmware in the device's core: loaded and booted through registers as the driver does
+ * it, jobs through rings, results in the user's memory. The jobs are matrix products, which are
+ * computed here, too.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -270,15 +270,18 @@ static void test_jobs(void)
 		submit(2);
 	}
 	for (i = 0; i < 20; i++) {
-		if (!message(&msg) || msg.type != NPU_FW_MSG_JOB || msg.status != OK || msg.queue > 2 ||
-		    msg.job_id != ++jobs[msg.queue] || msg.insns != 2 || !msg.busy_ns)
+		if (!message(&msg) || msg.type != NPU_FW_MSG_JOB || msg.status != OK ||
+		    msg.queue > 2 || msg.job_id != ++jobs[msg.queue] || msg.insns != 2 ||
+		    !msg.busy_ns)
 			bad++;
 	}
 	tap_ok(!bad && jobs[1] == 10 && jobs[2] == 10, "20 jobs, in order");
-	tap_ok(operand(2)[0] != -1 && product_is_right(1) && product_is_right(2), "with the right results");
+	tap_ok(operand(2)[0] != -1 && product_is_right(1) && product_is_right(2),
+	       "with the right results");
 	mcu = reg_read64(&d.g, NPU_REG_COUNTER(NPU_COUNTER_MCU_INSNS)) - mcu;
 	walks = reg_read64(&d.g, NPU_REG_COUNTER(NPU_COUNTER_PAGE_WALKS)) - walks;
-	tap_ok(mcu > 1000 && walks > 20, "%llu instructions of the processor and %llu page walks for them",
+	tap_ok(mcu > 1000 && walks > 20,
+	       "%llu instructions of the processor and %llu page walks for them",
 	       (unsigned long long)mcu, (unsigned long long)walks);
 }
 
@@ -302,8 +305,8 @@ static void test_slices(void)
 		slices += msg.slices;
 	}
 	saves = reg_read64(&d.g, NPU_REG_COUNTER(NPU_COUNTER_SAVES)) - saves;
-	tap_ok(!bad && product_is_right(3) && product_is_right(4), "6 jobs in %u slices, results right",
-	       slices);
+	tap_ok(!bad && product_is_right(3) && product_is_right(4),
+	       "6 jobs in %u slices, results right", slices);
 	tap_ok(saves > 0, "saved and restored %llu times", (unsigned long long)saves);
 }
 
@@ -342,7 +345,8 @@ static void test_fault(void)
 	submit(1);
 	tap_ok(message(&msg) && msg.queue == 1 && msg.status == OK, "the other queue's is done");
 	submit(6);
-	tap_ok(message(&msg) && msg.queue == 6 && msg.status == FAULTED && msg.job_id == 2, "and again");
+	tap_ok(message(&msg) && msg.queue == 6 && msg.status == FAULTED && msg.job_id == 2,
+	       "and again");
 }
 
 /* ---- a debugger ---- */
@@ -385,16 +389,19 @@ static void test_debugger(npu_u32 port)
 
 	if (!tap_ok(fd >= 0, "a debugger comes"))
 		return;
-	tap_ok(!strcmp(ask(fd, "QStartNoAckMode"), "OK") && !strcmp(ask(fd, "?"), "S05"), "and holds the hart");
+	tap_ok(!strcmp(ask(fd, "QStartNoAckMode"), "OK") && !strcmp(ask(fd, "?"), "S05"),
+	       "and holds the hart");
 	submit(1);
 	usleep(20000);
-	tap_ok(get32(kernel_at(&d.g, d.msg.index), 0) == d.msg.seen, "a doorbell is not heard meanwhile");
+	tap_ok(get32(kernel_at(&d.g, d.msg.index), 0) == d.msg.seen,
+	       "a doorbell is not heard meanwhile");
 	/* misa; kernel memory by way of the MMU. */
 	tap_ok(!strcmp(ask(fd, "p22"), "04110040"), "reads a register");
 	tap_ok(!strcmp(ask(fd, "m80000000,4") + 8, ""), "reads kernel memory");
 	ask(fd, "D");
 	close(fd);
-	tap_ok(message(&msg) && msg.queue == 1 && msg.status == OK, "it goes away: the job is done");
+	tap_ok(message(&msg) && msg.queue == 1 && msg.status == OK,
+	       "it goes away: the job is done");
 
 	fd = dial(port);
 	tap_ok(fd >= 0 && !strcmp(ask(fd, "QStartNoAckMode"), "OK"), "it comes again");
@@ -405,13 +412,15 @@ static void test_debugger(npu_u32 port)
 	reg_write(&d.g, NPU_REG_MCU_ENTRY, load_image());
 	reg_write(&d.g, NPU_REG_MCU_CTRL, 1);
 	usleep(20000);
-	tap_ok(reg_read(&d.g, NPU_REG_BOOT_STATUS) == NPU_FW_BOOT_NONE, "started: not a step before it says so");
+	tap_ok(reg_read(&d.g, NPU_REG_BOOT_STATUS) == NPU_FW_BOOT_NONE,
+	       "started: not a step before it says so");
 	tap_ok(!strcmp(ask(fd, "p20"), "10000000"), "the pc is at the entry");
 	tap_ok(!strcmp(ask(fd, "s"), "S05") && !strcmp(ask(fd, "p20"), "14000000"), "a step");
 	ask(fd, "D");
 	tap_ok(wait_boot() == NPU_FW_BOOT_READY, "let go: it boots");
 	fd = dial(port);
-	tap_ok(fd >= 0 && !strcmp(ask(fd, "?"), "S05"), "it holds the hart when the device goes away");
+	tap_ok(fd >= 0 && !strcmp(ask(fd, "?"), "S05"),
+	       "it holds the hart when the device goes away");
 }
 
 int main(void)

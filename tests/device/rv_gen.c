@@ -24,9 +24,11 @@ static uint32_t rnd(struct rv_gen *g, uint32_t below)
 /* Numbers at which something changes come often. */
 static uint32_t rnd_value(struct rv_gen *g)
 {
-	static const uint32_t special[] = { 0, 1, 2, 31, 32, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff,
-					    0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe,
-					    0xffffffff, 0xffff8000, 0xffffff80, 0x10000 };
+	static const uint32_t special[] = { 0,		1,	    2,		31,
+					    32,		0x7f,	    0x80,	0xff,
+					    0x7fff,	0x8000,	    0xffff,	0x7fffffff,
+					    0x80000000, 0x80000001, 0xfffffffe, 0xffffffff,
+					    0xffff8000, 0xffffff80, 0x10000 };
 
 	if (rnd(g, 2))
 		return special[rnd(g, sizeof(special) / sizeof(special[0]))];
@@ -153,7 +155,8 @@ static void emit_c_register(struct rv_gen *g, enum rv_gen_kind kind)
 
 	switch (kind) {
 	case RV_GEN_c_imm:
-		emit16(g, rnd(g, 2) ? rv_c_addi(rnd_signed(g, 6), rd) : rv_c_li(rnd_signed(g, 6), rd));
+		emit16(g,
+		       rnd(g, 2) ? rv_c_addi(rnd_signed(g, 6), rd) : rv_c_li(rnd_signed(g, 6), rd));
 		break;
 	case RV_GEN_c_lui:
 		while (rd == 2)
@@ -359,8 +362,10 @@ static void make_case(struct rv_gen *g, unsigned int index)
 	uint32_t data = DATA + index * sizeof(struct rv_gen_case);
 	uint32_t memory = data + offsetof(struct rv_gen_case, memory);
 	struct rv_gen_case *c = (void *)(g->image + (data - RV_GEN_BASE));
-	int before = (int)(offsetof(struct rv_gen_case, before) - offsetof(struct rv_gen_case, memory));
-	int after = (int)(offsetof(struct rv_gen_case, after) - offsetof(struct rv_gen_case, memory));
+	int before =
+		(int)(offsetof(struct rv_gen_case, before) - offsetof(struct rv_gen_case, memory));
+	int after =
+		(int)(offsetof(struct rv_gen_case, after) - offsetof(struct rv_gen_case, memory));
 	unsigned int i;
 	int r;
 

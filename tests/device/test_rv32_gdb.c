@@ -53,8 +53,8 @@ static void *run(void *arg)
 		atomic_store(&hart.stop, false);
 		why = n ? rv32_run(hart.core, n, &hart.stop) : RV32_STOP_BUDGET;
 		pthread_mutex_lock(&hart.lock);
-		while (why == RV32_STOP_WAIT && !rv32_runnable(hart.core) && !rv32_gdb_holds(hart.gdb) &&
-		       !atomic_load(&hart.quit))
+		while (why == RV32_STOP_WAIT && !rv32_runnable(hart.core) &&
+		       !rv32_gdb_holds(hart.gdb) && !atomic_load(&hart.quit))
 			pthread_cond_wait(&hart.wake, &hart.lock);
 		pthread_mutex_unlock(&hart.lock);
 	}
@@ -264,13 +264,38 @@ static void test_release(void)
 static void test_malformed(void)
 {
 	static char longest[RV32_GDB_PACKET * 2 + 1];
-	static const char *const bad[] = { "$g#00", "$g#zz", "$m1#", "#", "##", "$$$#24", "}", "+-+-",
-					   "$#0", "$m0,4#fd$" };
-	static const char *const odd[] = { "m", "m,", "m0", "m0,", "mx,4", "m100000000,4", "m0,100000000",
-					   "M", "M0,4", "M0,4:", "M0,4:0102", "M0,4:0102030x", "M0,ffffffff:",
-					   "P", "P6", "P6=", "P6=123", "P6=1234567", "Pffffffff=00000000", "p",
-					   "G", "G00", "Z0", "Z0,", "Z0,1,4", "Z0,0", "z", "Z0,zz,4",
-					   "qXfer:features:read:target.xml:", "qXfer:features:read:target.xml:0",
+	static const char *const bad[] = { "$g#00",  "$g#zz", "$m1#", "#",   "##",
+					   "$$$#24", "}",     "+-+-", "$#0", "$m0,4#fd$" };
+	static const char *const odd[] = { "m",
+					   "m,",
+					   "m0",
+					   "m0,",
+					   "mx,4",
+					   "m100000000,4",
+					   "m0,100000000",
+					   "M",
+					   "M0,4",
+					   "M0,4:",
+					   "M0,4:0102",
+					   "M0,4:0102030x",
+					   "M0,ffffffff:",
+					   "P",
+					   "P6",
+					   "P6=",
+					   "P6=123",
+					   "P6=1234567",
+					   "Pffffffff=00000000",
+					   "p",
+					   "G",
+					   "G00",
+					   "Z0",
+					   "Z0,",
+					   "Z0,1,4",
+					   "Z0,0",
+					   "z",
+					   "Z0,zz,4",
+					   "qXfer:features:read:target.xml:",
+					   "qXfer:features:read:target.xml:0",
 					   "qXfer:features:read:target.xml:ffffffff,10" };
 	unsigned int i;
 	int fd;
@@ -310,7 +335,9 @@ static void test_malformed(void)
 
 static void test_start(void)
 {
-	static const char *const bad[] = { "", "0", "65536", "-1", "12x", "unix:", "unix:/nowhere/at/all" };
+	static const char *const bad[] = {
+		"", "0", "65536", "-1", "12x", "unix:", "unix:/nowhere/at/all"
+	};
 	struct rv32_gdb_config config = { .kick = kick };
 	struct rv32_gdb *gdb;
 	unsigned int i;
@@ -326,8 +353,9 @@ static void test_start(void)
 static void test_gdb(void)
 {
 	static const char *const want[] = {
-		"pc=0x4", "t1=0x55", "hello", "misa=0x40001104", "stopped at 0x4", "t1=0x56", "at 0x8",
-		"word=0x130313", "ebreak at 0x24", NULL };
+		"pc=0x4",  "t1=0x55", "hello",	       "misa=0x40001104", "stopped at 0x4",
+		"t1=0x56", "at 0x8",  "word=0x130313", "ebreak at 0x24",  NULL
+	};
 	char command[2048], out[8192];
 	unsigned int i;
 	size_t n;
@@ -339,14 +367,16 @@ static void test_gdb(void)
 	}
 	start(0);
 	snprintf(command, sizeof(command),
-		 "timeout 60 gdb-multiarch -nx -batch -ex 'set confirm off' -ex 'set architecture riscv:rv32' "
-		 "-ex 'target remote %s' -ex 'set $t1=0x54' -ex 'set $pc=0' -ex 'stepi' "
-		 "-ex 'printf \"pc=%%#x t1=%%#x\\n\", $pc, $t1' -ex 'printf \"%%s\\n\", (char *)0x100' "
-		 "-ex 'printf \"misa=%%#x\\n\", $misa' -ex 'hbreak *4' -ex 'continue' "
+		 "timeout 60 gdb-multiarch -nx -batch -ex 'set confirm off' "
+		 "-ex 'set architecture riscv:rv32' -ex 'target remote %s' -ex 'set $t1=0x54' "
+		 "-ex 'set $pc=0' -ex 'stepi' -ex 'printf \"pc=%%#x t1=%%#x\\n\", $pc, $t1' "
+		 "-ex 'printf \"%%s\\n\", (char *)0x100' -ex 'printf \"misa=%%#x\\n\", $misa' "
+		 "-ex 'hbreak *4' -ex 'continue' "
 		 "-ex 'printf \"stopped at %%#x t1=%%#x\\n\", $pc, $t1' -ex 'stepi' "
 		 "-ex 'printf \"at %%#x\\n\", $pc' -ex 'printf \"word=%%#x\\n\", *(int *)0' "
-		 "-ex 'delete' -ex 'set $pc=0x20' -ex 'continue' -ex 'printf \"ebreak at %%#x\\n\", $pc' "
-		 "-ex 'detach' </dev/null 2>&1", hart.path);
+		 "-ex 'delete' -ex 'set $pc=0x20' -ex 'continue' "
+		 "-ex 'printf \"ebreak at %%#x\\n\", $pc' -ex 'detach' </dev/null 2>&1",
+		 hart.path);
 	f = popen(command, "r");
 	n = f ? fread(out, 1, sizeof(out) - 1, f) : 0;
 	out[n] = '\0';

@@ -89,7 +89,8 @@ static bool run_hart(struct rv_gen_case *cases, uint64_t *instructions)
 	good = rv32_run(core, 10000000, NULL) == RV32_STOP_BREAK &&
 	       rv32_reg(core, RV32_REG_PC) == gen.exit;
 	if (!good)
-		tap_diag("hart ended at %#x, mcause and mtval tell why", rv32_reg(core, RV32_REG_PC));
+		tap_diag("hart ended at %#x, mcause and mtval tell why",
+			 rv32_reg(core, RV32_REG_PC));
 	memcpy(cases, gen.image + (gen.data - RV_GEN_BASE), DATA_SIZE);
 	*instructions += rv32_instructions(core);
 	rv32_destroy(core);
@@ -179,7 +180,8 @@ static bool llvm_takes(const char *features, const uint32_t *insn, unsigned int 
 	}
 	fclose(f);
 	snprintf(command, sizeof(command),
-		 "llvm-mc --disassemble --triple=riscv32 --mattr=%s %s 2>&1 >/dev/null", features, in);
+		 "llvm-mc --disassemble --triple=riscv32 --mattr=%s %s 2>&1 >/dev/null", features,
+		 in);
 	for (i = 0; i < count; i++)
 		takes[i] = true;
 	f = popen(command, "r");
@@ -228,14 +230,14 @@ static void test_compressed_legality(void)
 			tap_diag("%#06x: LLVM says %s", insn[i], takes[i] ? "legal" : "illegal");
 	}
 	rv32_destroy(core);
-	tap_ok(!bad, "all %u 16-bit encodings: the %u that LLVM knows are taken, the others trap", n,
-	       legal);
+	tap_ok(!bad, "all %u 16-bit encodings: the %u that LLVM knows are taken, the others trap",
+	       n, legal);
 }
 
 /*
  * All of what selects a 32-bit instruction, with registers at random. Opcodes that belong to other
- * extensions, custom and reserved ones trap, whatever LLVM makes of them; which registers SYSTEM has
- * is up to the hart, and on the forms of FENCE LLVM is stricter than the specification.
+ * extensions, custom and reserved ones trap, whatever LLVM makes of them; which registers SYSTEM
+ * has is up to the hart, and on the forms of FENCE LLVM is stricter than the specification.
  */
 static bool is_integer_opcode(unsigned int opcode)
 {
@@ -266,14 +268,15 @@ static void test_legality(void)
 	    rv32_create(&config, &core))
 		return;
 	for (i = 0; i < n; i++) {
-		takes[i] = takes[i] && !is_llvm_own(insn[i]) && is_integer_opcode(insn[i] >> 2 & 31);
+		takes[i] =
+			takes[i] && !is_llvm_own(insn[i]) && is_integer_opcode(insn[i] >> 2 & 31);
 		legal += takes[i];
 		if (hart_takes(core, memory, insn[i]) != takes[i] && bad++ < 5)
 			tap_diag("%#010x: LLVM says %s", insn[i], takes[i] ? "legal" : "illegal");
 	}
 	rv32_destroy(core);
-	tap_ok(!bad, "%u encodings of 32 bits: the %u that LLVM knows are taken, the others trap", n,
-	       legal);
+	tap_ok(!bad, "%u encodings of 32 bits: the %u that LLVM knows are taken, the others trap",
+	       n, legal);
 }
 
 /* A program over and over. Told, never judged: machines differ. */
@@ -298,7 +301,8 @@ static void tell_speed(void)
 	}
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
 	s = (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
-	tap_diag("%.0f million instructions per second", 1e-6 * (double)rv32_instructions(core) / s);
+	tap_diag("%.0f million instructions per second",
+		 1e-6 * (double)rv32_instructions(core) / s);
 	rv32_destroy(core);
 }
 

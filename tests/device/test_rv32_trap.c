@@ -180,7 +180,8 @@ static void test_fetch(void)
 	put(rv_jalr(0, 5, 1));
 	set_reg(5, 0x7001);
 	step(2);
-	tap_ok(csr(MCAUSE) == 1 && csr(MEPC) == 0x7000 && csr(MTVAL) == 0x7000 && reg(1) == BASE + 4,
+	tap_ok(csr(MCAUSE) == 1 && csr(MEPC) == 0x7000 && csr(MTVAL) == 0x7000 &&
+		       reg(1) == BASE + 4,
 	       "a jump to nowhere links and faults at its target");
 
 	begin();
@@ -211,7 +212,8 @@ static void test_csrs(void)
 	tap_ok(csr(MISA) == 0x40001104, "misa says RV32IMC");
 	tap_ok(csr(MHARTID) == 7 && csr(0xf11) == 0 && csr(0xf12) == 0 && csr(0xf13) == 0,
 	       "mhartid, mvendorid, marchid, mimpid");
-	tap_ok(csr(MSTATUS) == 0x1800 && csr(0x310) == 0, "mstatus after reset: previous mode is M");
+	tap_ok(csr(MSTATUS) == 0x1800 && csr(0x310) == 0,
+	       "mstatus after reset: previous mode is M");
 	tap_ok(csr(0x323) == 0 && csr(0x33f) == 0 && csr(0xb03) == 0 && csr(0xb9f) == 0,
 	       "the other counters exist and are zero");
 	rv32_set_csr(m.core, MSTATUS, 0xffffffff);
@@ -244,10 +246,12 @@ static void test_csr_instructions(void)
 	put(rv_csr(RV_CSRRCI, MHARTID, 0, 14));
 	set_reg(7, 0xff000000);
 	step(9);
-	tap_ok(reg(6) == 0x0f0f0000 && reg(8) == 0x00ff00ff && reg(9) == 0xffff00ff, "csrrw, csrrs, csrrc");
+	tap_ok(reg(6) == 0x0f0f0000 && reg(8) == 0x00ff00ff && reg(9) == 0xffff00ff,
+	       "csrrw, csrrs, csrrc");
 	tap_ok(reg(10) == 0x00ff00ff && reg(11) == 21 && reg(12) == 31, "the immediate forms");
 	tap_ok(reg(5) == 28 && csr(MSCRATCH) == 0x00ff00ff, "csrrw that swaps a register");
-	tap_ok(reg(13) == 7 && reg(14) == 7, "setting or clearing nothing may be done to a constant");
+	tap_ok(reg(13) == 7 && reg(14) == 7,
+	       "setting or clearing nothing may be done to a constant");
 	set_reg(7, 0);
 	m.at = BASE;
 	rv32_flush(m.core);
@@ -296,7 +300,8 @@ static void test_counters(void)
 
 static void test_interrupts(void)
 {
-	static const enum rv32_irq line[] = { RV32_IRQ_EXTERNAL, RV32_IRQ_SOFTWARE, RV32_IRQ_TIMER };
+	static const enum rv32_irq line[] = { RV32_IRQ_EXTERNAL, RV32_IRQ_SOFTWARE,
+					      RV32_IRQ_TIMER };
 	unsigned int i;
 
 	for (i = 0; i < 3; i++) {
@@ -325,8 +330,8 @@ static void test_interrupts(void)
 		m.at = HANDLER + 4 * line[i];
 		put(RV_NOP);
 		step(1);
-		tap_ok(pc() == HANDLER + 4 * line[i] + 4, "vectored; line %d is number %u in urgency",
-		       line[i], i);
+		tap_ok(pc() == HANDLER + 4 * line[i] + 4,
+		       "vectored; line %d is number %u in urgency", line[i], i);
 		rv32_irq(m.core, line[i], false);
 		rv32_set_csr(m.core, MSTATUS, 8);
 	}
@@ -401,9 +406,11 @@ static void test_wfi(void)
 	tap_ok(rv32_run(m.core, 100, NULL) == RV32_STOP_WAIT && pc() == BASE + 4 &&
 	       !rv32_runnable(m.core), "wfi waits");
 	rv32_irq(m.core, RV32_IRQ_TIMER, true);
-	tap_ok(rv32_run(m.core, 100, NULL) == RV32_STOP_WAIT && reg(6) == 0, "not for a line that mie masks");
+	tap_ok(rv32_run(m.core, 100, NULL) == RV32_STOP_WAIT && reg(6) == 0,
+	       "not for a line that mie masks");
 	rv32_set_csr(m.core, MIE, 0x80);
-	tap_ok(rv32_runnable(m.core) && rv32_run(m.core, 1, NULL) == RV32_STOP_BUDGET && reg(6) == 1,
+	tap_ok(rv32_runnable(m.core) && rv32_run(m.core, 1, NULL) == RV32_STOP_BUDGET &&
+		       reg(6) == 1,
 	       "goes on for one that is enabled, without a trap where mstatus.MIE is off");
 	rv32_irq(m.core, RV32_IRQ_TIMER, false);
 	rv32_set_csr(m.core, MSTATUS, 8);
@@ -430,8 +437,9 @@ static void test_bus(void)
 	put(rv_s(12, 7, 5, 1));
 	put(rv_sw(16, 7, 5));
 	step(8);
-	tap_ok(reg(8) == 0xffffffa2 && reg(9) == 0xa2 && reg(10) == 0xffff8091 && reg(11) == 0x8091 &&
-	       reg(12) == 0x8091a2b3 && m.loads == 5, "loads from the bus extend as they should");
+	tap_ok(reg(8) == 0xffffffa2 && reg(9) == 0xa2 && reg(10) == 0xffff8091 &&
+		       reg(11) == 0x8091 && reg(12) == 0x8091a2b3 && m.loads == 5,
+	       "loads from the bus extend as they should");
 	tap_ok(m.device[2] == 0x78 && m.device[3] == 0x5678 && m.device[4] == 0x12345678 &&
 	       m.stores == 3 && m.last_size == 4 && m.last_addr == DEVICE + 16,
 	       "stores give the bus no more than their size");
@@ -469,8 +477,10 @@ static void test_breaks(void)
 	       "stops in front of the instruction");
 	tap_ok(rv32_run(m.core, 100, NULL) == RV32_STOP_BREAK && pc() == BASE + 8 && reg(6) == 10,
 	       "goes past it, and stops when it comes again");
-	tap_ok(!rv32_break_remove(m.core, BASE + 8) && rv32_break_remove(m.core, BASE + 8) == -ENOENT &&
-	       rv32_run(m.core, 100, NULL) == RV32_STOP_BUDGET, "and is gone when removed");
+	tap_ok(!rv32_break_remove(m.core, BASE + 8) &&
+		       rv32_break_remove(m.core, BASE + 8) == -ENOENT &&
+		       rv32_run(m.core, 100, NULL) == RV32_STOP_BUDGET,
+	       "and is gone when removed");
 	for (i = 0; i < RV32_MAX_BREAKS; i++)
 		rv32_break_add(m.core, 0x9000 + 2 * i);
 	tap_ok(rv32_break_add(m.core, 0x9800) == -ENOSPC, "so many and no more");
@@ -525,7 +535,8 @@ static void test_endless(void)
 	rv32_set_csr(m.core, MTVEC, 0x7000);
 	put(RV_ECALL);
 	tap_ok(rv32_run(m.core, 1000, NULL) == RV32_STOP_BUDGET && csr(MEPC) == 0x7000 &&
-	       csr(MCYCLE) == 1000 && csr(MINSTRET) == 0, "a handler that is nowhere: 1000 traps, no more");
+		       csr(MCYCLE) == 1000 && csr(MINSTRET) == 0,
+	       "a handler that is nowhere: 1000 traps, no more");
 }
 
 static void test_create(void)

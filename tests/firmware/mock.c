@@ -73,7 +73,8 @@ static void engine_slice(struct mock *m, struct mock_engine *e)
 {
 	npu_u64 budget = reg_of(e, NPU_ENGINE_BUDGET) == ~0u ? NEVER / 2 :
 			 reg_of(e, NPU_ENGINE_BUDGET) * NS;
-	static const npu_u32 ends[] = { [MOCK_DONE] = NPU_ENGINE_DONE, [MOCK_FAULT] = NPU_ENGINE_FAULT,
+	static const npu_u32 ends[] = { [MOCK_DONE] = NPU_ENGINE_DONE,
+					[MOCK_FAULT] = NPU_ENGINE_FAULT,
 					[MOCK_ERROR] = NPU_ENGINE_ERROR };
 
 	e->state = NPU_ENGINE_RUNNING;
@@ -286,7 +287,9 @@ bool mock_reg_write(struct mock *m, npu_u32 offset, npu_u32 value)
 	}
 	switch (offset) {
 	case NPU_MCU_TIMER:		m->timer = m->timer >> 32 << 32 | value; return true;
-	case NPU_MCU_TIMER + 4:		m->timer = (npu_u32)m->timer | (npu_u64)value << 32; return true;
+	case NPU_MCU_TIMER + 4:
+		m->timer = (npu_u32)m->timer | (npu_u64)value << 32;
+		return true;
 	case NPU_MCU_ENABLE:		m->enable = value; return true;
 	case NPU_MCU_HOST_IRQ:		m->host_irqs++; return true;
 	case NPU_MCU_BOOT_STATUS:	m->boot_status = value; return true;
@@ -319,7 +322,8 @@ static void *range(npu_u32 addr, npu_u32 size, npu_u32 align)
 {
 	npu_u32 at = addr - NPU_MCU_KERNEL;
 
-	return addr % align || at > MOCK_MEMORY || size > MOCK_MEMORY - at ? NULL : mock->memory + at;
+	return addr % align || at > MOCK_MEMORY || size > MOCK_MEMORY - at ? NULL
+									   : mock->memory + at;
 }
 
 bool fw_copy_from(void *to, npu_u32 addr, npu_u32 words)

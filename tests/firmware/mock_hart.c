@@ -90,7 +90,8 @@ bool mock_hart_init(struct mock *m, const char *name)
 	static npu_u8 image[NPU_FW_MAX_IMAGE] __attribute__((aligned(8)));
 	const struct npu_fw_image *h = (void *)image;
 	const struct npu_fw_range *range = (void *)(h + 1);
-	struct rv32_config config = { .bus = { bus_load, bus_store, NULL, m }, .tcm_size = TCM_SIZE };
+	struct rv32_config config = { .bus = { bus_load, bus_store, NULL, m },
+				      .tcm_size = TCM_SIZE };
 	npu_u32 i;
 
 	if (!header_ok(image, read_image(name, image, sizeof(image))))

@@ -19,7 +19,8 @@ static void expect_next(npu_u64 job)
 	mock_submit(&m, 1, 100);
 	mock_run(&m, 5000);
 	expect_job(&m, 1, job, NPU_FW_OK, "and the next job is done");
-	tap_ok(!m.bad_access && !mock_messages(&m), "no command in a wrong state, no other message");
+	tap_ok(!m.bad_access && !mock_messages(&m),
+	       "no command in a wrong state, no other message");
 }
 
 static void test_idle(void)
@@ -191,9 +192,12 @@ static void test_saved(void)
 	mock_run(&m, 12000);
 	expect_job(&m, 2, 1, NPU_FW_OK, "the other one is not touched");
 	expect_next(2);
-	expect_trace(&m, "start 1, save 1, start 2, continue 2, continue 2, continue 2, continue 2, "
-		     "continue 2, continue 2, continue 2, continue 2, continue 2, release 2, start 1, "
-		     "release 1", "never restored");
+	expect_trace(
+		&m,
+		"start 1, save 1, start 2, continue 2, continue 2, continue 2, continue 2, "
+		"continue 2, continue 2, continue 2, continue 2, continue 2, release 2, start 1, "
+		"release 1",
+		"never restored");
 }
 
 /* The slice ends in the same moment: the engine has yielded when the abort is read. */
@@ -251,7 +255,8 @@ static void test_destroy(void)
 	mock_run(&m, 1);
 	mock_messages(&m);
 	tap_ok(mock_ctl_simple(&m, NPU_FW_CTL_QUEUE_DESTROY, 1, 0) == NPU_FW_OK ||
-	       mock_ctl_simple(&m, NPU_FW_CTL_QUEUE_DESTROY, 1, 0) == NPU_FW_BUSY, "after an abort");
+		       mock_ctl_simple(&m, NPU_FW_CTL_QUEUE_DESTROY, 1, 0) == NPU_FW_BUSY,
+	       "after an abort");
 	mock_run(&m, 2000);
 	if (mock_queue_state(&m, 1)->state != NPU_FW_QUEUE_NONE)
 		mock_ctl_simple(&m, NPU_FW_CTL_QUEUE_DESTROY, 1, 0);
@@ -265,7 +270,8 @@ static void test_destroy(void)
 	expect_next(1);
 
 	preempt(2000);
-	tap_ok(mock_ctl_simple(&m, NPU_FW_CTL_QUEUE_DESTROY, 1, 0) == NPU_FW_OK, "a saved job is dropped");
+	tap_ok(mock_ctl_simple(&m, NPU_FW_CTL_QUEUE_DESTROY, 1, 0) == NPU_FW_OK,
+	       "a saved job is dropped");
 	mock_run(&m, 20000);
 	expect_job(&m, 2, 1, NPU_FW_OK, "the other queue's is done");
 	tap_ok(!mock_messages(&m), "without a word about the dropped one");
@@ -312,7 +318,8 @@ static void test_suspend(void)
 	mock_run(&m, 10);
 	seq = mock_ctl_post(&m, &ctl);
 	mock_run(&m, 8000);
-	tap_ok(!mock_messages(&m) && m.boot_status == NPU_FW_BOOT_READY, "not while a job is half done");
+	tap_ok(!mock_messages(&m) && m.boot_status == NPU_FW_BOOT_READY,
+	       "not while a job is half done");
 	tap_ok(mock_ctl_simple(&m, NPU_FW_CTL_SUSPEND, 0, 0) == NPU_FW_BUSY, "asked again: busy");
 	mock_run(&m, 20000);
 	expect_job(&m, 2, 1, NPU_FW_OK, "suspend: what runs is finished");

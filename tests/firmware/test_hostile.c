@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * What the driver could write wrongly: descriptors, control messages, counts of rings, the
- * configuration. Each is refused by the offset of the member that is wrong, and the firmware goes on.
+ * configuration. Each is refused by the offset of the member that is wrong, and it goes on.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +19,11 @@ struct change {
 	npu_u64 value;
 };
 
-#define JOB(member, v)		{ #member " " #v, offsetof(struct npu_fw_job, member), \
-				  sizeof(((struct npu_fw_job *)0)->member) > 4 ? 8 : 4, (npu_u64)(v) }
-#define CTL(member, v)		{ #member " " #v, offsetof(struct npu_fw_ctl, member), \
-				  sizeof(((struct npu_fw_ctl *)0)->member) > 4 ? 8 : 4, (npu_u64)(v) }
+#define SIZE_OF(type, member)	(sizeof(((struct type *)0)->member) > 4 ? 8 : 4)
+#define JOB(member, v)		{ #member " " #v, offsetof(struct npu_fw_job, member),	\
+				  SIZE_OF(npu_fw_job, member), (npu_u64)(v) }
+#define CTL(member, v)		{ #member " " #v, offsetof(struct npu_fw_ctl, member),	\
+				  SIZE_OF(npu_fw_ctl, member), (npu_u64)(v) }
 #define CONFIG(member, v)	{ #member " " #v, offsetof(struct npu_fw_config, member), 4, (v) }
 
 static void apply(void *to, const struct change *c)
@@ -33,15 +34,28 @@ static void apply(void *to, const struct change *c)
 static void test_jobs(void)
 {
 	static const struct change bad[] = {
-		JOB(job_id, 0), JOB(job_id, 2), JOB(job_id, 1ull << 32 | 1),
-		JOB(stream, 4), JOB(stream, 1ull << 48), JOB(stream, ~7ull), JOB(stream, (1ull << 48) - 8),
-		JOB(stream_size, 0), JOB(stream_size, 15), JOB(stream_size, NPU_MAX_STREAM_BYTES + 1),
-		JOB(stream_size, ~0u), JOB(num_regions, 257), JOB(num_regions, ~0u),
-		JOB(regions, NPU_MCU_KERNEL), JOB(regions, 1),
-		JOB(flags, 4), JOB(flags, 1u << 31), JOB(reserved, 1),
+		JOB(job_id, 0),
+		JOB(job_id, 2),
+		JOB(job_id, 1ull << 32 | 1),
+		JOB(stream, 4),
+		JOB(stream, 1ull << 48),
+		JOB(stream, ~7ull),
+		JOB(stream, (1ull << 48) - 8),
+		JOB(stream_size, 0),
+		JOB(stream_size, 15),
+		JOB(stream_size, NPU_MAX_STREAM_BYTES + 1),
+		JOB(stream_size, ~0u),
+		JOB(num_regions, 257),
+		JOB(num_regions, ~0u),
+		JOB(regions, NPU_MCU_KERNEL),
+		JOB(regions, 1),
+		JOB(flags, 4),
+		JOB(flags, 1u << 31),
+		JOB(reserved, 1),
 		{ "reserved2[0] 1", offsetof(struct npu_fw_job, reserved2), 4, 1 },
 		{ "reserved2[3] 1", offsetof(struct npu_fw_job, reserved2) + 12, 4, 1 },
-		JOB(trace, 4), JOB(trace, 1ull << 48),
+		JOB(trace, 4),
+		JOB(trace, 1ull << 48),
 	};
 	struct npu_fw_msg msg;
 	struct npu_fw_job *job;
@@ -60,8 +74,9 @@ static void test_jobs(void)
 		      offsetof(struct npu_fw_job, reserved2) : bad[i].offset;
 		mock_submit(&m, 1, 100);
 		mock_run(&m, 1000);
-		if (!tap_ok(mock_message(&m, &msg) && msg.status == NPU_FW_BAD_JOB && msg.arg == arg &&
-			    msg.job_id == 2 * i + 1 && !msg.started_ns, "job: %s", bad[i].what))
+		if (!tap_ok(mock_message(&m, &msg) && msg.status == NPU_FW_BAD_JOB &&
+				    msg.arg == arg && msg.job_id == 2 * i + 1 && !msg.started_ns,
+			    "job: %s", bad[i].what))
 			tap_diag("status %u arg %u", msg.status, msg.arg);
 		if (!mock_message(&m, &msg) || msg.status != NPU_FW_OK)
 			tap_ok(0, "and the job behind it is done");
@@ -113,10 +128,21 @@ static void test_job_pairs(void)
 static void test_ctl(void)
 {
 	static const struct change bad[] = {
-		CTL(job_id, 0), CTL(priority, 4), CTL(priority, ~0u), CTL(entries, 0), CTL(entries, 3),
-		CTL(entries, 131072), CTL(entries, 1u << 31), CTL(ring, 0), CTL(ring, 0x80000004),
-		CTL(ring, 0xfffffff8), CTL(index, 0x80000002), CTL(index, 0xffffffc0), CTL(save, 0),
-		CTL(save, 0xfffff000), { "reserved[4] 1", offsetof(struct npu_fw_ctl, reserved) + 16, 4, 1 },
+		CTL(job_id, 0),
+		CTL(priority, 4),
+		CTL(priority, ~0u),
+		CTL(entries, 0),
+		CTL(entries, 3),
+		CTL(entries, 131072),
+		CTL(entries, 1u << 31),
+		CTL(ring, 0),
+		CTL(ring, 0x80000004),
+		CTL(ring, 0xfffffff8),
+		CTL(index, 0x80000002),
+		CTL(index, 0xffffffc0),
+		CTL(save, 0),
+		CTL(save, 0xfffff000),
+		{ "reserved[4] 1", offsetof(struct npu_fw_ctl, reserved) + 16, 4, 1 },
 	};
 	struct npu_fw_ctl ctl;
 	npu_u32 i, arg, status;
@@ -126,7 +152,8 @@ static void test_ctl(void)
 		ctl = mock_queue_message(&m, 1, NORMAL);
 		apply(&ctl, &bad[i]);
 		status = mock_ctl(&m, &ctl, &arg);
-		if (!tap_ok(status == NPU_FW_BAD_ARG && arg == bad[i].offset, "create: %s", bad[i].what))
+		if (!tap_ok(status == NPU_FW_BAD_ARG && arg == bad[i].offset, "create: %s",
+			    bad[i].what))
 			tap_diag("status %u arg %u", status, arg);
 	}
 	ctl = mock_queue_message(&m, 1, NORMAL);
@@ -170,15 +197,17 @@ static void test_ctl_ring(void)
 	mock_run(&m, 10);
 	for (i = 0; i < MOCK_CTL; i++)
 		bad += !mock_message(&m, &msg) || msg.seq != first + i || msg.status != NPU_FW_OK;
-	tap_ok(!bad && index->head == 0xfffffffe + MOCK_CTL, "a full control ring is answered in order");
+	tap_ok(!bad && index->head == 0xfffffffe + MOCK_CTL,
+	       "a full control ring is answered in order");
 
 	index->tail += MOCK_CTL + 1;
 	m.ctl = 1;
 	mock_run(&m, 10);
 	m.ctl = 1;
 	mock_run(&m, 10);
-	tap_ok(mock_message(&m, &msg) && msg.type == NPU_FW_MSG_CTL && msg.status == NPU_FW_BAD_INDEX &&
-	       msg.arg == 0 && !mock_messages(&m), "a tail that runs ahead: said once");
+	tap_ok(mock_message(&m, &msg) && msg.type == NPU_FW_MSG_CTL &&
+		       msg.status == NPU_FW_BAD_INDEX && msg.arg == 0 && !mock_messages(&m),
+	       "a tail that runs ahead: said once");
 	index->tail = index->head;
 	tap_ok(mock_ctl_simple(&m, NPU_FW_CTL_PING, 0, 0) == NPU_FW_OK, "put right: it goes on");
 }
@@ -198,11 +227,13 @@ static void test_queue_ring(void)
 	mock_run(&m, 1000);
 	mock_ring(&m, 1);
 	mock_run(&m, 1000);
-	tap_ok(mock_message(&m, &msg) && msg.type == NPU_FW_MSG_JOB && msg.status == NPU_FW_BAD_INDEX &&
-	       msg.queue == 1 && msg.job_id == 1 && msg.arg == offsetof(struct npu_fw_index, tail),
+	tap_ok(mock_message(&m, &msg) && msg.type == NPU_FW_MSG_JOB &&
+		       msg.status == NPU_FW_BAD_INDEX && msg.queue == 1 && msg.job_id == 1 &&
+		       msg.arg == offsetof(struct npu_fw_index, tail),
 	       "a tail that runs ahead");
 	expect_job(&m, 2, 1, NPU_FW_OK, "others are served");
-	tap_ok(!mock_messages(&m) && mock_queue_state(&m, 1)->state == NPU_FW_QUEUE_IDLE, "said once");
+	tap_ok(!mock_messages(&m) && mock_queue_state(&m, 1)->state == NPU_FW_QUEUE_IDLE,
+	       "said once");
 	index->tail = ~0u;
 	mock_ring(&m, 1);
 	mock_run(&m, 1000);
@@ -216,7 +247,8 @@ static void test_queue_ring(void)
 	mock_run(&m, 1000);
 	tap_ok(mock_message(&m, &msg) && msg.status == NPU_FW_BAD_INDEX && msg.job_id == 2,
 	       "wrong again: said again");
-	tap_ok(mock_ctl_simple(&m, NPU_FW_CTL_QUEUE_DESTROY, 1, 0) == NPU_FW_OK, "it can be destroyed");
+	tap_ok(mock_ctl_simple(&m, NPU_FW_CTL_QUEUE_DESTROY, 1, 0) == NPU_FW_OK,
+	       "it can be destroyed");
 }
 
 /* While a job runs; and where the message about it has no room. */
@@ -263,7 +295,7 @@ static void test_msg_ring(void)
 			mock_submit(&m, 1, 10);
 		mock_run(&m, 300);
 	}
-	/* The answer about the queue and 63 jobs: as many as fit since the last head that could be. */
+	/* The answer about the queue and 63 jobs: what fits since the last head that could be. */
 	tap_ok(index->tail == 64, "a head that is impossible frees no room");
 	index->head = index->tail;
 	mock_run(&m, 10000);
@@ -273,12 +305,25 @@ static void test_msg_ring(void)
 static void test_config(void)
 {
 	static const struct change bad[] = {
-		CONFIG(magic, 1), CONFIG(size, 0), CONFIG(size, 124), CONFIG(num_queues, 0),
-		CONFIG(num_queues, 257), CONFIG(ctl_ring, 0), CONFIG(ctl_ring, 0x80000004),
-		CONFIG(ctl_index, 0xffffff84), CONFIG(msg_ring, 0xffffff00), CONFIG(msg_index, 1),
-		CONFIG(queue_state, 0xfffff800), CONFIG(info, 0), CONFIG(results, 0x7fffffff),
-		CONFIG(log_level, 4), { "reserved[12] 1", offsetof(struct npu_fw_config, reserved) + 48, 4, 1 },
-		CONFIG(log, 0), CONFIG(log_size, 0), CONFIG(log_size, 16), CONFIG(log_size, 16 + 1000),
+		CONFIG(magic, 1),
+		CONFIG(size, 0),
+		CONFIG(size, 124),
+		CONFIG(num_queues, 0),
+		CONFIG(num_queues, 257),
+		CONFIG(ctl_ring, 0),
+		CONFIG(ctl_ring, 0x80000004),
+		CONFIG(ctl_index, 0xffffff84),
+		CONFIG(msg_ring, 0xffffff00),
+		CONFIG(msg_index, 1),
+		CONFIG(queue_state, 0xfffff800),
+		CONFIG(info, 0),
+		CONFIG(results, 0x7fffffff),
+		CONFIG(log_level, 4),
+		{ "reserved[12] 1", offsetof(struct npu_fw_config, reserved) + 48, 4, 1 },
+		CONFIG(log, 0),
+		CONFIG(log_size, 0),
+		CONFIG(log_size, 16),
+		CONFIG(log_size, 16 + 1000),
 		CONFIG(log_size, ~0u),
 	};
 	char log[4096], want[64];
@@ -346,7 +391,8 @@ static void test_log(void)
 	tap_ok(!bad, "lines that wrap around are whole");
 	tap_ok(!!strstr(log, "debug: queue 1: job 500 ends with status 0, 1 slices\n"),
 	       "the last job is in it");
-	tap_ok(mock_ctl_simple(&m, NPU_FW_CTL_LOG_LEVEL, 0, NPU_FW_LOG_ERROR) == NPU_FW_OK, "errors only");
+	tap_ok(mock_ctl_simple(&m, NPU_FW_CTL_LOG_LEVEL, 0, NPU_FW_LOG_ERROR) == NPU_FW_OK,
+	       "errors only");
 	i = header->head;
 	mock_submit(&m, 1, 10);
 	mock_run(&m, 100);

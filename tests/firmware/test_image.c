@@ -39,8 +39,9 @@ static void test_boot(void)
 	m.instructions = 0;
 	mock_submit(&m, 3, 500);
 	mock_run(&m, 2000);
-	tap_ok(mock_message(&m, &msg) && msg.queue == 3 && msg.job_id == 1 && msg.status == NPU_FW_OK &&
-	       msg.busy_ns == 500000, "does a job");
+	tap_ok(mock_message(&m, &msg) && msg.queue == 3 && msg.job_id == 1 &&
+		       msg.status == NPU_FW_OK && msg.busy_ns == 500000,
+	       "does a job");
 	expect_trace(&m, "start 3, release 3", "by the right commands");
 }
 
@@ -70,7 +71,8 @@ static void test_build_id(void)
 	snprintf(path, sizeof(path), "%s/firmware/" IMAGE, build ? build : "build");
 	f = fopen(path, "rb");
 	tap_ok(f && fread(&header, sizeof(header), 1, f) == 1 &&
-	       !memcmp(header.build_id, mock_info(&m)->build_id, 20) && header.build_id[0] | header.build_id[1],
+		       !memcmp(header.build_id, mock_info(&m)->build_id, 20) &&
+		       header.build_id[0] | header.build_id[1],
 	       "the build id it tells is the one of its file");
 	if (f)
 		fclose(f);
@@ -94,11 +96,13 @@ static void test_crash(void)
 	mock_run(&m, 1000);
 	mock_log(&m, log, sizeof(log));
 	tap_ok(strstr(log, "error: trap: mcause 2 mepc 00000000 mtval 00000000 mstatus 1800\n") &&
-	       strstr(log, "error: x05: 11110005 11110006 11110007 11110008\n") &&
-	       strstr(log, "error: x29: 1111001d 1111001e 1111001f 00000000\n"), "a trap is in the log");
+		       strstr(log, "error: x05: 11110005 11110006 11110007 11110008\n") &&
+		       strstr(log, "error: x29: 1111001d 1111001e 1111001f 00000000\n"),
+	       "a trap is in the log");
 	tap_diag("%s", log);
 	tap_ok(m.boot_status == NPU_FW_BOOT_CRASHED && m.fatal == 2 &&
-	       mock_info(&m)->boot_status == NPU_FW_BOOT_CRASHED, "and in the boot status, and fatal");
+		       mock_info(&m)->boot_status == NPU_FW_BOOT_CRASHED,
+	       "and in the boot status, and fatal");
 
 	if (!tap_ok(begin_image(IMAGE), "boots"))
 		return;
@@ -106,7 +110,8 @@ static void test_crash(void)
 	rv32_set_reg(m.core, RV32_REG_PC, 0);
 	mock_ring(&m, 1);
 	mock_run(&m, 1000);
-	tap_ok(m.fatal == 2 && m.boot_status == NPU_FW_BOOT_CRASHED, "with a bad stack pointer, too");
+	tap_ok(m.fatal == 2 && m.boot_status == NPU_FW_BOOT_CRASHED,
+	       "with a bad stack pointer, too");
 }
 
 /* Rings where nothing is mapped: errors, no crash. */
@@ -134,11 +139,13 @@ static void test_unmapped(void)
 	mock_fini(&m);
 	mock_init(&m, IMAGE);
 	m.config = 0xfffffff0;
-	tap_ok(mock_boot(&m) == NPU_FW_BOOT_BAD_CONFIG, "a configuration at the end of the address space");
+	tap_ok(mock_boot(&m) == NPU_FW_BOOT_BAD_CONFIG,
+	       "a configuration at the end of the address space");
 	mock_fini(&m);
 	mock_init(&m, IMAGE);
 	m.config = 0xf0000000;
-	tap_ok(mock_boot(&m) == NPU_FW_BOOT_BAD_CONFIG && !m.fatal, "a configuration that is not mapped");
+	tap_ok(mock_boot(&m) == NPU_FW_BOOT_BAD_CONFIG && !m.fatal,
+	       "a configuration that is not mapped");
 }
 
 static unsigned int random_below(unsigned int n)
@@ -220,8 +227,8 @@ static void test_both(void)
 		same = same_messages(&count) && !strcmp(m.trace, other.trace);
 		m.trace[0] = other.trace[0] = '\0';
 	}
-	tap_ok(same && !m.bad_access, "image and host's build do the same in %u rounds, %u messages", i,
-	       count);
+	tap_ok(same && !m.bad_access,
+	       "image and host's build do the same in %u rounds, %u messages", i, count);
 	tap_diag("%u preemptions, %u aged, %u aborted, %u faulted, %u refused",
 		 mock_info(&m)->counter[NPU_FW_COUNTER_PREEMPTED],
 		 mock_info(&m)->counter[NPU_FW_COUNTER_AGED],
@@ -230,7 +237,8 @@ static void test_both(void)
 		 mock_info(&m)->counter[NPU_FW_COUNTER_REFUSED]);
 	/* How often it sleeps is counted outside of what the host builds. */
 	mock_info(&m)->counter[NPU_FW_COUNTER_IDLE] = 0;
-	tap_ok(!memcmp(mock_info(&m)->counter, mock_info(&other)->counter, sizeof(mock_info(&m)->counter)),
+	tap_ok(!memcmp(mock_info(&m)->counter, mock_info(&other)->counter,
+		       sizeof(mock_info(&m)->counter)),
 	       "and count the same");
 	mock_fini(&other);
 }
@@ -260,9 +268,11 @@ int main(void)
 	test_crash();
 	test_unmapped();
 	test_both();
-	order_of(IMAGE, "start 1, release 1, start 3, release 3, start 4, release 4, start 2, release 2",
+	order_of(IMAGE,
+		 "start 1, release 1, start 3, release 3, start 4, release 4, start 2, release 2",
 		 "higher priorities first");
-	order_of(MUTANT, "start 1, release 1, start 2, release 2, start 4, release 4, start 3, release 3",
+	order_of(MUTANT,
+		 "start 1, release 1, start 2, release 2, start 4, release 4, start 3, release 3",
 		 "the mutant: lower ones first");
 	mock_fini(&m);
 	return tap_done();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Who runs when: the commands that engines get, in order, against sequences written down by hand from
- * the rules in Documentation/hardware/firmware.md. A slice is 1 ms, ageing 10 ms.
+ * Who runs when: the commands that engines get, in order, against sequences written down by hand
+ * from the rules in Documentation/hardware/firmware.md. A slice is 1 ms, ageing 10 ms.
  */
 #include "check.h"
 
@@ -29,7 +29,8 @@ static void test_one(void)
 	QUEUES(NORMAL);
 	index = mock_at(&m, m.index[1]);
 	tap_ok(mock_queue_state(&m, 1)->state == NPU_FW_QUEUE_IDLE &&
-	       mock_queue_state(&m, 1)->job_seq == 0, "a new queue is idle and has started nothing");
+		       mock_queue_state(&m, 1)->job_seq == 0,
+	       "a new queue is idle and has started nothing");
 	start = m.now;
 	m.host_irqs = 0;
 	mock_submit(&m, 1, 500);
@@ -75,8 +76,10 @@ static void test_priorities(void)
 	mock_run(&m, 10);
 	mock_submit(&m, 2, 100);
 	mock_run(&m, 3000);
-	expect_trace(&m, "start 4, release 4, start 3, release 3, start 1, release 1, start 2, release 2",
-		     "of equal priorities the one that waits longest");
+	expect_trace(
+		&m,
+		"start 4, release 4, start 3, release 3, start 1, release 1, start 2, release 2",
+		"of equal priorities the one that waits longest");
 
 	begin(&m);
 	QUEUES(NORMAL, NORMAL);
@@ -113,8 +116,9 @@ static void test_slices(void)
 	mock_run(&m, 10000);
 	expect_trace(&m, "start 1, save 1, start 2, save 2, restore 1, save 1, restore 2, save 2, "
 		     "restore 1, release 1, restore 2, release 2", "two long ones take turns");
-	tap_ok(mock_message(&m, &msg) && msg.queue == 1 && msg.slices == 3 && msg.busy_ns == 2500000 &&
-	       mock_message(&m, &msg) && msg.queue == 2 && msg.slices == 3 && msg.busy_ns == 2500000,
+	tap_ok(mock_message(&m, &msg) && msg.queue == 1 && msg.slices == 3 &&
+		       msg.busy_ns == 2500000 && mock_message(&m, &msg) && msg.queue == 2 &&
+		       msg.slices == 3 && msg.busy_ns == 2500000,
 	       "3 slices each, and no time of the other's");
 	tap_ok(mock_info(&m)->counter[NPU_FW_COUNTER_PREEMPTED] == 4 &&
 	       mock_info(&m)->counter[NPU_FW_COUNTER_SLICES] == 6 &&
@@ -191,7 +195,8 @@ static void test_ageing(void)
 	tap_ok(us >= 30000 && us <= 31100, "three in 30 ms (%llu us)", (unsigned long long)us);
 	tap_ok(mock_info(&m)->counter[NPU_FW_COUNTER_AGED] == 1, "counter of aged queues");
 	us = wait_of_low(500, REALTIME);
-	tap_ok(us >= 1500 && us <= 2700, "and as fast as is asked for (%llu us)", (unsigned long long)us);
+	tap_ok(us >= 1500 && us <= 2700, "and as fast as is asked for (%llu us)",
+	       (unsigned long long)us);
 }
 
 /* What was gained by waiting lasts for one slice. */
@@ -235,8 +240,9 @@ static void test_engines(void)
 	tap_ok(mock_queue_state(&m, 3)->state == NPU_FW_QUEUE_RUNNING, "more jobs than engines");
 	mock_run(&m, 8000);
 	tap_ok(!m.bad_access && mock_queue_state(&m, 1)->state == NPU_FW_QUEUE_IDLE &&
-	       mock_queue_state(&m, 2)->state == NPU_FW_QUEUE_IDLE &&
-	       mock_queue_state(&m, 3)->state == NPU_FW_QUEUE_IDLE, "all come to their end: %s", m.trace);
+		       mock_queue_state(&m, 2)->state == NPU_FW_QUEUE_IDLE &&
+		       mock_queue_state(&m, 3)->state == NPU_FW_QUEUE_IDLE,
+	       "all come to their end: %s", m.trace);
 }
 
 /* A job that is moved to another engine by being saved and restored goes on there. */
@@ -258,11 +264,14 @@ static void test_migrate(void)
 	tap_ok(mock_queue_state(&m, 1)->state == NPU_FW_QUEUE_SAVED ||
 	       mock_queue_state(&m, 1)->engine == 1, "preempted on engine 1");
 	mock_run(&m, 10000);
-	expect_trace(&m, "start 3, start 1, continue 3, save 1, start 2, release 3, restore 1, "
-		     "continue 2, continue 1, continue 2, release 1, release 2", "restored on engine 0");
+	expect_trace(&m,
+		     "start 3, start 1, continue 3, save 1, start 2, release 3, restore 1, "
+		     "continue 2, continue 1, continue 2, release 1, release 2",
+		     "restored on engine 0");
 	while (mock_message(&m, &msg) && msg.queue != 1)
 		;
-	tap_ok(msg.queue == 1 && msg.engine == 0 && msg.busy_ns == 3000000, "with what it had done");
+	tap_ok(msg.queue == 1 && msg.engine == 0 && msg.busy_ns == 3000000,
+	       "with what it had done");
 }
 
 static void test_wrap(void)
@@ -279,7 +288,8 @@ static void test_wrap(void)
 	ctl.job_id = 0xfffffffc;
 	m.job_id[1] = 0xfffffffb;
 	tap_ok(mock_ctl(&m, &ctl, NULL) == NPU_FW_OK &&
-	       mock_queue_state(&m, 1)->job_seq == 0xfffffffb, "a queue whose counts are about to wrap");
+		       mock_queue_state(&m, 1)->job_seq == 0xfffffffb,
+	       "a queue whose counts are about to wrap");
 	for (i = 0; i < 100; i++) {
 		mock_submit(&m, 1, 10);
 		if (i % 3 == 2)
@@ -289,7 +299,8 @@ static void test_wrap(void)
 			bad += msg.status != NPU_FW_OK || msg.busy_ns != 10000;
 	}
 	tap_ok(!bad && index->head == index->tail && index->head == 0xfffffff0 + 133u &&
-	       mock_queue_state(&m, 1)->job_seq == 0xfffffffb + 133u, "133 jobs over the end of the counts");
+		       mock_queue_state(&m, 1)->job_seq == 0xfffffffb + 133u,
+	       "133 jobs over the end of the counts");
 }
 
 static void test_progress(void)
@@ -303,8 +314,10 @@ static void test_progress(void)
 	mock_run(&m, 6000);
 	before = mock_queue_state(&m, 1)->progress;
 	mock_run(&m, 6000);
-	tap_ok(mock_queue_state(&m, 1)->progress != before && mock_queue_state(&m, 1)->busy_us >= 10000 &&
-	       mock_queue_state(&m, 1)->busy_us <= 12000, "progress and time are shown within the heartbeat");
+	tap_ok(mock_queue_state(&m, 1)->progress != before &&
+		       mock_queue_state(&m, 1)->busy_us >= 10000 &&
+		       mock_queue_state(&m, 1)->busy_us <= 12000,
+	       "progress and time are shown within the heartbeat");
 	before = mock_info(&m)->heartbeat;
 	tap_ok(m.watchdog_at > m.now, "the watchdog is looked after");
 	mock_run(&m, 6000);
@@ -317,7 +330,8 @@ static void test_progress(void)
 	mock_run(&m, 6000);
 	before = mock_queue_state(&m, 1)->progress;
 	mock_run(&m, 60000);
-	tap_ok(mock_queue_state(&m, 1)->progress == before && mock_queue_state(&m, 1)->busy_us > 50000,
+	tap_ok(mock_queue_state(&m, 1)->progress == before &&
+		       mock_queue_state(&m, 1)->busy_us > 50000,
 	       "a job that hangs shows time and no progress");
 }
 

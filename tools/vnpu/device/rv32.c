@@ -96,8 +96,8 @@ static bool execute_system(struct rv32 *core, const struct rv32_insn *insn)
 }
 
 /*
- * Execute up to *@tried instructions, at least one, and leave in it how many were. Returns true when
- * the last one is a breakpoint, which counts as none.
+ * Execute up to *@tried instructions, at least one, and leave in it how many were. Returns true
+ * when the last one is a breakpoint, which counts as none.
  */
 static bool run_burst(struct rv32 *core, uint32_t *tried)
 {

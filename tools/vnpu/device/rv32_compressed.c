@@ -7,8 +7,16 @@
 #include "rv32_priv.h"
 
 enum { X0, RA, SP };
-enum { OP_LOAD = 0x03, OP_IMM = 0x13, OP_STORE = 0x23, OP_REG = 0x33, OP_LUI = 0x37, OP_BRANCH = 0x63,
-       OP_JALR = 0x67, OP_JAL = 0x6f };
+enum {
+	OP_LOAD = 0x03,
+	OP_IMM = 0x13,
+	OP_STORE = 0x23,
+	OP_REG = 0x33,
+	OP_LUI = 0x37,
+	OP_BRANCH = 0x63,
+	OP_JALR = 0x67,
+	OP_JAL = 0x6f
+};
 
 static uint32_t bits(uint32_t raw, unsigned int high, unsigned int low)
 {
@@ -68,8 +76,8 @@ static uint32_t jump(uint32_t raw, uint32_t rd)
 	uint32_t sign = bits(raw, 12, 12);
 
 	/* Bit 11 and all above it are the sign. */
-	return sign << 31 | bits(to, 10, 1) << 21 | sign << 20 | (sign ? 0xffu : 0) << 12 | rd << 7 |
-	       OP_JAL;
+	return sign << 31 | bits(to, 10, 1) << 21 | sign << 20 | (sign ? 0xffu : 0) << 12 |
+	       rd << 7 | OP_JAL;
 }
 
 static uint32_t branch(uint32_t raw, uint32_t funct3)

@@ -6,15 +6,35 @@
 #include "rv32_priv.h"
 
 enum {
-	CSR_MSTATUS = 0x300, CSR_MISA = 0x301, CSR_MIE = 0x304, CSR_MTVEC = 0x305,
-	CSR_MSTATUSH = 0x310, CSR_MCOUNTINHIBIT = 0x320, CSR_MHPMEVENT3 = 0x323,
-	CSR_MHPMEVENT31 = 0x33f, CSR_MSCRATCH = 0x340, CSR_MEPC = 0x341, CSR_MCAUSE = 0x342,
-	CSR_MTVAL = 0x343, CSR_MIP = 0x344,
-	CSR_MCYCLE = 0xb00, CSR_MINSTRET = 0xb02, CSR_MHPMCOUNTER3 = 0xb03, CSR_MHPMCOUNTER31 = 0xb1f,
-	CSR_MCYCLEH = 0xb80, CSR_MINSTRETH = 0xb82, CSR_MHPMCOUNTER3H = 0xb83,
+	CSR_MSTATUS = 0x300,
+	CSR_MISA = 0x301,
+	CSR_MIE = 0x304,
+	CSR_MTVEC = 0x305,
+	CSR_MSTATUSH = 0x310,
+	CSR_MCOUNTINHIBIT = 0x320,
+	CSR_MHPMEVENT3 = 0x323,
+	CSR_MHPMEVENT31 = 0x33f,
+	CSR_MSCRATCH = 0x340,
+	CSR_MEPC = 0x341,
+	CSR_MCAUSE = 0x342,
+	CSR_MTVAL = 0x343,
+	CSR_MIP = 0x344,
+	CSR_MCYCLE = 0xb00,
+	CSR_MINSTRET = 0xb02,
+	CSR_MHPMCOUNTER3 = 0xb03,
+	CSR_MHPMCOUNTER31 = 0xb1f,
+	CSR_MCYCLEH = 0xb80,
+	CSR_MINSTRETH = 0xb82,
+	CSR_MHPMCOUNTER3H = 0xb83,
 	CSR_MHPMCOUNTER31H = 0xb9f,
-	CSR_CYCLE = 0xc00, CSR_INSTRET = 0xc02, CSR_CYCLEH = 0xc80, CSR_INSTRETH = 0xc82,
-	CSR_MVENDORID = 0xf11, CSR_MARCHID = 0xf12, CSR_MIMPID = 0xf13, CSR_MHARTID = 0xf14,
+	CSR_CYCLE = 0xc00,
+	CSR_INSTRET = 0xc02,
+	CSR_CYCLEH = 0xc80,
+	CSR_INSTRETH = 0xc82,
+	CSR_MVENDORID = 0xf11,
+	CSR_MARCHID = 0xf12,
+	CSR_MIMPID = 0xf13,
+	CSR_MHARTID = 0xf14,
 	CSR_MCONFIGPTR = 0xf15,
 };
 
@@ -43,7 +63,8 @@ static void counter_set(struct rv32 *core, struct rv32_counter *counter, uint64_
 	counter->base = value - (counter->stopped ? 0 : ticks_of(core, counter) + ticks);
 }
 
-/* The instruction that stops a counter is the last, the one that starts it the last not, counted. */
+/* The instruction that stops a counter is the last, the one that starts it the last not, counted.
+ */
 static void counter_stop(struct rv32 *core, struct rv32_counter *counter, bool stop,
 			 unsigned int ticks)
 {
@@ -77,7 +98,8 @@ static bool in(unsigned int csr, unsigned int first, unsigned int last)
 static bool reads_zero(unsigned int csr)
 {
 	return csr == CSR_MSTATUSH || csr == CSR_MVENDORID || csr == CSR_MARCHID ||
-	       csr == CSR_MIMPID || csr == CSR_MCONFIGPTR || in(csr, CSR_MHPMEVENT3, CSR_MHPMEVENT31) ||
+	       csr == CSR_MIMPID || csr == CSR_MCONFIGPTR ||
+	       in(csr, CSR_MHPMEVENT3, CSR_MHPMEVENT31) ||
 	       in(csr, CSR_MHPMCOUNTER3, CSR_MHPMCOUNTER31) ||
 	       in(csr, CSR_MHPMCOUNTER3H, CSR_MHPMCOUNTER31H);
 }

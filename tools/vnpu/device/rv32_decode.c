@@ -39,8 +39,8 @@ static uint32_t imm_j(uint32_t raw)
 
 static uint8_t decode_op(uint32_t raw)
 {
-	static const uint8_t base[8] = { RV32_ADD, RV32_SLL, RV32_SLT, RV32_SLTU, RV32_XOR, RV32_SRL,
-					 RV32_OR, RV32_AND };
+	static const uint8_t base[8] = { RV32_ADD, RV32_SLL, RV32_SLT, RV32_SLTU,
+					 RV32_XOR, RV32_SRL, RV32_OR,  RV32_AND };
 	static const uint8_t mul[8] = { RV32_MUL, RV32_MULH, RV32_MULHSU, RV32_MULHU, RV32_DIV,
 					RV32_DIVU, RV32_REM, RV32_REMU };
 	uint32_t funct3 = bits(raw, 14, 12);
@@ -106,8 +106,8 @@ static void decode_known(uint32_t raw, uint32_t pc, struct rv32_insn *insn)
 {
 	static const uint8_t branch[8] = { RV32_BEQ, RV32_BNE, RV32_ILLEGAL, RV32_ILLEGAL, RV32_BLT,
 					   RV32_BGE, RV32_BLTU, RV32_BGEU };
-	static const uint8_t load[8] = { RV32_LB, RV32_LH, RV32_LW, RV32_ILLEGAL, RV32_LBU, RV32_LHU,
-					 RV32_ILLEGAL, RV32_ILLEGAL };
+	static const uint8_t load[8] = { RV32_LB,  RV32_LH,  RV32_LW,	   RV32_ILLEGAL,
+					 RV32_LBU, RV32_LHU, RV32_ILLEGAL, RV32_ILLEGAL };
 	static const uint8_t store[8] = { RV32_SB, RV32_SH, RV32_SW, RV32_ILLEGAL, RV32_ILLEGAL,
 					  RV32_ILLEGAL, RV32_ILLEGAL, RV32_ILLEGAL };
 	uint32_t funct3 = bits(raw, 14, 12), rd = bits(raw, 11, 7), rs1 = bits(raw, 19, 15);

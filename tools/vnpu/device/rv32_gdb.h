@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gdb's remote protocol for a hart: registers, memory, breakpoints, single step, interrupt. A thread
- * of the stub talks to one debugger at a time; the thread that runs the hart passes a gate in front
- * of every rv32_run(), and is held there while the debugger has the hart.
+ * gdb's remote protocol for a hart: registers, memory, breakpoints, single step, interrupt. A
+ *thread of the stub talks to one debugger at a time; the thread that runs the hart passes a gate in
+ *front of every rv32_run(), and is held there while the debugger has the hart.
  *
  *	for (;;) {
  *		n = rv32_gdb_gate(gdb, why, SOME);
@@ -26,8 +26,8 @@ struct rv32_gdb_config {
 	/* "unix:PATH", which is created, or a TCP port on the loopback, in decimal. */
 	const char *address;
 	/*
-	 * Get the thread that runs the hart to the gate soon. Called from the stub's thread, without
-	 * any lock of the stub.
+	 * Get the thread that runs the hart to the gate soon. Called from the stub's thread,
+	 * without any lock of the stub.
 	 */
 	void (*kick)(void *ctx);
 	void *ctx;
@@ -50,8 +50,9 @@ uint64_t rv32_gdb_gate(struct rv32_gdb *gdb, enum rv32_stop why, uint64_t budget
 bool rv32_gdb_holds(struct rv32_gdb *gdb);
 
 /*
- * Let who is at the gate through, once, without running anything: the hart is to be halted, reset or
- * done with. The debugger still holds it: a thread that has halted the hart comes to the gate again.
+ * Let who is at the gate through, once, without running anything: the hart is to be halted, reset
+ * or done with. The debugger still holds it: a thread that has halted the hart comes to the gate
+ * again.
  */
 void rv32_gdb_release(struct rv32_gdb *gdb);
 

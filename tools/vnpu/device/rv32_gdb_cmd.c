@@ -186,13 +186,13 @@ static const char target_xml[] =
 	"<target version=\"1.0\"><architecture>riscv:rv32</architecture>"
 	"<feature name=\"org.gnu.gdb.riscv.cpu\">"
 #define REG(name, type) "<reg name=\"" name "\" bitsize=\"32\" type=\"" type "\"/>"
-	REG("zero", "int") REG("ra", "code_ptr") REG("sp", "data_ptr") REG("gp", "data_ptr")
-	REG("tp", "data_ptr") REG("t0", "int") REG("t1", "int") REG("t2", "int") REG("fp", "data_ptr")
-	REG("s1", "int") REG("a0", "int") REG("a1", "int") REG("a2", "int") REG("a3", "int")
-	REG("a4", "int") REG("a5", "int") REG("a6", "int") REG("a7", "int") REG("s2", "int")
-	REG("s3", "int") REG("s4", "int") REG("s5", "int") REG("s6", "int") REG("s7", "int")
-	REG("s8", "int") REG("s9", "int") REG("s10", "int") REG("s11", "int") REG("t3", "int")
-	REG("t4", "int") REG("t5", "int") REG("t6", "int") REG("pc", "code_ptr")
+#define INT(name) REG(name, "int")
+#define PTR(name) REG(name, "data_ptr")
+	INT("zero") REG("ra", "code_ptr") PTR("sp") PTR("gp") PTR("tp") INT("t0") INT("t1")
+	INT("t2") PTR("fp") INT("s1") INT("a0") INT("a1") INT("a2") INT("a3") INT("a4") INT("a5")
+	INT("a6") INT("a7") INT("s2") INT("s3") INT("s4") INT("s5") INT("s6") INT("s7") INT("s8")
+	INT("s9") INT("s10") INT("s11") INT("t3") INT("t4") INT("t5") INT("t6")
+	REG("pc", "code_ptr")
 	"</feature><feature name=\"org.gnu.gdb.riscv.csr\">"
 #define X(name, number) "<reg name=\"" #name "\" bitsize=\"32\" group=\"csr\"/>"
 	CSRS(X)
@@ -241,7 +241,8 @@ static enum rv32_gdb_action write_reg(struct rv32 *core, struct cursor *c, char 
 {
 	uint32_t reg, value;
 
-	if (!take_hex(c, &reg) || !take(c, '=') || !take_word(c, &value) || !set_reg(core, reg, value))
+	if (!take_hex(c, &reg) || !take(c, '=') || !take_word(c, &value) ||
+	    !set_reg(core, reg, value))
 		return answer(reply, ERR_SYNTAX);
 	return answer(reply, "OK");
 }

@@ -25,7 +25,13 @@ struct rv32_gdb_reader {
 enum rv32_gdb_input rv32_gdb_feed(struct rv32_gdb_reader *reader, char byte);
 
 /* What is to be done after a command; all but RESUME and STEP are answered with @reply. */
-enum rv32_gdb_action { RV32_GDB_REPLY, RV32_GDB_RESUME, RV32_GDB_STEP, RV32_GDB_DETACH, RV32_GDB_KILL };
+enum rv32_gdb_action {
+	RV32_GDB_REPLY,
+	RV32_GDB_RESUME,
+	RV32_GDB_STEP,
+	RV32_GDB_DETACH,
+	RV32_GDB_KILL
+};
 
 struct rv32_gdb_session {
 	struct rv32 *core;
@@ -36,7 +42,7 @@ struct rv32_gdb_session {
  * Carry out the command in @packet, of @size characters and terminated; @reply has room for
  * RV32_GDB_PACKET + 1 characters and gets a terminated string. The caller has the hart to itself.
  */
-enum rv32_gdb_action rv32_gdb_command(struct rv32_gdb_session *session, const char *packet, size_t size,
-				      char *reply);
+enum rv32_gdb_action rv32_gdb_command(struct rv32_gdb_session *session, const char *packet,
+				      size_t size, char *reply);
 
 #endif

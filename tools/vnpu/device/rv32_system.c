@@ -27,7 +27,8 @@ void rv32_trap(struct rv32 *core, uint32_t cause, uint32_t tval)
 
 void rv32_interrupt(struct rv32 *core)
 {
-	static const uint8_t by_urgency[] = { RV32_IRQ_EXTERNAL, RV32_IRQ_SOFTWARE, RV32_IRQ_TIMER };
+	static const uint8_t by_urgency[] = { RV32_IRQ_EXTERNAL, RV32_IRQ_SOFTWARE,
+					      RV32_IRQ_TIMER };
 	uint32_t pending = core->mip & core->mie;
 	unsigned int i;
 
@@ -56,8 +57,8 @@ static enum rv32_result illegal_csr(struct rv32 *core, const struct rv32_insn *i
 
 /*
  * rs2 has funct3: bit 2 says that rs1 is the operand itself, the others write, set bits or clear
- * bits. Setting and clearing by x0 or 0 is no write, and may be done to read-only registers. A csrrw
- * to x0 need not read, but no register here minds.
+ * bits. Setting and clearing by x0 or 0 is no write, and may be done to read-only registers. A
+ * csrrw to x0 need not read, but no register here minds.
  */
 static enum rv32_result system_csr(struct rv32 *core, const struct rv32_insn *insn)
 {
