@@ -74,7 +74,7 @@ RUN_SCRIPTS	= $(filter %.sh,$(pick))
 # out.
 ASAN_TESTS	?= $(or $(TESTS),engine isa device devcore firmware libnpu host compiler mutate oracle e2e run $(addprefix ocr/test_,ctc dbpost image layout npy warp))
 TSAN_TESTS	?= $(or $(TESTS),libnpu/test_run libnpu/test_drm libnpu/test_fence libnpu/test_thread libnpu/test_host_steps engine/test_run $(addprefix devcore/test_,unit mmu regs mutants) oracle/test_matmul run/test_check \
-		$(addprefix device/test_,proto config dma irq))
+		$(addprefix device/test_,proto config control dma irq report))
 CHECK_LEGS	?= asan tsan
 leg-asan	= BUILD=$(BUILD)/asan SAN=address,undefined TESTS='$(ASAN_TESTS)'
 leg-tsan	= BUILD=$(BUILD)/tsan SAN=thread TESTS='$(TSAN_TESTS)'
