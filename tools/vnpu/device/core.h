@@ -3,8 +3,9 @@
  * The core of the device: what its files share. Registers, MMU, management processor (MCU), engine
  * units, and a service thread for what the transport's thread must not wait for.
  *
- * Order of locks: service.lock and unit.lock and mcu.lock are never held together; a context's lock
- * of the MMU may be held when the transport is called and when a unit is told to stop.
+ * Order of locks: service.lock, events.lock, unit.lock and mcu.lock are never held together; a
+ * context's lock of the MMU may be held when the transport is called. Two contexts' are never
+ * waited for together.
  */
 #ifndef NPU_CORE_H
 #define NPU_CORE_H
@@ -64,6 +65,8 @@ static inline void npu_core_count(struct npu_vdev_core *core, enum npu_hw_counte
 int npu_events_init(struct npu_vdev_core *core);
 void npu_events_fini(struct npu_vdev_core *core);
 void npu_events_set(struct npu_vdev_core *core, npu_u64 address);
+/* A reset begins: one epoch more, and no block. */
+void npu_events_reset(struct npu_vdev_core *core);
 void npu_events_message(struct npu_vdev_core *core);
 void npu_events_invalidated(struct npu_vdev_core *core, npu_u32 seq);
 /* Sets NPU_STATUS_FATAL, too. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An engine unit: the registers through which the firmware runs jobs, and a thread that does it. All
- * units share one engine library object: its helpers serve whichever unit has work to share out.
+ * An engine unit: the registers through which the firmware runs jobs, and a thread that does it.
+ * All units share one engine library object: its helpers serve whichever unit has work to share
+ * out.
  */
 #ifndef NPU_ENGINE_UNIT_H
 #define NPU_ENGINE_UNIT_H

@@ -31,6 +31,16 @@ void npu_events_set(struct npu_vdev_core *core, npu_u64 address)
 	pthread_mutex_unlock(&core->events.lock);
 }
 
+void npu_events_reset(struct npu_vdev_core *core)
+{
+	pthread_mutex_lock(&core->events.lock);
+	core->keep->epoch++;
+	core->events.address = 0;
+	core->keep->events = 0;
+	pthread_mutex_unlock(&core->events.lock);
+	atomic_store(&core->events.fatal, false);
+}
+
 /* With the lock; the words have been stored. */
 static void interrupt(struct npu_vdev_core *core)
 {

@@ -74,7 +74,7 @@ static int bus_fetch(void *ctx, uint32_t addr, uint16_t *parcel)
 
 /* ---- lines ---- */
 
-static npu_u32 pending(const struct npu_mcu *mcu)
+npu_u32 npu_mcu_pending(const struct npu_mcu *mcu)
 {
 	npu_u32 bits = mcu->ctl ? NPU_MCU_PENDING_CTL : 0, i;
 
@@ -88,7 +88,7 @@ static npu_u32 pending(const struct npu_mcu *mcu)
 
 void npu_mcu_lines(struct npu_mcu *mcu)
 {
-	rv32_irq(mcu->hart, RV32_IRQ_EXTERNAL, pending(mcu) & mcu->enable);
+	rv32_irq(mcu->hart, RV32_IRQ_EXTERNAL, npu_mcu_pending(mcu) & mcu->enable);
 	rv32_irq(mcu->hart, RV32_IRQ_TIMER, npu_core_now() >= mcu->timer);
 }
 

@@ -74,6 +74,8 @@ bool npu_mcu_load(struct npu_mcu *mcu, npu_u64 src, npu_u32 dst, npu_u32 size);
 
 /* On the MCU's thread: a fatal event, after which it stands still. */
 void npu_mcu_fatal(struct npu_mcu *mcu, enum npu_hw_fatal code, npu_u32 info);
+/* With the lock: NPU_MCU_PENDING_*. */
+npu_u32 npu_mcu_pending(const struct npu_mcu *mcu);
 /* With the lock: set the lines of the hart by what is pending and the time. */
 void npu_mcu_lines(struct npu_mcu *mcu);
 /* Nanoseconds that this thread has run. */

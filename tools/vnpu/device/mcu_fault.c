@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * What bad firmware might put into the message ring, armed from the control socket. The firmware
- * itself is the good one and goes on: after a message that it knows nothing of, the ring looks to it
- * as if that message were not there.
+ * itself is the good one and goes on: after a message that it knows nothing of, the ring looks to
+ * it as if that message were not there.
  */
 #include <stddef.h>
 #include "core.h"
@@ -29,7 +29,8 @@ static void tamper_message(struct npu_mcu *mcu, const struct npu_fw_config *cfg,
 	struct npu_fw_msg msg;
 
 	/* These are about jobs: answers to control messages pass. */
-	if (!kernel_copy(mcu, last, &msg, sizeof(msg), NPU_ACCESS_READ) || msg.type != NPU_FW_MSG_JOB)
+	if (!kernel_copy(mcu, last, &msg, sizeof(msg), NPU_ACCESS_READ) ||
+	    msg.type != NPU_FW_MSG_JOB)
 		return;
 	if (take(mcu, NPU_VDEV_FAULT_BAD_ID))
 		msg.job_id += 1ull << 40;

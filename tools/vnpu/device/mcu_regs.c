@@ -27,11 +27,7 @@ static void write_timer(struct npu_mcu *mcu, npu_u32 index, npu_u32 value)
 
 static npu_u32 read_pending(struct npu_mcu *mcu, npu_u32 index)
 {
-	npu_u32 bits = mcu->ctl ? NPU_MCU_PENDING_CTL : 0, i;
-
-	for (i = 0; i < NPU_HW_MAX_QUEUES / 32; i++)
-		bits |= mcu->doorbell[i] ? NPU_MCU_PENDING_QUEUE : 0;
-	return bits | (mcu->engine_event ? NPU_MCU_PENDING_ENGINE : 0);
+	return npu_mcu_pending(mcu);
 }
 
 static npu_u32 read_enable(struct npu_mcu *mcu, npu_u32 index)

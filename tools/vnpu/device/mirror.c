@@ -71,7 +71,8 @@ static void windows_trim(struct npu_mmu *mmu, struct npu_mmu_context *c,
 	unsigned int b, side;
 
 	while ((w = *at)) {
-		if (w == keep || npu_mmu_held(mmu, c, w->index << WINDOW_SHIFT, WINDOW_BYTES, false)) {
+		if (w == keep ||
+		    npu_mmu_held(mmu, c, w->index << WINDOW_SHIFT, WINDOW_BYTES, false)) {
 			at = &w->next;
 			continue;
 		}
@@ -89,7 +90,7 @@ static void windows_trim(struct npu_mmu *mmu, struct npu_mmu_context *c,
 	}
 }
 
-/* Of all contexts; others only if nobody is at work there, as their locks are not ours to wait for. */
+/* Of all contexts; of others only if nobody is at work there: one lock is held already. */
 static void windows_trim_all(struct npu_mmu *mmu, struct npu_mmu_context *c,
 			     const struct npu_mirror_window *keep)
 {
@@ -97,7 +98,8 @@ static void windows_trim_all(struct npu_mmu *mmu, struct npu_mmu_context *c,
 
 	windows_trim(mmu, c, keep);
 	for (other = mmu->context; other < mmu->context + NPU_HW_MAX_CONTEXTS; other++) {
-		if (other == c || !atomic_load(&other->active) || pthread_mutex_trylock(&other->lock))
+		if (other == c || !atomic_load(&other->active) ||
+		    pthread_mutex_trylock(&other->lock))
 			continue;
 		windows_trim(mmu, other, NULL);
 		pthread_mutex_unlock(&other->lock);
@@ -224,15 +226,16 @@ bool npu_mirror_map(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 star
 	struct npu_mirror_window *w = window_get(mmu, c, start >> WINDOW_SHIFT);
 	npu_u64 at = va, end = va + size, stop;
 	struct npu_tlb_chunk *chunk;
+	unsigned int first, last;
 
 	for (; w && at < end; at = stop) {
 		stop = (at | (NPU_CHUNK_SIZE - 1)) + 1;
 		if (stop > end)
 			stop = end;
 		chunk = npu_tlb_find(c, at >> NPU_CHUNK_SHIFT);
-		if (!chunk || !map_chunk(mmu, c, w, chunk,
-					 (unsigned int)(at / NPU_PAGE_SIZE % NPU_CHUNK_PAGES),
-					 (unsigned int)((stop - 1) / NPU_PAGE_SIZE % NPU_CHUNK_PAGES)))
+		first = (unsigned int)(at / NPU_PAGE_SIZE % NPU_CHUNK_PAGES);
+		last = (unsigned int)((stop - 1) / NPU_PAGE_SIZE % NPU_CHUNK_PAGES);
+		if (!chunk || !map_chunk(mmu, c, w, chunk, first, last))
 			return false;
 	}
 	return w;
@@ -276,7 +279,7 @@ static void unmap_pages(struct npu_mmu *mmu, struct npu_mirror_window *w, npu_u6
 	atomic_fetch_add(&mmu->num_pieces, 1);
 }
 
-/* Pages @i on of @chunk, up to @last, that nobody uses any more. Returns how many were looked at. */
+/* Pages @i on of @chunk that nobody uses any more. Returns how many were looked at. */
 static unsigned int sweep_row(struct npu_mmu *mmu, struct npu_mmu_context *c,
 			      struct npu_mirror_window *w, struct npu_tlb_chunk *chunk,
 			      unsigned int i)

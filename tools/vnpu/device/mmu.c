@@ -350,7 +350,7 @@ static enum span span_look(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u
 			row = false;
 		next = p.host + NPU_PAGE_SIZE;
 		if (chunk->large) {
-			next += NPU_CHUNK_SIZE - NPU_PAGE_SIZE - page % NPU_CHUNK_PAGES * NPU_PAGE_SIZE;
+			next += (NPU_CHUNK_PAGES - 1 - page % NPU_CHUNK_PAGES) * NPU_PAGE_SIZE;
 			page |= NPU_CHUNK_PAGES - 1;
 		}
 	}
@@ -490,8 +490,8 @@ static void scatter(struct npu_mmu_client *client, const struct npu_mmu_hold *h)
 			continue;
 		while (i + n < h->size && h->copy[i + n] != h->before[i + n])
 			n++;
-		if (transfer(client->mmu, h->context, h->va + i, h->copy + i, n, NPU_ACCESS_WRITE, true,
-			     &client->lost_va)) {
+		if (transfer(client->mmu, h->context, h->va + i, h->copy + i, n, NPU_ACCESS_WRITE,
+			     true, &client->lost_va)) {
 			client->lost_write = true;
 			return;
 		}

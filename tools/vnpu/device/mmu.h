@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device's MMU. Each context has a lock, a table of translations (tlb.c) and mirrors (mirror.c):
- * ranges of host addresses that show scattered guest pages as the context sees them, in a row.
+ * The device's MMU. Each context has a lock, a table of translations (tlb.c) and mirrors
+ * (mirror.c): ranges of host addresses that show scattered guest pages as the context sees them, in
+ * a row.
  *
  * An engine's access to a range is a "hold" of a client. An invalidation forgets translations at
  * once and then waits for the holds that were made by them; a hold is "doomed" when that happens to

@@ -11,9 +11,7 @@ void npu_reset_begin(struct npu_vdev_core *core)
 	unsigned int i;
 
 	atomic_fetch_or(&core->service.resets, NPU_RESET_DEVICE);
-	core->keep->epoch++;
-	npu_events_set(core, 0);
-	atomic_store(&core->events.fatal, false);
+	npu_events_reset(core);
 	atomic_store(&core->mmu.frozen, true);
 	for (i = 0; i < core->config.engines; i++)
 		npu_unit_stop(&core->unit[i], NPU_UNIT_STOP_DEVICE);

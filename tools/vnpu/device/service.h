@@ -41,7 +41,7 @@ int npu_service_init(struct npu_vdev_core *core);
 /* Ends the thread, after what it is at. */
 void npu_service_fini(struct npu_vdev_core *core);
 
-/* @which are NPU_RESET_*: their first half is done. That of the device takes back other requests. */
+/* @which are NPU_RESET_*: their first half is done. A device's takes back other requests. */
 void npu_service_reset(struct npu_vdev_core *core, npu_u32 which);
 /* False when there is one that has not begun, or for a copy: that is not over. */
 bool npu_service_invalidate(struct npu_vdev_core *core, const struct npu_service_inv *inv);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Translations that are known, and the walk of the driver's tables that finds them. Tables are guest
- * memory that may change meanwhile: each entry is read once, in one access, and the copy is checked.
+ * Translations that are known, and the walk of the driver's tables that finds them. Tables are
+ * guest memory that may change meanwhile: each entry is read once, in one access, and the copy is
+ * checked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -145,7 +146,7 @@ void npu_tlb_sweep(struct npu_mmu *mmu, struct npu_mmu_context *c)
 
 void npu_tlb_drop_va(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 va, npu_u64 size)
 {
-	npu_u64 tag = va >> NPU_CHUNK_SHIFT, end = (va + (size - 1)) >> NPU_CHUNK_SHIFT;
+	npu_u64 tag = va >> NPU_CHUNK_SHIFT, stop = va + (size - 1), end = stop >> NPU_CHUNK_SHIFT;
 	unsigned int b, first, last;
 	struct npu_tlb_chunk *chunk, *next;
 	bool all = end - tag >= c->num_chunks;
@@ -158,15 +159,14 @@ void npu_tlb_drop_va(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 va,
 				continue;
 			first = chunk->tag > tag ? 0 : va / NPU_PAGE_SIZE % NPU_CHUNK_PAGES;
 			last = chunk->tag < end ? NPU_CHUNK_PAGES - 1 :
-						  (va + (size - 1)) / NPU_PAGE_SIZE % NPU_CHUNK_PAGES;
+						  stop / NPU_PAGE_SIZE % NPU_CHUNK_PAGES;
 			chunk_drop(mmu, c, chunk, first, last);
 		}
 	}
 	for (; !all && tag <= end; tag++) {
 		chunk = npu_tlb_find(c, tag);
 		first = tag > va >> NPU_CHUNK_SHIFT ? 0 : va / NPU_PAGE_SIZE % NPU_CHUNK_PAGES;
-		last = tag < end ? NPU_CHUNK_PAGES - 1 :
-				   (va + (size - 1)) / NPU_PAGE_SIZE % NPU_CHUNK_PAGES;
+		last = tag < end ? NPU_CHUNK_PAGES - 1 : stop / NPU_PAGE_SIZE % NPU_CHUNK_PAGES;
 		if (chunk)
 			chunk_drop(mmu, c, chunk, first, last);
 	}
@@ -228,7 +228,8 @@ static void chunks_evict(struct npu_mmu *mmu, struct npu_mmu_context *c)
 	for (b = 0; b < NPU_TLB_BUCKETS; b++) {
 		for (chunk = c->bucket[b]; chunk; chunk = next) {
 			next = chunk->next;
-			if (npu_mmu_held(mmu, c, chunk->tag << NPU_CHUNK_SHIFT, NPU_CHUNK_SIZE, false))
+			if (npu_mmu_held(mmu, c, chunk->tag << NPU_CHUNK_SHIFT, NPU_CHUNK_SIZE,
+					 false))
 				continue;
 			npu_mirror_drop(mmu, chunk, 0, NPU_CHUNK_PAGES - 1);
 			npu_mirror_sweep(mmu, c, chunk);

@@ -73,8 +73,8 @@ struct npu_tlb_chunk *npu_tlb_fill(struct npu_mmu *mmu, struct npu_mmu_context *
 void npu_tlb_drop_va(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 va, npu_u64 size);
 void npu_tlb_drop_dma(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 first, npu_u64 last);
 /*
- * Unmap what is stale and not in use any more, and free chunks of which nothing is left. Without the
- * lock, which is taken for a bucket at a time.
+ * Unmap what is stale and not in use any more, and free chunks of which nothing is left. Without
+ * the lock, which is taken for a bucket at a time.
  */
 void npu_tlb_sweep(struct npu_mmu *mmu, struct npu_mmu_context *c);
 /* Everything; there are no holds. */

@@ -32,7 +32,8 @@ int npu_stream_copy(struct npu_engine_state *state, npu_u32 offset, void *buf, n
 	}
 	if (!state->space.fetch(state->space.ctx, va, buf, size, &bad))
 		return 0;
-	npu_state_fault(state, NPU_FAULT_FETCH, "address 0x%llx of the stream can not be fetched from",
+	npu_state_fault(state, NPU_FAULT_FETCH,
+			"address 0x%llx of the stream can not be fetched from",
 			(unsigned long long)bad);
 	state->fault.address = bad;
 	state->fault.access = NPU_ACCESS_EXEC;
@@ -68,8 +69,8 @@ int npu_run_fetch(struct npu_run *run, struct npu_engine_state *state)
 	 */
 	memcpy(run->words, &first, sizeof(first));
 	if (bytes > sizeof(first) &&
-	    npu_stream_copy(state, state->offset + sizeof(first), (char *)run->words + sizeof(first),
-			    (npu_u32)(bytes - sizeof(first))))
+	    npu_stream_copy(state, state->offset + sizeof(first),
+			    (char *)run->words + sizeof(first), (npu_u32)(bytes - sizeof(first))))
 		return -EFAULT;
 
 	if (npu_insn_decode(run->words, first.words, &run->exec.insn, &err) ||
