@@ -31,6 +31,9 @@ int npu_canon_resize(struct npu_graph *g, struct npu_gnode *n);
 struct npu_gtensor *npu_canon_scalar(struct npu_graph *g, const struct npu_gnode *n,
 				     enum npu_gtype type, float v);
 
+/* Elements of a constant that stands for an operator: larger ones would be a burden to the job. */
+#define NPU_CANON_TABLE_MAX	(1ll << 22)
+
 /* ---- a model node written out as a chain of nodes (pass_canon_chain.c) ---- */
 
 /*

@@ -33,6 +33,7 @@ static bool tuples_read(const struct npu_gnode *n, struct tuples *s)
 		int64_t *total = i < s->batch ? &s->batches : &s->rows;
 
 		if (!npu_dim_is_const(x->dim[i]) || x->dim[i].base < 1 ||
+		    (s->batch + s->depth > 1 && x->dim[i].base > NPU_CANON_TABLE_MAX) ||
 		    x->dim[i].base > INT32_MAX / *total)
 			return false;
 		if (i >= s->batch) {

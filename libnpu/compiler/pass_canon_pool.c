@@ -21,15 +21,16 @@ struct windows {
 static bool windows_read(const struct npu_gnode *n, struct windows *w)
 {
 	const struct npu_gtensor *x = n->inputs[0], *y = n->outputs[0];
-	size_t count[4];
-	const int64_t *kernel = npu_gnode_ints(n, "kernel_shape", &count[0]);
-	const int64_t *stride = npu_gnode_ints(n, "strides", &count[1]);
-	const int64_t *dilation = npu_gnode_ints(n, "dilations", &count[2]);
-	const int64_t *pad = npu_gnode_ints(n, "pads", &count[3]);
+	size_t lists[4];
+	const int64_t *kernel = npu_gnode_ints(n, "kernel_shape", &lists[0]);
+	const int64_t *stride = npu_gnode_ints(n, "strides", &lists[1]);
+	const int64_t *dilation = npu_gnode_ints(n, "dilations", &lists[2]);
+	const int64_t *pad = npu_gnode_ints(n, "pads", &lists[3]);
+	int64_t taps = 1, count = 1;
 
 	w->spatial = x->rank - 2;
-	if (w->spatial < 1 || w->spatial > 2 || count[0] != (size_t)w->spatial ||
-	    count[1] != count[0] || count[2] != count[0] || count[3] != 2 * count[0])
+	if (w->spatial < 1 || w->spatial > 2 || lists[0] != (size_t)w->spatial ||
+	    lists[1] != lists[0] || lists[2] != lists[0] || lists[3] != 2 * lists[0])
 		return false;
 	for (int i = 0; i < w->spatial; i++) {
 		struct npu_window_axis *a = &w->axis[i];
@@ -42,6 +43,12 @@ static bool windows_read(const struct npu_gnode *n, struct windows *w)
 		w->begin[i] = pad[i];
 		reach = (a->count - 1) * a->stride + (a->taps - 1) * a->dilation + 1 - pad[i];
 		w->end[i] = reach > w->size[i] ? reach - w->size[i] : 0;
+		if (a->taps > NPU_CANON_TABLE_MAX / a->count)
+			return false;
+		taps *= a->taps;
+		count *= a->count;
+		if (taps > NPU_CANON_TABLE_MAX || count > NPU_CANON_TABLE_MAX)
+			return false;
 	}
 	return true;
 }
@@ -166,7 +173,8 @@ static int pool_indices(struct npu_graph *g, struct npu_gnode *n)
 	struct npu_gtensor *y = n->outputs[1];
 	struct windows w;
 
-	if (!npu_gtensor_is_static(x) || !windows_read(n, &w))
+	if (!npu_gtensor_is_static(x) || !windows_read(n, &w) ||
+	    x->dim[0].base > NPU_CANON_TABLE_MAX / (x->dim[1].base + 1))
 		return 0;
 	/* below every integer, so that padding never wins */
 	if (!npu_fold_is_float(x->type))

@@ -11,8 +11,6 @@
 #include "compiler/pass_canon.h"
 #include "host/resize.h"
 
-#define TABLE_MAX	(1 << 24)	/* elements of the matrix of an axis */
-
 /* What RESIZE has: pictures, these coordinates, no widened kernel. */
 static bool instruction_does(const struct npu_gnode *n, const float *scale)
 {
@@ -88,7 +86,7 @@ static bool can_write_out(const struct npu_gnode *n, const float *scale)
 		if (same)
 			continue;
 		if (!axis_of(n, d, scale[d], &a) || a.in < 1 || a.out < 1 ||
-		    a.in > TABLE_MAX / a.out ||
+		    a.in > NPU_CANON_TABLE_MAX / a.out ||
 		    (a.mode != NPU_RESIZE_NEAREST && !npu_fold_is_float(n->inputs[0]->type)))
 			return false;
 	}
@@ -146,65 +144,66 @@ static void sum_up(struct npu_gchain *c, int d, const struct npu_resize_axis *a,
 		npu_gchain_transpose(c, back);
 }
 
-/* Note in the mask [OH] or [OH, 1] of an axis what lies outside, joined with the masks before it. */
-static struct npu_gtensor *outside_mask(struct npu_graph *g, const struct npu_gnode *n, int d,
-					const struct npu_resize_table *table, struct npu_gtensor *so_far)
+/* True where the result lies outside along axis @d, over all other dimensions; NULL: nowhere. 0 or -ENOMEM. */
+static int outside_mask(struct npu_graph *g, const struct npu_gnode *n, int d,
+			const struct npu_resize_table *table, struct npu_gtensor **mask)
 {
+	int64_t dims[NPU_GRAPH_MAX_RANK], size = n->outputs[0]->dim[d].base;
 	int rank = n->outputs[0]->rank;
-	int64_t dims[NPU_GRAPH_MAX_RANK], inner, count = 1, size = n->outputs[0]->dim[d].base;
-	struct npu_gtensor *t;
+	bool any = false;
 
-	for (int i = 0; i < rank; i++) {
-		dims[i] = i == d ? size : so_far ? so_far->dim[i].base : 1;
-		count *= dims[i];
-	}
-	t = npu_graph_const(g, "outside", NPU_GT_BOOL, rank, dims, NULL);
-	/* axes come in order: those behind @d have size 1 so far */
-	inner = size;
-	for (int64_t i = 0; t && i < count; i++)
-		((unsigned char *)t->data)[i] =
-			table->outside[i % inner] ||
-			(so_far && ((const unsigned char *)so_far->data)[i / inner]);
-	return t;
+	*mask = NULL;
+	for (int64_t i = 0; i < size; i++)
+		any |= table->outside[i];
+	if (!any)
+		return 0;
+	for (int i = 0; i < rank; i++)
+		dims[i] = i == d ? size : 1;
+	*mask = npu_graph_const(g, "outside", NPU_GT_BOOL, rank, dims, table->outside);
+	return *mask ? 0 : -ENOMEM;
+}
+
+/* The extrapolation value where @mask is true. */
+static void put_outside(struct npu_gchain *c, struct npu_gtensor *mask)
+{
+	const struct npu_gnode *n = c->from;
+	struct npu_gtensor *fill = npu_canon_scalar(c->g, n, n->outputs[0]->type,
+						    npu_gnode_float(n, "extrapolation_value", 0));
+	struct npu_gtensor *in[3] = { mask, fill, c->t };
+	struct npu_gnode *where = NULL;
+
+	if (fill && c->t)
+		where = npu_graph_insert(c->g, NPU_GOP_Where, n, in, 3, n->outputs[0]);
+	c->t = where ? where->outputs[0] : NULL;
 }
 
 static int write_out(struct npu_graph *g, struct npu_gnode *n, const float *scale)
 {
 	struct npu_gchain c = { g, n, n->inputs[0] };
-	struct npu_gtensor *mask = NULL, *fill;
+	struct npu_gtensor *mask[NPU_GRAPH_MAX_RANK] = { NULL };
 	struct npu_resize_table table;
 	struct npu_resize_axis a;
-	struct npu_gnode *where;
-	bool any;
-	int err;
+	int rank = n->inputs[0]->rank, err, d;
 
-	for (int d = 0; d < n->inputs[0]->rank && c.t; d++) {
+	_Static_assert(sizeof(*table.outside) == 1, "a mask's elements are a table's");
+	for (d = 0; d < rank && c.t; d++) {
 		if (!axis_of(n, d, scale[d], &a) || stays(&a))
 			continue;
-		any = false;
 		err = npu_resize_table_make(&a, &table);
-		for (int64_t i = 0; !err && i < a.out; i++)
-			any |= table.outside[i];
+		if (!err)
+			err = outside_mask(g, n, d, &table, &mask[d]);
 		if (!err && a.mode == NPU_RESIZE_NEAREST)
 			pick(&c, d, &a, &table);
 		else if (!err)
 			sum_up(&c, d, &a, &table);
-		if (!err && any) {
-			mask = outside_mask(g, n, d, &table, mask);
-			err = mask ? 0 : -ENOMEM;
-		}
 		npu_resize_table_free(&table);
 		if (err)
 			return err;
 	}
-	if (mask && c.t) {
-		fill = npu_canon_scalar(g, n, n->outputs[0]->type,
-					npu_gnode_float(n, "extrapolation_value", 0));
-		where = fill ? npu_graph_insert(g, NPU_GOP_Where, n,
-						(struct npu_gtensor *[]){ mask, fill, c.t }, 3,
-						n->outputs[0]) : NULL;
-		c.t = where ? where->outputs[0] : NULL;
-	}
+	/* at the end, so that no later axis mixes it with the picture */
+	for (d = 0; d < rank; d++)
+		if (mask[d])
+			put_outside(&c, mask[d]);
 	if (npu_gchain_replace(&c, n->outputs[0]))
 		return -ENOMEM;
 	npu_graph_remove(g, n);

@@ -148,7 +148,8 @@ static int volume_conv(struct npu_graph *g, struct npu_gnode *n)
 	/* the zero point that stands in the padding of ConvInteger may be known at run time only */
 	if (n->op == NPU_GOP_ConvInteger && (v.pad[0] || v.pad[3]))
 		return 0;
-	if (!npu_dim_is_const(x->dim[2]) || npu_dim_scale(x->dim[0], y->dim[2].base, &batch))
+	if (!npu_dim_is_const(x->dim[2]) || npu_dim_scale(x->dim[0], y->dim[2].base, &batch) ||
+	    v.kernel[0] > NPU_CANON_TABLE_MAX / y->dim[2].base)
 		return 0;
 	return conv_slices(g, n, &v);
 }
@@ -206,6 +207,7 @@ static int volume_conv_transpose(struct npu_graph *g, struct npu_gnode *n)
 
 	/* one scale per output would be one per output and slice */
 	if (!volume_read(n, &v) || !npu_gtensor_is_static(w) || (w->quant && w->quant->axis >= 0) ||
+	    v.kernel[0] > NPU_CANON_TABLE_MAX / v.kernel[0] ||
 	    !npu_dim_is_const(x->dim[2]) || !npu_dim_is_const(y->dim[2]) ||
 	    npu_dim_scale(x->dim[0], x->dim[2].base, &batch) ||
 	    npu_dims_product((struct npu_dim[]){ y->dim[0], y->dim[3], y->dim[4] }, 3, &row))
