@@ -37,7 +37,7 @@ $(BUILD)/make-seeds: $(call obj,fuzz/make_seeds.c tests/isa/sample.c $(call src,
 fuzz:
 	$(FUZZ_MAKE) fuzz-programs
 	@mkdir -p $(foreach f,$(FUZZ_NAMES),$(FUZZ)/$f $(FUZZ)/$f-seeds)
-	$(FUZZ)/obj/make-seeds $(FUZZ)/stream-seeds
+	$(if $(filter stream,$(FUZZ_NAMES)),$(FUZZ)/obj/make-seeds $(FUZZ)/stream-seeds)
 	@for f in jobfile run; do test ! -d $(FUZZ)/$$f-seeds || cp tests/data/*.npu $(FUZZ)/$$f-seeds; done
 	@for f in $(FUZZ_NAMES); do \
 		$(FUZZ)/obj/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=16384 \

@@ -73,8 +73,8 @@ RUN_SCRIPTS	= $(filter %.sh,$(pick))
 # e2e try a part of their cases (NPU_TEST_SHORT); ocr's pages, minutes of the same loops, are left
 # out.
 ASAN_TESTS	?= $(or $(TESTS),engine isa device devcore firmware libnpu host compiler mutate oracle e2e run $(addprefix ocr/test_,ctc dbpost image layout npy warp))
-TSAN_TESTS	?= $(or $(TESTS),libnpu/test_run libnpu/test_drm libnpu/test_fence libnpu/test_thread libnpu/test_host_steps engine/test_run $(addprefix devcore/test_,unit mmu regs mutants) oracle/test_matmul run/test_check \
-		$(addprefix device/test_,proto config control dma irq report))
+TSAN_TESTS	?= $(or $(TESTS),libnpu/test_run libnpu/test_drm libnpu/test_fence libnpu/test_thread libnpu/test_host_steps engine/test_run $(addprefix devcore/test_,unit mmu regs mutants firmware) oracle/test_matmul run/test_check \
+		$(addprefix device/test_,proto config control dma irq report rv32_gdb))
 CHECK_LEGS	?= asan tsan
 leg-asan	= BUILD=$(BUILD)/asan SAN=address,undefined TESTS='$(ASAN_TESTS)'
 leg-tsan	= BUILD=$(BUILD)/tsan SAN=thread TESTS='$(TSAN_TESTS)'
@@ -118,7 +118,7 @@ check-long:
 
 ## make check-asan	the test programs under AddressSanitizer and UBSan (ASAN_TESTS picks)
 ## make check-tsan	the test programs under ThreadSanitizer (TSAN_TESTS picks)
-check-asan check-tsan: check-%: check-models
+check-asan check-tsan: check-%: check-models firmware
 	+@$(call leg-build,$*)
 	@$(RUN) $(call leg-programs,$*)
 
@@ -128,7 +128,10 @@ check-clang:
 	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC=clang all build-run
 
 ## make tidy		clang-tidy over the library, the tools and the tests
-TIDY_SRC	= $(filter %.c,$(LIBNPU_SRC) $(VDEV_SRC) $(call src,tools/common tools/check $(addprefix tools/,$(TOOLS))) $(wildcard tests/*/*.c))
+TIDY_SRC	= $(filter %.c,$(LIBNPU_SRC) $(VDEV_SRC) $(filter-out %/entry.c,$(FW_SRC)) \
+		  $(call src,firmware/pack tools/common tools/check $(addprefix tools/,$(TOOLS))) $(wildcard tests/*/*.c))
+# As one build has them: the firmware's sources for the host, headers of every area.
+TIDY_FLAGS	= $(filter-out $(WARN),$(ALL_CFLAGS)) -Itests -IDocumentation -Itools/vnpu/device -Ifirmware -DFW_HOST
 tidy: $(ONNX_PB).h
 	@printf '%s\n' $(filter-out %_avx2.c %_avx512.c %_avxvnni.c %_avx512vnni.c,$(TIDY_SRC)) | \
-		xargs -P $(JOBS) -I{} clang-tidy --quiet {} -- $(filter-out $(WARN),$(ALL_CFLAGS)) -Itests -IDocumentation
+		xargs -P $(JOBS) -I{} clang-tidy --quiet {} -- $(TIDY_FLAGS)

@@ -109,7 +109,7 @@ static int dial(void)
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
-	strcpy(addr.sun_path, hart.path);
+	memcpy(addr.sun_path, hart.path, sizeof(hart.path));
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
 		abort();
 	return fd;

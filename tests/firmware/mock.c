@@ -23,7 +23,7 @@ static void trace(struct mock *m, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	if (at && at + 2 < sizeof(m->trace)) {
-		strcpy(m->trace + at, ", ");
+		memcpy(m->trace + at, ", ", 3);
 		at += 2;
 	}
 	vsnprintf(m->trace + at, sizeof(m->trace) - at, fmt, ap);
