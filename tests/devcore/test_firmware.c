@@ -5,6 +5,7 @@
  * computed here, too.
  */
 #include <arpa/inet.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -143,15 +144,22 @@ static bool boot(npu_u32 slice_us)
 
 /* ---- messages ---- */
 
+static bool has_message(void)
+{
+	npu_u32 *index = (void *)kernel_at(&d.g, d.msg.index);
+
+	return __atomic_load_n(index, __ATOMIC_ACQUIRE) != d.msg.seen;
+}
+
 /* The next message; false: none within a while. */
 static bool message(struct npu_fw_msg *msg)
 {
 	npu_u32 *index = (void *)kernel_at(&d.g, d.msg.index);
 	unsigned int n;
 
-	for (n = 0; n < WAIT_MS * 10 && __atomic_load_n(index, __ATOMIC_ACQUIRE) == d.msg.seen; n++)
+	for (n = 0; n < WAIT_MS * 10 && !has_message(); n++)
 		usleep(100);
-	if (__atomic_load_n(index, __ATOMIC_ACQUIRE) == d.msg.seen)
+	if (!has_message())
 		return false;
 	memcpy(msg, kernel_at(&d.g, d.msg.base + d.msg.seen % 64 * sizeof(*msg)), sizeof(*msg));
 	__atomic_store_n(index + 16, ++d.msg.seen, __ATOMIC_RELEASE);
@@ -283,6 +291,40 @@ static void test_jobs(void)
 	tap_ok(mcu > 1000 && walks > 20,
 	       "%llu instructions of the processor and %llu page walks for them",
 	       (unsigned long long)mcu, (unsigned long long)walks);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	return *(const double *)a < *(const double *)b ? -1 : 1;
+}
+
+/* Told, never judged. */
+static void tell_latency(void)
+{
+	enum { TIMES = 200 };
+	static double us[TIMES];
+	struct npu_fw_msg msg;
+	struct timespec from, to;
+	unsigned int i;
+	npu_u64 insns;
+
+	if (queue_create(7, NPU_FW_PRIORITY_HIGH, 0) != OK)
+		return;
+	insns = reg_read64(&d.g, NPU_REG_COUNTER(NPU_COUNTER_MCU_INSNS));
+	for (i = 0; i < TIMES; i++) {
+		clock_gettime(CLOCK_MONOTONIC, &from);
+		submit(7);
+		while (!has_message())
+			sched_yield();
+		clock_gettime(CLOCK_MONOTONIC, &to);
+		message(&msg);
+		us[i] = 1e6 * (double)(to.tv_sec - from.tv_sec) +
+			1e-3 * (double)(to.tv_nsec - from.tv_nsec);
+	}
+	insns = reg_read64(&d.g, NPU_REG_COUNTER(NPU_COUNTER_MCU_INSNS)) - insns;
+	qsort(us, TIMES, sizeof(us[0]), by_size);
+	tap_diag("a job that does nothing: %.0f us from doorbell to message (median), %llu instructions",
+		 us[TIMES / 2], (unsigned long long)insns / TIMES);
 }
 
 /* Two queues on one engine, in slices shorter than a job. */
@@ -431,6 +473,7 @@ int main(void)
 	config.fw_gdb_port = 20000 + (npu_u32)getpid() % 20000;
 	guest_init(&d.g, &config);
 	test_jobs();
+	tell_latency();
 	test_slices();
 	test_abort();
 	test_fault();

@@ -37,6 +37,7 @@ struct rv32_gdb {
 	bool at_gate;			/* the hart's thread is in rv32_gdb_gate() */
 	bool in_use;			/* the stub's thread uses the hart: the gate stays shut */
 	unsigned int releases;
+	unsigned int releases_seen;	/* when the hart's thread came to the gate */
 	bool quit;
 	int fd;				/* the debugger's; -1: there is none */
 
@@ -57,12 +58,10 @@ static void notify(struct rv32_gdb *gdb)
 
 uint64_t rv32_gdb_gate(struct rv32_gdb *gdb, enum rv32_stop why, uint64_t budget)
 {
-	unsigned int releases;
-
 	if (!gdb)
 		return budget;
 	pthread_mutex_lock(&gdb->lock);
-	releases = gdb->releases;
+	gdb->releases_seen = gdb->releases;
 	if (gdb->owner == WANTED || gdb->owner == STEPS ||
 	    (gdb->owner == RUNS && why == RV32_STOP_BREAK && gdb->fd >= 0)) {
 		gdb->owner = HELD;
@@ -70,7 +69,7 @@ uint64_t rv32_gdb_gate(struct rv32_gdb *gdb, enum rv32_stop why, uint64_t budget
 	}
 	gdb->at_gate = true;
 	pthread_cond_broadcast(&gdb->changed);
-	while (gdb->in_use || (gdb->owner == HELD && gdb->releases == releases))
+	while (gdb->in_use || (gdb->owner == HELD && gdb->releases == gdb->releases_seen))
 		pthread_cond_wait(&gdb->changed, &gdb->lock);
 	gdb->at_gate = false;
 	if (gdb->owner == HELD)
@@ -132,9 +131,9 @@ static bool hart_take(struct rv32_gdb *gdb)
 	bool got;
 
 	pthread_mutex_lock(&gdb->lock);
-	while (!gdb->at_gate && !gdb->quit)
+	while (!(gdb->at_gate && gdb->releases == gdb->releases_seen) && !gdb->quit)
 		pthread_cond_wait(&gdb->changed, &gdb->lock);
-	got = gdb->at_gate;
+	got = !gdb->quit;
 	gdb->in_use = got;
 	pthread_mutex_unlock(&gdb->lock);
 	return got;
