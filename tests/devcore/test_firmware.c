@@ -323,8 +323,8 @@ static void tell_latency(void)
 	}
 	insns = reg_read64(&d.g, NPU_REG_COUNTER(NPU_COUNTER_MCU_INSNS)) - insns;
 	qsort(us, TIMES, sizeof(us[0]), by_size);
-	tap_diag("a job that does nothing: %.0f us from doorbell to message (median), %llu instructions",
-		 us[TIMES / 2], (unsigned long long)insns / TIMES);
+	tap_diag("a job that does nothing: %.0f us from doorbell to message (median), "
+		 "%llu instructions", us[TIMES / 2], (unsigned long long)insns / TIMES);
 }
 
 /* Two queues on one engine, in slices shorter than a job. */
@@ -465,6 +465,57 @@ static void test_debugger(npu_u32 port)
 	       "it holds the hart when the device goes away");
 }
 
+/* Whether gdb has ended; what it said is in @out. */
+static bool gdb_output(const char *path, char *out, size_t size)
+{
+	FILE *f = fopen(path, "r");
+	size_t n = f ? fread(out, 1, size - 1, f) : 0;
+
+	if (f)
+		fclose(f);
+	out[n] = '\0';
+	return strstr(out, "gdb has ended");
+}
+
+/* What Documentation/hardware/mcu.md shows: symbols, a breakpoint in the firmware's C, its callers. */
+static void test_gdb(npu_u32 port)
+{
+	static const char *const want[] = { "fw_queue_job_end (fw=", "in fw_turn (fw=", "in fw_main ()",
+					    "id is 1", "mcause", NULL };
+	const char *build = getenv("NPU_BUILD");
+	char path[] = "/tmp/fw-gdb-XXXXXX", command[1024], out[8192];
+	int fd = mkstemp(path), i;
+	struct npu_fw_msg msg;
+
+	if (system("command -v gdb-multiarch >/dev/null 2>&1")) {
+		tap_skip("gdb", "gdb-multiarch is not installed");
+		return;
+	}
+	close(fd);
+	snprintf(command, sizeof(command),
+		 "(timeout 60 gdb-multiarch -nx -batch %s/firmware/npu_fw.elf "
+		 "-ex 'target remote :%u' -ex 'break fw_queue_job_end' -ex 'continue' "
+		 "-ex 'backtrace' -ex 'printf \"id is %%d\\n\", queue->id' -ex 'info registers csr' "
+		 "-ex 'delete' -ex 'detach' </dev/null; echo gdb has ended) >%s 2>&1 &",
+		 build ? build : "build", port, path);
+	if (system(command))
+		tap_ok(0, "gdb is started");
+	/* The first jobs may be done before it is there. */
+	for (i = 0; i < 600 && !gdb_output(path, out, sizeof(out)); i++) {
+		submit(1);
+		usleep(100000);
+		if (!message(&msg))
+			break;
+	}
+	for (i = 0; want[i]; i++) {
+		if (!tap_ok(!!strstr(out, want[i]), "gdb shows '%s'", want[i]))
+			tap_diag("%s", out);
+	}
+	submit(1);
+	tap_ok(message(&msg) && msg.status == OK, "when it has gone jobs are done");
+	unlink(path);
+}
+
 int main(void)
 {
 	struct npu_vdev_config config = NPU_VDEV_CONFIG_DEFAULT;
@@ -477,6 +528,7 @@ int main(void)
 	test_slices();
 	test_abort();
 	test_fault();
+	test_gdb(config.fw_gdb_port);
 	test_debugger(config.fw_gdb_port);
 	guest_fini(&d.g);
 	return tap_done();
