@@ -165,8 +165,9 @@ static bool by_rows(const struct npu_gnode *n, const struct npu_lview *index)
 		(npu_dim_is_const(index->dim[1]) && index->dim[1].base == 1));
 }
 
-static int scatter_rows(struct npu_lower *l, const struct npu_lview *inout, const struct npu_lview *in,
-			const struct npu_lview *index, unsigned int join)
+static int scatter_rows(struct npu_lower *l, const struct npu_lview *inout,
+			const struct npu_lview *in, const struct npu_lview *index,
+			unsigned int join)
 {
 	struct npu_lview to = *inout, from = *in, rows = *index;
 	struct npu_linsn *insn = npu_lower_insn(l, NPU_OP_SCATTER);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * GatherND and ScatterND: the tuples of an index become row numbers of the data seen as a matrix, and the
- * rows are gathered or scattered. Each part of a tuple is looked up in a table of where that row begins,
- * which counts negative ones from the end and refuses those that are outside, as the device does.
+ * GatherND and ScatterND: the tuples of an index become row numbers of the data seen as a matrix,
+ * and the rows are gathered or scattered. Each part of a tuple is looked up in a table of where
+ * that row begins, which counts negative ones from the end and refuses those that are outside, as
+ * the device does.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,9 +14,10 @@
 /* Data [batch .., indexed .., inner ..] with tuples [batch .., .., depth]. */
 struct tuples {
 	int batch, depth;
-	int64_t size[NPU_GRAPH_MAX_RANK], step[NPU_GRAPH_MAX_RANK];	/* of the indexed dimensions, in rows */
-	int64_t batches, rows;			/* rows of one batch */
-	struct npu_dim count, inner;		/* tuples in all; elements of a row */
+	/* of the indexed dimensions, in rows */
+	int64_t size[NPU_GRAPH_MAX_RANK], step[NPU_GRAPH_MAX_RANK];
+	int64_t batches, rows;	     /* rows of one batch */
+	struct npu_dim count, inner; /* tuples in all; elements of a row */
 };
 
 static bool tuples_read(const struct npu_gnode *n, struct tuples *s)
@@ -44,7 +46,8 @@ static bool tuples_read(const struct npu_gnode *n, struct tuples *s)
 	}
 	return s->batches <= INT32_MAX / s->rows &&
 	       !npu_dims_product(index->dim, index->rank - 1, &s->count) &&
-	       !npu_dims_product(&x->dim[s->batch + s->depth], x->rank - s->batch - s->depth, &s->inner);
+	       !npu_dims_product(&x->dim[s->batch + s->depth], x->rank - s->batch - s->depth,
+				 &s->inner);
 }
 
 /* Where the rows of index 0, 1, ... of dimension @k begin. */
@@ -58,8 +61,8 @@ static struct npu_gtensor *row_table(struct npu_graph *g, const struct tuples *s
 }
 
 /* Part @k of every tuple as the row that it begins at. */
-static struct npu_gtensor *part(struct npu_graph *g, const struct npu_gnode *n, const struct tuples *s,
-				struct npu_gtensor *pairs, int k)
+static struct npu_gtensor *part(struct npu_graph *g, const struct npu_gnode *n,
+				const struct tuples *s, struct npu_gtensor *pairs, int k)
 {
 	struct npu_dim start[2] = { npu_dim_const(0), npu_dim_const(k) },
 		       dim[2] = { s->count, npu_dim_const(1) };
@@ -114,7 +117,8 @@ static struct npu_gtensor *row_numbers(struct npu_graph *g, const struct npu_gno
 	for (int64_t i = 0; first && i < s->batches; i++)
 		npu_fold_put_int(first, (size_t)i, i * s->rows);
 	dim[0] = npu_dim_const(s->batches);
-	if (npu_dims_product(&n->inputs[1]->dim[s->batch], n->inputs[1]->rank - 1 - s->batch, &dim[1]))
+	if (npu_dims_product(&n->inputs[1]->dim[s->batch], n->inputs[1]->rank - 1 - s->batch,
+			     &dim[1]))
 		return NULL;
 	npu_gchain_reshape(&c, dim, 2);
 	npu_gchain_binary(&c, NPU_GOP_Add, first);
@@ -145,7 +149,8 @@ static struct npu_gtensor *constant_rows(struct npu_graph *g, const struct npu_g
 	return t;
 }
 
-static struct npu_gtensor *rows_of(struct npu_graph *g, const struct npu_gnode *n, const struct tuples *s)
+static struct npu_gtensor *rows_of(struct npu_graph *g, const struct npu_gnode *n,
+				   const struct tuples *s)
 {
 	bool constant = npu_gtensor_is_const(n->inputs[1]) && s->count.base > 0;
 
@@ -175,8 +180,10 @@ static int gather_rows(struct npu_graph *g, struct npu_gnode *n, const struct tu
 static int scatter_rows(struct npu_graph *g, struct npu_gnode *n, const struct tuples *s,
 			struct npu_gtensor *rows)
 {
-	struct npu_dim dim[2] = { s->count, s->inner }, all[2] = { npu_dim_const(s->rows), s->inner };
-	struct npu_gchain index = { g, n, rows }, in = { g, n, n->inputs[2] }, c = { g, n, n->inputs[0] };
+	struct npu_dim dim[2] = { s->count, s->inner },
+		       all[2] = { npu_dim_const(s->rows), s->inner };
+	struct npu_gchain index = { g, n, rows }, in = { g, n, n->inputs[2] },
+			  c = { g, n, n->inputs[0] };
 	struct npu_gnode *scatter;
 
 	npu_gchain_reshape(&index, (struct npu_dim[]){ s->count, npu_dim_const(1) }, 2);
@@ -218,13 +225,16 @@ int npu_canon_index(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *d
 			return 0;
 		if (!npu_dim_equal(want, have))
 			return npu_diag_node(diag, -EINVAL, n, NULL,
-					     "'%s' has another number of elements than the places that the indices name",
+					     "'%s' has another number of elements than the places "
+					     "that the indices name",
 					     n->inputs[2]->name);
 	}
 	rows = rows_of(g, n, &s);
 	if (!rows)
-		return npu_gtensor_is_const(n->inputs[1]) ?
-			       npu_diag_node(diag, -EINVAL, n, "indices", "an index is outside of the data") :
-			       -ENOMEM;
-	return n->op == NPU_GOP_GatherND ? gather_rows(g, n, &s, rows) : scatter_rows(g, n, &s, rows);
+		return npu_gtensor_is_const(n->inputs[1])
+			       ? npu_diag_node(diag, -EINVAL, n, "indices",
+					       "an index is outside of the data")
+			       : -ENOMEM;
+	return n->op == NPU_GOP_GatherND ? gather_rows(g, n, &s, rows)
+					 : scatter_rows(g, n, &s, rows);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pooling that is more than a maximum or an average: the place of the maximum, and the norm of a window.
- * What every window sees becomes a row of its own, [N, C, OH, OW, KH * KW], which is then reduced.
+ * Pooling that is more than a maximum or an average: the place of the maximum, and the norm of a
+ * window. What every window sees becomes a row of its own, [N, C, OH, OW, KH * KW], which is then
+ * reduced.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,8 +15,8 @@
 struct windows {
 	int spatial;
 	struct npu_window_axis axis[2];
-	int64_t begin[2], end[2];	/* padding that all of the windows see */
-	int64_t size[2];		/* of the input */
+	int64_t begin[2], end[2]; /* padding that all of the windows see */
+	int64_t size[2];	  /* of the input */
 };
 
 static bool windows_read(const struct npu_gnode *n, struct windows *w)
@@ -38,7 +39,8 @@ static bool windows_read(const struct npu_gnode *n, struct windows *w)
 
 		if (!npu_dim_is_const(x->dim[2 + i]) || !npu_dim_is_const(y->dim[2 + i]))
 			return false;
-		*a = (struct npu_window_axis){ y->dim[2 + i].base, kernel[i], stride[i], dilation[i] };
+		*a = (struct npu_window_axis){ y->dim[2 + i].base, kernel[i], stride[i],
+					       dilation[i] };
 		w->size[i] = x->dim[2 + i].base;
 		w->begin[i] = pad[i];
 		reach = (a->count - 1) * a->stride + (a->taps - 1) * a->dilation + 1 - pad[i];
@@ -87,15 +89,17 @@ static void strides_of(const struct windows *w, bool columns, int64_t step[2])
 	step[1] = columns ? w->size[0] : 1;
 }
 
-static struct npu_gtensor *tap_offsets(struct npu_graph *g, const struct windows *w, const int64_t *step)
+static struct npu_gtensor *tap_offsets(struct npu_graph *g, const struct windows *w,
+				       const int64_t *step)
 {
 	const struct npu_window_axis *a = &w->axis[0], *b = &w->axis[1];
 	int64_t wide = w->spatial == 2 ? b->taps : 1, dims[1] = { a->taps * wide };
 	struct npu_gtensor *t = npu_graph_const(g, "taps", NPU_GT_I64, 1, dims, NULL);
 
 	for (int64_t k = 0; t && k < dims[0]; k++)
-		npu_fold_put_int(t, (size_t)k, k / wide * a->dilation * step[0] +
-					       (w->spatial == 2 ? k % wide * b->dilation * step[1] : 0));
+		npu_fold_put_int(t, (size_t)k,
+				 k / wide * a->dilation * step[0] +
+					 (w->spatial == 2 ? k % wide * b->dilation * step[1] : 0));
 	return t;
 }
 
@@ -146,8 +150,8 @@ static void first_largest(struct npu_gchain *c)
 }
 
 /* The number of tap that won, by way of tables, as the index in the whole input. */
-static void taps_to_index(struct npu_gchain *c, const struct windows *w, const struct npu_gtensor *x,
-			  bool columns)
+static void taps_to_index(struct npu_gchain *c, const struct windows *w,
+			  const struct npu_gtensor *x, bool columns)
 {
 	struct npu_gtensor *taps;
 	struct npu_gnode *look;
@@ -159,8 +163,8 @@ static void taps_to_index(struct npu_gchain *c, const struct windows *w, const s
 		c->t = NULL;
 		return;
 	}
-	look = npu_graph_insert(c->g, NPU_GOP_Gather, c->from, (struct npu_gtensor *[]){ taps, c->t }, 2,
-				c->t);
+	look = npu_graph_insert(c->g, NPU_GOP_Gather, c->from,
+				(struct npu_gtensor *[]){ taps, c->t }, 2, c->t);
 	c->t = look && !npu_gnode_set_int(c->g, look, "axis", 0) ? look->outputs[0] : NULL;
 	npu_gchain_binary(c, NPU_GOP_Add, window_offsets(c->g, w, step));
 	npu_gchain_binary(c, NPU_GOP_Add, plane_offsets(c->g, x));
@@ -202,7 +206,8 @@ static void norm(struct npu_gchain *c, int first, int64_t p, const struct npu_gt
 
 	if (rank && p > 2) {
 		npu_gchain_add(c, NPU_GOP_Abs, NULL, c->t->dim, rank);
-		npu_gchain_binary(c, NPU_GOP_Pow, npu_canon_scalar(c->g, c->from, y->type, (float)p));
+		npu_gchain_binary(c, NPU_GOP_Pow,
+				  npu_canon_scalar(c->g, c->from, y->type, (float)p));
 	}
 	for (int i = first; i < rank; i++)
 		axes[i - first] = i;
@@ -212,7 +217,7 @@ static void norm(struct npu_gchain *c, int first, int64_t p, const struct npu_gt
 		c->t = NULL;
 	if (p > 2)
 		npu_gchain_binary(c, NPU_GOP_Pow,
-				 npu_canon_scalar(c->g, c->from, y->type, 1 / (float)p));
+				  npu_canon_scalar(c->g, c->from, y->type, 1 / (float)p));
 }
 
 static int lp_pool(struct npu_graph *g, struct npu_gnode *n)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Resize and Upsample. What RESIZE does not say is written out axis by axis, with the tables of the host
- * operator (host/resize.h): nearest is a gather with constant indices, a weighted sum a product with a
- * constant matrix, and what a crop takes from outside of the picture is chosen at the end.
+ * Resize and Upsample. What RESIZE does not say is written out axis by axis, with the tables of the
+ * host operator (host/resize.h): nearest is a gather with constant indices, a weighted sum a
+ * product with a constant matrix, and what a crop takes from outside of the picture is chosen at
+ * the end.
  */
 #include <errno.h>
 #include <string.h>
@@ -54,8 +55,8 @@ static bool axis_of(const struct npu_gnode *n, int d, float scale, struct npu_re
 		.scale = (double)scale,
 		.end = 1,
 	};
-	if (!npu_dim_is_const(x->dim[d]) || !npu_dim_is_const(n->outputs[0]->dim[d]) || !(scale > 0) ||
-	    !find_mode(n, &a->mode))
+	if (!npu_dim_is_const(x->dim[d]) || !npu_dim_is_const(n->outputs[0]->dim[d]) ||
+	    !(scale > 0) || !find_mode(n, &a->mode))
 		return false;
 	a->in = x->dim[d].base;
 	a->out = n->outputs[0]->dim[d].base;
@@ -79,7 +80,8 @@ static bool can_write_out(const struct npu_gnode *n, const float *scale)
 	struct npu_resize_axis a;
 
 	for (int d = 0; d < n->inputs[0]->rank; d++) {
-		bool same = npu_dim_equal(n->inputs[0]->dim[d], n->outputs[0]->dim[d]) && scale[d] == 1 &&
+		bool same = npu_dim_equal(n->inputs[0]->dim[d], n->outputs[0]->dim[d]) &&
+			    scale[d] == 1 &&
 			    strcmp(npu_gnode_string(n, "coordinate_transformation_mode", ""),
 				   "tf_crop_and_resize");
 
@@ -96,14 +98,16 @@ static bool can_write_out(const struct npu_gnode *n, const float *scale)
 static void pick(struct npu_gchain *c, int d, const struct npu_resize_axis *a,
 		 const struct npu_resize_table *table)
 {
-	struct npu_gtensor *index = npu_graph_const(c->g, "nearest", NPU_GT_I64, 1, &a->out, table->index);
+	struct npu_gtensor *index =
+		npu_graph_const(c->g, "nearest", NPU_GT_I64, 1, &a->out, table->index);
 
 	npu_gchain_gather(c, d, index);
 }
 
 /* [in][out], the table's weights where its indices say. */
 static struct npu_gtensor *matrix(struct npu_graph *g, enum npu_gtype type,
-				  const struct npu_resize_axis *a, const struct npu_resize_table *table)
+				  const struct npu_resize_axis *a,
+				  const struct npu_resize_table *table)
 {
 	const int64_t dims[2] = { a->in, a->out };
 	struct npu_gtensor *t = npu_graph_const(g, "resample", type, 2, dims, NULL);
@@ -144,7 +148,10 @@ static void sum_up(struct npu_gchain *c, int d, const struct npu_resize_axis *a,
 		npu_gchain_transpose(c, back);
 }
 
-/* True where the result lies outside along axis @d, over all other dimensions; NULL: nowhere. 0 or -ENOMEM. */
+/*
+ * True where the result lies outside along axis @d, over all other dimensions; NULL: nowhere. 0 or
+ * -ENOMEM.
+ */
 static int outside_mask(struct npu_graph *g, const struct npu_gnode *n, int d,
 			const struct npu_resize_table *table, struct npu_gtensor **mask)
 {

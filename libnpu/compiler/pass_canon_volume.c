@@ -17,7 +17,8 @@
 
 #define RANK	5
 
-static const int64_t depth_first[] = { 0, 2, 1, 3, 4 };	/* [N, C, D, ..] to [N, D, C, ..] and back */
+/* [N, C, D, ..] to [N, D, C, ..] and back */
+static const int64_t depth_first[] = { 0, 2, 1, 3, 4 };
 
 /* Index 0 is the depth; pads: begin of all, end of all. */
 struct volume {
@@ -101,8 +102,8 @@ static int conv_slices(struct npu_graph *g, struct npu_gnode *n, const struct vo
 	if (!before.t || !w || npu_gnode_set_input(g, n, 0, before.t) ||
 	    npu_gnode_set_input(g, n, 1, w) || set_window(g, n, v, 1, 2))
 		return -ENOMEM;
-	after.t = npu_canon_detach(g, n, (struct npu_dim[]){ before.t->dim[0], y->dim[1], y->dim[3],
-							     y->dim[4] }, 4);
+	after.t = npu_canon_detach(
+		g, n, (struct npu_dim[]){ before.t->dim[0], y->dim[1], y->dim[3], y->dim[4] }, 4);
 	npu_gchain_reshape(&after, dim, RANK);
 	npu_gchain_transpose(&after, depth_first);
 	return npu_gchain_replace(&after, y);
@@ -167,7 +168,10 @@ static struct npu_gtensor *identity_weight(struct npu_graph *g, enum npu_gtype t
 	return t;
 }
 
-/* [N, D, O, KD, OH, OW] to [N, O, OD, OH, OW]: result k of slice d goes to slice d * stride + k * dilation. */
+/*
+ * [N, D, O, KD, OH, OW] to [N, O, OD, OH, OW]: result k of slice d goes to slice d * stride + k *
+ * dilation.
+ */
 static void add_slices(struct npu_gchain *c, const struct volume *v, const struct npu_gtensor *y)
 {
 	static const int64_t depth_last[] = { 0, 2, 4, 5, 3, 1 }, back[] = { 0, 1, 4, 2, 3 };
@@ -186,7 +190,7 @@ static void add_slices(struct npu_gchain *c, const struct volume *v, const struc
 	row[1] = npu_dim_const(1);
 	row[2] = y->dim[2];
 	conv = npu_gchain_add(c, NPU_GOP_ConvTranspose,
-			     identity_weight(c->g, y->type, v->kernel[0]), row, 3);
+			      identity_weight(c->g, y->type, v->kernel[0]), row, 3);
 	if (!conv || conv->num_inputs != 2 || set_window(c->g, conv, v, 0, 1) ||
 	    npu_gnode_set_int(c->g, conv, "group", 1)) {
 		c->t = NULL;
@@ -207,12 +211,13 @@ static int volume_conv_transpose(struct npu_graph *g, struct npu_gnode *n)
 
 	/* one scale per output would be one per output and slice */
 	if (!volume_read(n, &v) || !npu_gtensor_is_static(w) || (w->quant && w->quant->axis >= 0) ||
-	    v.kernel[0] > NPU_CANON_TABLE_MAX / v.kernel[0] ||
-	    !npu_dim_is_const(x->dim[2]) || !npu_dim_is_const(y->dim[2]) ||
-	    npu_dim_scale(x->dim[0], x->dim[2].base, &batch) ||
+	    v.kernel[0] > NPU_CANON_TABLE_MAX / v.kernel[0] || !npu_dim_is_const(x->dim[2]) ||
+	    !npu_dim_is_const(y->dim[2]) || npu_dim_scale(x->dim[0], x->dim[2].base, &batch) ||
 	    npu_dims_product((struct npu_dim[]){ y->dim[0], y->dim[3], y->dim[4] }, 3, &row))
 		return 0;
-	memcpy(kernel, (int64_t[]){ w->dim[0].base, w->dim[1].base * v.kernel[0], v.kernel[1], v.kernel[2] },
+	memcpy(kernel,
+	       (int64_t[]){ w->dim[0].base, w->dim[1].base * v.kernel[0], v.kernel[1],
+			    v.kernel[2] },
 	       sizeof(kernel));
 	npu_gchain_transpose(&c, depth_first);
 	npu_gchain_reshape(&c, (struct npu_dim[]){ batch, x->dim[1], x->dim[3], x->dim[4] }, 4);
@@ -226,26 +231,30 @@ static int volume_conv_transpose(struct npu_graph *g, struct npu_gnode *n)
 	dim[2] = y->dim[3];
 	dim[3] = y->dim[4];
 	c.t = npu_canon_detach(g, n, dim, 4);
-	npu_gchain_reshape(&c, (struct npu_dim[]){ y->dim[0], x->dim[2], y->dim[1], npu_dim_const(v.kernel[0]),
-						  y->dim[3], y->dim[4] }, 6);
+	npu_gchain_reshape(&c,
+			   (struct npu_dim[]){ y->dim[0], x->dim[2], y->dim[1],
+					       npu_dim_const(v.kernel[0]), y->dim[3], y->dim[4] },
+			   6);
 	add_slices(&c, &v, y);
 	if (bias)
-		npu_gchain_binary(&c, NPU_GOP_Add,
-				 npu_canon_reshaped(g, n, bias, (int64_t[]){ filters, 1, 1, 1 }, 4));
+		npu_gchain_binary(
+			&c, NPU_GOP_Add,
+			npu_canon_reshaped(g, n, bias, (int64_t[]){ filters, 1, 1, 1 }, 4));
 	return npu_gchain_replace(&c, y);
 }
 
 /* ---- pooling --------------------------------------------------------------------------------- */
 
 /* The same pooling as @n's over a part of its window. */
-static void pool_part(struct npu_gchain *c, const struct npu_gnode *n, const struct volume *v, int first,
-		      int count, const struct npu_dim *dim)
+static void pool_part(struct npu_gchain *c, const struct npu_gnode *n, const struct volume *v,
+		      int first, int count, const struct npu_dim *dim)
 {
 	struct npu_gnode *p = npu_gchain_add(c, n->op, NULL, dim, count + 2);
 
 	if (!p || set_window(c->g, p, v, first, count) ||
 	    npu_gnode_set_int(c->g, p, "ceil_mode", npu_gnode_int(n, "ceil_mode", 0)) ||
-	    npu_gnode_set_int(c->g, p, "count_include_pad", npu_gnode_int(n, "count_include_pad", 0)))
+	    npu_gnode_set_int(c->g, p, "count_include_pad",
+			      npu_gnode_int(n, "count_include_pad", 0)))
 		c->t = NULL;
 }
 
@@ -307,11 +316,13 @@ int npu_canon_volume(struct npu_graph *g, struct npu_gnode *n)
 	if (rank != RANK)
 		return 0;
 	switch (n->op) {
-	case NPU_GOP_Conv: case NPU_GOP_ConvInteger:
+	case NPU_GOP_Conv:
+	case NPU_GOP_ConvInteger:
 		return volume_conv(g, n);
 	case NPU_GOP_ConvTranspose:
 		return volume_conv_transpose(g, n);
-	case NPU_GOP_MaxPool: case NPU_GOP_AveragePool:
+	case NPU_GOP_MaxPool:
+	case NPU_GOP_AveragePool:
 		return volume_pool(g, n);
 	default:
 		return 0;

@@ -13,8 +13,8 @@ static bool is_crop(const struct npu_resize_axis *a)
 }
 
 /*
- * In f32 like ONNX Runtime and RESIZE: which of two neighbours is nearer, and what lies outside, is a
- * matter of the last bit.
+ * In f32 like ONNX Runtime and RESIZE: which of two neighbours is nearer, and what lies outside, is
+ * a matter of the last bit.
  */
 static float position(const struct npu_resize_axis *a, float x)
 {
@@ -110,7 +110,7 @@ int npu_resize_table_make(const struct npu_resize_axis *a, struct npu_resize_tab
 
 	memset(t, 0, sizeof(*t));
 	if (!(half <= (double)a->in + 4))
-		half = (double)a->in + 4;	/* beyond the input's own size weights are outside */
+		half = (double)a->in + 4; /* beyond the input's own size weights are outside */
 	t->taps = a->mode == NPU_RESIZE_NEAREST ? 1 : 2 * (int64_t)half;
 	if (__builtin_mul_overflow(a->out, t->taps, &count))
 		return -ENOMEM;

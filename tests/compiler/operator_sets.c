@@ -6,24 +6,26 @@
 #include "operator_sets.h"
 
 static const char *const sets[][2] = {
-	{ "convolution networks",
-	  "Conv ConvTranspose BatchNormalization Relu PRelu LeakyRelu Clip HardSigmoid HardSwish Sigmoid Tanh "
-	  "Add Sub Mul Div Max Min MaxPool AveragePool GlobalAveragePool GlobalMaxPool Resize Upsample Concat "
-	  "Slice Split Pad Transpose Reshape Gemm Softmax" },
-	{ "quantized networks",
-	  "QuantizeLinear DequantizeLinear QLinearConv QLinearMatMul DynamicQuantizeLinear ConvInteger "
-	  "MatMulInteger" },
-	{ "transformers",
-	  "MatMul LayerNormalization RMSNormalization ReduceMean ReduceSum Pow Sqrt Reciprocal Exp Erf Gelu "
-	  "Gather Sin Cos Neg" },
-	{ "shapes, indices and masks",
-	  "Shape Size Cast ConstantOfShape Range Expand Tile Squeeze Unsqueeze Flatten Identity Where And Or Xor "
-	  "Not Equal Less LessOrEqual Greater GreaterOrEqual Trilu ArgMax ArgMin TopK GatherElements GatherND "
-	  "Scatter ScatterElements ScatterND OneHot" },
+	{ "convolution networks", "Conv ConvTranspose BatchNormalization Relu PRelu LeakyRelu Clip "
+				  "HardSigmoid HardSwish Sigmoid Tanh "
+				  "Add Sub Mul Div Max Min MaxPool AveragePool GlobalAveragePool "
+				  "GlobalMaxPool Resize Upsample Concat "
+				  "Slice Split Pad Transpose Reshape Gemm Softmax" },
+	{ "quantized networks", "QuantizeLinear DequantizeLinear QLinearConv QLinearMatMul "
+				"DynamicQuantizeLinear ConvInteger "
+				"MatMulInteger" },
+	{ "transformers", "MatMul LayerNormalization RMSNormalization ReduceMean ReduceSum Pow "
+			  "Sqrt Reciprocal Exp Erf Gelu "
+			  "Gather Sin Cos Neg" },
+	{ "shapes, indices and masks", "Shape Size Cast ConstantOfShape Range Expand Tile Squeeze "
+				       "Unsqueeze Flatten Identity Where And Or Xor "
+				       "Not Equal Less LessOrEqual Greater GreaterOrEqual Trilu "
+				       "ArgMax ArgMin TopK GatherElements GatherND "
+				       "Scatter ScatterElements ScatterND OneHot" },
 };
 
-#define NUM_SETS	(sizeof(sets) / sizeof(sets[0]))
-#define MAX_OPS		128
+#define NUM_SETS (sizeof(sets) / sizeof(sets[0]))
+#define MAX_OPS 128
 
 struct tally {
 	char op[32];
@@ -65,13 +67,15 @@ static const Onnx__NodeProto *single_node(const Onnx__GraphProto *g)
 /* Element types that none of these networks computes with. */
 static const char *foreign_type(Onnx__ValueInfoProto *const *v, size_t n)
 {
-	static const char *const names[17] = { [4] = "u16", [5] = "i16", [8] = "text", [11] = "f64", [12] = "u32",
-					       [13] = "u64" };
+	static const char *const names[17] = {
+		[4] = "u16", [5] = "i16", [8] = "text", [11] = "f64", [12] = "u32", [13] = "u64"
+	};
 
 	for (size_t i = 0; i < n; i++) {
 		const Onnx__TypeProto *t = v[i]->type;
-		int type = t && t->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ?
-				   (int)t->tensor_type->elem_type : 0;
+		int type = t && t->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE
+				   ? (int)t->tensor_type->elem_type
+				   : 0;
 
 		if (!type)
 			return "no tensor";
@@ -195,21 +199,27 @@ char *operator_sets_file(void)
 
 	if (!f)
 		exit(1);
-	fprintf(f, "# libonnx-testdata, all tests of one operator of the operator sets, compiled for f32. Written by "
-		   "`make conformance`.\n"
-		   "# in the operator sets: %d cases, %d on the NPU (computed when compiling, where all inputs are "
-		   "constant)\n",
+	fprintf(f,
+		"# libonnx-testdata, all tests of one operator of the operator sets, compiled for "
+		"f32. Written by "
+		"`make conformance`.\n"
+		"# in the operator sets: %d cases, %d on the NPU (computed when compiling, where "
+		"all inputs are "
+		"constant)\n",
 		operator_sets_cases(), operator_sets_cases() - operator_sets_elsewhere());
 	qsort(tally, num_tallies, sizeof(tally[0]), by_name);
 	for (size_t i = 0; i < num_tallies; i++) {
 		if (tally[i].set != set)
 			fprintf(f, "\n# %s: %s\n", sets[tally[i].set][0], sets[tally[i].set][1]);
 		set = tally[i].set;
-		fprintf(f, "%s: %d cases, %d on the NPU\n", tally[i].op, tally[i].cases, tally[i].npu);
+		fprintf(f, "%s: %d cases, %d on the NPU\n", tally[i].op, tally[i].cases,
+			tally[i].npu);
 	}
 	fprintf(f, "\n# elsewhere: %s\n%s", *elsewhere ? "" : "none", elsewhere);
-	fprintf(f, "\n# of these operators, but not counted: types that none of these networks computes with, training, "
-		   "no data, wrong data\n%s",
+	fprintf(f,
+		"\n# of these operators, but not counted: types that none of these networks "
+		"computes with, training, "
+		"no data, wrong data\n%s",
 		not_counted);
 	if (fclose(f))
 		exit(1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The operators that the networks this stack is made for consist of, and how ONNX's tests of a single one of
- * them fare: every one has to be on the NPU as a whole.
+ * The operators that the networks this stack is made for consist of, and how ONNX's tests of a
+ * single one of them fare: every one has to be on the NPU as a whole.
  */
 #ifndef OPERATOR_SETS_H
 #define OPERATOR_SETS_H
@@ -11,7 +11,10 @@
 /* Forget what was noted. */
 void operator_sets_reset(void);
 
-/* Note test @name when it is one of a single operator of the sets; @place: what became of it, @npu: nothing is elsewhere. */
+/*
+ * Note test @name when it is one of a single operator of the sets; @place: what became of it, @npu:
+ * nothing is elsewhere.
+ */
 void operator_sets_note(const char *name, const struct onnx_case *c, const char *place, bool npu);
 
 /* Cases noted, and those of them that are not on the NPU. */

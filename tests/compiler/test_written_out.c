@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Operators that the compiler writes out as several nodes: windows over three dimensions, the place of a
- * maximum, norms of windows, tuples of indices, the kinds of Resize that the instruction lacks. Random
- * models, each of which has to be on the NPU as a whole, in f32.
+ * Operators that the compiler writes out as several nodes: windows over three dimensions, the place
+ * of a maximum, norms of windows, tuples of indices, the kinds of Resize that the instruction
+ * lacks. Random models, each of which has to be on the NPU as a whole, in f32.
  *
  * --write DIR COUNT: write COUNT models of every operator, their inputs and what came out, for
  * tests/ort/ort_cases.js to hold against ONNX Runtime.
@@ -18,7 +18,7 @@
 #include "quant_case.h"
 #include "tap.h"
 
-#define MAX_SPATIAL	3
+#define MAX_SPATIAL 3
 
 /* A case being made: the line grows with every attribute. */
 struct draft {
@@ -29,8 +29,7 @@ struct draft {
 	char line[600];
 };
 
-__attribute__((format(printf, 2, 3)))
-static void add(struct draft *d, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void add(struct draft *d, const char *fmt, ...)
 {
 	size_t at = strlen(d->line);
 	va_list ap;
@@ -59,7 +58,8 @@ static void input(struct draft *d, const char *name, int rank, const int64_t *di
 	ob_input(&d->b, name, 1, rank, dims);
 }
 
-static void indices(struct draft *d, const char *name, int rank, const int64_t *dims, const int64_t *size)
+static void indices(struct draft *d, const char *name, int rank, const int64_t *dims,
+		    const int64_t *size)
 {
 	struct named_array *a = &d->in[d->num_in++];
 	int64_t depth = dims[rank - 1];
@@ -127,7 +127,7 @@ static void make_conv(struct draft *d, bool transposed)
 	struct window w;
 
 	window(d, &w, 3, true);
-	if (!pick(d, 0, 4))	/* over the depth alone */
+	if (!pick(d, 0, 4)) /* over the depth alone */
 		for (int i = 1; i < 3; i++)
 			w.kernel[i] = w.stride[i] = 1, w.pad[i] = w.pad[3 + i] = 0;
 	/* what is cut off must not be all there is */
@@ -140,8 +140,8 @@ static void make_conv(struct draft *d, bool transposed)
 	free(ob_random(&d->b, "w", 5, dims));
 	if (bias)
 		free(ob_random(&d->b, "b", 1, OB_DIMS(group * outs)));
-	add(d, "y = %s(x, w%s) group=%lld", transposed ? "ConvTranspose" : "Conv", bias ? ", b" : "",
-	    (long long)group);
+	add(d, "y = %s(x, w%s) group=%lld", transposed ? "ConvTranspose" : "Conv",
+	    bias ? ", b" : "", (long long)group);
 	window_text(d, &w, true);
 }
 
@@ -203,7 +203,8 @@ static void make_lp_pool(struct draft *d)
 
 static void make_gather_nd(struct draft *d)
 {
-	int rank = (int)pick(d, 2, 4), batch = (int)pick(d, 0, 1), depth = (int)pick(d, 1, rank - batch), n = 0;
+	int rank = (int)pick(d, 2, 4), batch = (int)pick(d, 0, 1),
+	    depth = (int)pick(d, 1, rank - batch), n = 0;
 	int64_t dims[4], tuple[4];
 
 	for (int i = 0; i < rank; i++)
@@ -222,7 +223,8 @@ static void make_gather_nd(struct draft *d)
 static void make_scatter_nd(struct draft *d)
 {
 	static const char *const reductions[] = { "none", "add", "mul", "min", "max" };
-	int rank = (int)pick(d, 1, 4), depth = (int)pick(d, 1, rank), how = (int)pick(d, 0, 4), n = 0;
+	int rank = (int)pick(d, 1, 4), depth = (int)pick(d, 1, rank), how = (int)pick(d, 0, 4),
+	    n = 0;
 	int64_t dims[4], tuple[2], updates[5];
 
 	for (int i = 0; i < rank; i++)
@@ -249,7 +251,7 @@ static void make_resize(struct draft *d)
 	float roi[8] = { 0, 0, 0, 0, 1, 1, 1, 1 };
 
 	for (int i = 2; i < 4; i++) {
-		sizes[i] += sizes[i] == dims[i];	/* or ONNX Runtime does not crop */
+		sizes[i] += sizes[i] == dims[i]; /* or ONNX Runtime does not crop */
 		roi[i] = (float)pick(d, -2, 4) / 10;
 		roi[4 + i] = (float)pick(d, 6, 12) / 10;
 	}
@@ -258,7 +260,8 @@ static void make_resize(struct draft *d)
 	ob_const(&d->b, "sizes", 7, 1, OB_DIMS(4), sizes, sizeof(sizes));
 	add(d, "y = Resize(x, %s, , sizes) mode='%s'", kind ? "" : "roi", modes[mode]);
 	if (kind == 0)
-		add(d, " coordinate_transformation_mode='tf_crop_and_resize' extrapolation_value=2.5");
+		add(d,
+		    " coordinate_transformation_mode='tf_crop_and_resize' extrapolation_value=2.5");
 	else if (kind == 1)
 		add(d, " antialias=1");
 	else
@@ -280,7 +283,7 @@ static const struct {
 	{ "Resize", make_resize },
 };
 
-#define NUM_MAKERS	(sizeof(makers) / sizeof(makers[0]))
+#define NUM_MAKERS (sizeof(makers) / sizeof(makers[0]))
 
 /* Compile for the NPU alone and run; 0 or a negative errno. */
 static int run_case(const uint8_t *model, size_t size, const struct draft *d, struct npu_npy *out)
@@ -374,7 +377,8 @@ int main(int argc, char **argv)
 
 		for (unsigned int i = 0; i < count; i++)
 			good += one_case(k, i, dir);
-		tap_ok(good == count, "%s: %u of %u random models are on the NPU", makers[k].name, good, count);
+		tap_ok(good == count, "%s: %u of %u random models are on the NPU", makers[k].name,
+		       good, count);
 	}
 	return tap_done();
 }

@@ -9,7 +9,7 @@
 #include "raw.h"
 
 #define ROW_BYTES	65536u	/* of a tile of plain rows */
-#define TILE		4096u	/* elements of a tile that is converted and transposed, 16 KiB as f32 */
+#define TILE		4096u	/* elements of a tile that is converted, 16 KiB as f32 */
 #define TILE_BYTES	16384u	/* of one that is transposed */
 #define LINE_BYTES	256u	/* of its rows in the output */
 #define CROWDED		1024	/* rows a multiple of this apart share a few lines of the cache */
@@ -74,11 +74,11 @@ static void copy_transposed(struct npu_exec *x, void *arg, unsigned int worker, 
 		if (is_crowded(s->col, d->cols)) {
 			move_lines(dense, (npu_s64)d->rows * size, s->p, s->col, d->cols,
 				   (size_t)d->rows * size);
-			w->vec->transpose(d->p, d->row, dense, (npu_s64)d->rows * size, d->cols, d->rows,
-					  size);
+			w->vec->transpose(d->p, d->row, dense, (npu_s64)d->rows * size, d->cols,
+					  d->rows, size);
 		} else if (is_crowded(d->row, d->rows)) {
-			w->vec->transpose(dense, (npu_s64)d->cols * size, s->p, s->col, d->cols, d->rows,
-					  size);
+			w->vec->transpose(dense, (npu_s64)d->cols * size, s->p, s->col, d->cols,
+					  d->rows, size);
 			move_lines(d->p, d->row, dense, (npu_s64)d->cols * size, d->rows,
 				   (size_t)d->cols * size);
 		} else {
@@ -161,7 +161,10 @@ static bool find_transpose(struct npu_iter *it)
 	return false;
 }
 
-/* Tiles of @tile elements, @side of them in a row of the output; a short side leaves more to the other. */
+/*
+ * Tiles of @tile elements, @side of them in a row of the output; a short side leaves more to the
+ * other.
+ */
 static void cut_transpose(struct npu_iter *it, npu_u32 tile, npu_u32 side)
 {
 	npu_u64 rows = it->dim[it->rank - 2], cols = it->dim[it->rank - 1];

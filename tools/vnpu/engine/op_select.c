@@ -21,7 +21,8 @@ static bool plain_step(npu_s64 step, npu_u32 size)
 	return step == 0 || step == (npu_s64)size;
 }
 
-static void line_raw(const struct npu_vec *vec, const struct npu_patch p[4], npu_u32 r, npu_u32 size)
+static void line_raw(const struct npu_vec *vec, const struct npu_patch p[4], npu_u32 r,
+		     npu_u32 size)
 {
 	char *d = p[OUT].p + (npu_s64)r * p[OUT].row, *c = p[COND].p + (npu_s64)r * p[COND].row;
 	char *a = p[A].p + (npu_s64)r * p[A].row, *b = p[B].p + (npu_s64)r * p[B].row;
@@ -126,5 +127,6 @@ int npu_op_select(struct npu_exec *x)
 	}
 	npu_exec_path(x, fn == run_raw ? NPU_PATH_EWISE_FAST : NPU_PATH_EWISE_GENERIC);
 	return npu_exec_parallel(x, w.it.num_tiles,
-				 (double)w.it.rows * w.it.cols * (fn == run_raw ? 0.3 : 1.4), fn, &w);
+				 (double)w.it.rows * w.it.cols * (fn == run_raw ? 0.3 : 1.4), fn,
+				 &w);
 }

@@ -131,8 +131,8 @@ struct npu_vec {
 	 * dst[i] = cond[i] ? a[i] : b[i] of 1-, 2-, 4- or 8-byte elements, all dense; with a step of 0
 	 * a[0] or b[0] is for all
 	 */
-	void (*select)(char *dst, const char *cond, const char *a, int a_step, const char *b, int b_step,
-		       size_t n, npu_u32 size);
+	void (*select)(char *dst, const char *cond, const char *a, int a_step, const char *b,
+		       int b_step, size_t n, npu_u32 size);
 };
 
 extern const struct npu_vec npu_vec_portable;
