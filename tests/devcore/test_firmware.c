@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include "../common/tmp.h"
 #include "../tap.h"
 #include "guest.h"
 #include "stream.h"
@@ -477,26 +478,26 @@ static bool gdb_output(const char *path, char *out, size_t size)
 	return strstr(out, "gdb has ended");
 }
 
-/* What Documentation/hardware/mcu.md shows: symbols, a breakpoint in the firmware's C, its callers. */
+/* What Documentation/hardware/mcu.md shows: symbols, a breakpoint in C, its callers. */
 static void test_gdb(npu_u32 port)
 {
-	static const char *const want[] = { "fw_queue_job_end (fw=", "in fw_turn (fw=", "in fw_main ()",
-					    "id is 1", "mcause", NULL };
-	const char *build = getenv("NPU_BUILD");
-	char path[] = "/tmp/fw-gdb-XXXXXX", command[1024], out[8192];
-	int fd = mkstemp(path), i;
+	static const char *const want[] = { "fw_queue_job_end (fw=", "in fw_turn (fw=",
+					    "in fw_main ()", "id is 1", "mcause", NULL };
+	const char *build = getenv("NPU_BUILD"), *path = tmp_path("gdb");
+	char command[2048], out[8192];
 	struct npu_fw_msg msg;
+	int i;
 
 	if (system("command -v gdb-multiarch >/dev/null 2>&1")) {
 		tap_skip("gdb", "gdb-multiarch is not installed");
 		return;
 	}
-	close(fd);
 	snprintf(command, sizeof(command),
 		 "(timeout 60 gdb-multiarch -nx -batch %s/firmware/npu_fw.elf "
 		 "-ex 'target remote :%u' -ex 'break fw_queue_job_end' -ex 'continue' "
-		 "-ex 'backtrace' -ex 'printf \"id is %%d\\n\", queue->id' -ex 'info registers csr' "
-		 "-ex 'delete' -ex 'detach' </dev/null; echo gdb has ended) >%s 2>&1 &",
+		 "-ex 'backtrace' -ex 'printf \"id is %%d\\n\", queue->id' "
+		 "-ex 'info registers csr' -ex 'delete' -ex 'detach' </dev/null; "
+		 "echo gdb has ended) >'%.500s' 2>&1 &",
 		 build ? build : "build", port, path);
 	if (system(command))
 		tap_ok(0, "gdb is started");
@@ -513,7 +514,6 @@ static void test_gdb(npu_u32 port)
 	}
 	submit(1);
 	tap_ok(message(&msg) && msg.status == OK, "when it has gone jobs are done");
-	unlink(path);
 }
 
 int main(void)

@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "rv_asm.h"
+#include "common/tmp.h"
 #include "tap.h"
 #include "tools/vnpu/device/rv32.h"
 #include "tools/vnpu/device/rv32_gdb.h"
@@ -30,7 +31,7 @@ static struct {
 	/* Protects nothing but the sleep: what is waited for is atomic, or the stub's. */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	char path[64];
+	char path[100];
 } hart = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
 
 static void kick(void *ctx)
@@ -71,7 +72,7 @@ static void start(uint32_t pc)
 					 RV_WFI, 0, 0, 0, RV_NOP, RV_EBREAK, RV_NOP, 0 };
 	struct rv32_gdb_config gdb = { .kick = kick };
 	uint32_t jump;
-	char address[80];
+	char address[120];
 
 	memset(hart.memory, 0, SIZE);
 	memcpy(hart.memory, code, sizeof(code));
@@ -83,7 +84,7 @@ static void start(uint32_t pc)
 	memcpy(hart.memory + 0x100, "hello", 6);
 	if (rv32_create(&config, &hart.core))
 		abort();
-	snprintf(hart.path, sizeof(hart.path), "/tmp/rv32-gdb-%d", getpid());
+	snprintf(hart.path, sizeof(hart.path), "%.80s", tmp_path("gdb"));
 	unlink(hart.path);
 	snprintf(address, sizeof(address), "unix:%s", hart.path);
 	gdb.core = hart.core;

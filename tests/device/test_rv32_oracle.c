@@ -9,10 +9,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "common/tmp.h"
 #include "rv_gen.h"
 #include "tap.h"
 #include "tools/vnpu/device/rv32.h"
@@ -62,18 +62,16 @@ static bool output_of(char *const argv[], void *data, size_t size)
 
 static bool run_qemu(struct rv_gen_case *cases)
 {
-	char path[] = "/tmp/rv32-XXXXXX";
-	char *argv[] = { "qemu-riscv32", path, NULL };
-	int fd = mkstemp(path);
+	const char *path = tmp_path("program");
+	char *argv[] = { "qemu-riscv32", (char *)path, NULL };
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
 	bool good;
 
 	if (fd < 0)
 		return false;
-	good = write(fd, gen.image, gen.size) == (ssize_t)gen.size && !fchmod(fd, 0700);
+	good = write(fd, gen.image, gen.size) == (ssize_t)gen.size;
 	close(fd);
-	good = good && output_of(argv, cases, DATA_SIZE);
-	unlink(path);
-	return good;
+	return good && output_of(argv, cases, DATA_SIZE);
 }
 
 static bool run_hart(struct rv_gen_case *cases, uint64_t *instructions)
@@ -165,14 +163,13 @@ static bool hart_takes(struct rv32 *core, uint8_t *memory, uint32_t insn)
 static bool llvm_takes(const char *features, const uint32_t *insn, unsigned int size,
 		       unsigned int count, bool *takes)
 {
-	char in[] = "/tmp/rv32-XXXXXX", command[256], line[256];
-	int fd = mkstemp(in);
+	const char *in = tmp_path("encodings");
+	char command[600], line[600];
 	unsigned int i, at = 0, n;
-	FILE *f;
+	FILE *f = fopen(in, "w");
 
-	if (fd < 0)
+	if (!f)
 		return false;
-	f = fdopen(fd, "w");
 	for (i = 0; i < count; i++) {
 		for (n = 0; n < size; n++)
 			fprintf(f, "0x%02x ", insn[i] >> 8 * n & 0xff);
@@ -180,8 +177,8 @@ static bool llvm_takes(const char *features, const uint32_t *insn, unsigned int 
 	}
 	fclose(f);
 	snprintf(command, sizeof(command),
-		 "llvm-mc --disassemble --triple=riscv32 --mattr=%s %s 2>&1 >/dev/null", features,
-		 in);
+		 "llvm-mc --disassemble --triple=riscv32 --mattr=%s '%.400s' 2>&1 >/dev/null",
+		 features, in);
 	for (i = 0; i < count; i++)
 		takes[i] = true;
 	f = popen(command, "r");
@@ -191,7 +188,6 @@ static bool llvm_takes(const char *features, const uint32_t *insn, unsigned int 
 		    sscanf(line + strlen(in), ":%u:", &at) == 1 && at && at <= count)
 			takes[at - 1] = false;
 	}
-	unlink(in);
 	return f && !pclose(f);
 }
 
