@@ -14,12 +14,12 @@
 #include "hw.h"
 
 #define FW_NS_PER_US		1000u
-/* How often an engine that saves or clears is looked at: neither ends with an event. */
+/* How often an engine that clears its memory is looked at: that ends without an event. */
 #define FW_POLL_NS		20000u
 /* How often a full message ring is looked at. */
 #define FW_FULL_POLL_NS		200000u
-/* The loop turns that often, if anything is to be done. */
-#define FW_WATCHDOG_US		5000000u
+/* A round of the loop takes microseconds. */
+#define FW_WATCHDOG_US		1000000u
 #define FW_MAX_ENTRIES		65536u
 #define FW_NO_QUEUE		0xffffu
 #define FW_NEVER		(~0ull)

@@ -68,16 +68,19 @@ enum npu_fw_boot fw_boot(struct fw *fw)
 /* When to look again, if nothing else wakes the MCU. */
 static npu_u64 next_look(const struct fw *fw, npu_u64 now)
 {
-	npu_u64 at = FW_NEVER;
+	npu_u64 at = FW_NEVER, look;
 	npu_u32 i;
 
 	if (fw->msg_full)
 		at = now + FW_FULL_POLL_NS;
 	for (i = 0; i < fw->num_engines; i++) {
-		if (fw->engine[i].use == FW_ENGINE_RUNS && fw->progress_at < at)
-			at = fw->progress_at;
-		else if (fw->engine[i].use > FW_ENGINE_RUNS && now + FW_POLL_NS < at)
-			at = now + FW_POLL_NS;
+		look = FW_NEVER;
+		if (fw->engine[i].use == FW_ENGINE_CLEARS)
+			look = now + FW_POLL_NS;
+		else if (fw->engine[i].use != FW_ENGINE_FREE)
+			look = fw->progress_at;
+		if (look < at)
+			at = look;
 	}
 	return at;
 }

@@ -213,6 +213,9 @@ static void engines_advance(struct mock *m)
 		if (e->state == NPU_ENGINE_RUNNING) {
 			engine_leave(m, e, e->then, false);
 		} else {
+			/* The end of saving is an event, that of clearing is none. */
+			if (e->state == NPU_ENGINE_SAVING)
+				m->engine_event |= 1u << (e - m->engine);
 			e->state = e->then;
 			e->event_at = NEVER;
 		}
