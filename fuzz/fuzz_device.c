@@ -7,6 +7,7 @@
  *
  * Input: a byte of SETUP_*, then records of 8 bytes, see do_record().
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -96,6 +97,12 @@ static void do_record(const npu_u8 *r)
 	}
 }
 
+__attribute__((noreturn)) static void die(const char *why)
+{
+	fprintf(stderr, "%s\n", why);
+	abort();
+}
+
 static void start_over(void)
 {
 	npu_u32 i, end = guest.next_page;
@@ -103,7 +110,7 @@ static void start_over(void)
 	atomic_store(&guest.dev->bus_master, true);
 	npu_vdev_core.reset(guest.core, NPU_VDEV_RESET_CONNECT);
 	if (!wait_ready(&guest))
-		abort();
+		die("a reset does not end");
 	for (i = 0; i < end; i++)
 		fake_map(guest.dev, i, i, true);
 	guest_restart(&guest);
@@ -130,6 +137,6 @@ int LLVMFuzzerTestOneInput(const npu_u8 *data, size_t size)
 		return 0;
 	start_over();
 	if (small_run(&guest, &job) != DONE || !small_right(&guest, &job))
-		abort();
+		die("a good job does not run");
 	return 0;
 }

@@ -153,7 +153,7 @@ static void test_walk(struct guest *g)
 	       (unsigned long long)reg_read64(g, 0x5020));
 }
 
-/* A client as an engine unit is one; stops are counted. */
+/* Stops that a client is told of. */
 static atomic_uint stops;
 
 static void client_stop(void *ctx)
@@ -161,14 +161,15 @@ static void client_stop(void *ctx)
 	atomic_fetch_add(&stops, 1);
 }
 
-static void client_init(struct guest *g, struct npu_mmu_client *client, npu_u32 context)
+/* The engine unit's own, whose thread is idle. */
+static struct npu_mmu_client *client_take(struct guest *g, npu_u32 context)
 {
-	memset(client, 0, sizeof(*client));
-	client->mmu = &g->core->mmu;
+	struct npu_mmu_client *client = &g->core->unit[0].client;
+
 	client->stop = client_stop;
-	client->context = context;
-	/* In place of the last engine, which this device does not have. */
-	g->core->mmu.client[NPU_HW_MAX_ENGINES - 1] = client;
+	client->lost_write = false;
+	atomic_store(&client->context, context);
+	return client;
 }
 
 /* Views of every kind of range hold what the pages hold, and what is written there arrives. */
@@ -204,7 +205,7 @@ out:
 
 static void test_views(struct guest *g, const char *what, bool copied)
 {
-	struct npu_mmu_client client;
+	struct npu_mmu_client *client;
 	npu_u32 context = 4, i, k;
 	unsigned int bad = 0, n = tap_cases(1000);
 	npu_u64 va, size, before;
@@ -227,7 +228,7 @@ static void test_views(struct guest *g, const char *what, bool copied)
 			guest_copy(g, context, 0x11000000 + i, &k, 4, true);
 		}
 	}
-	client_init(g, &client, context);
+	client = client_take(g, context);
 	before = reg_read64(g, 0x5000 + 8 * 11);
 	for (i = 0; i < n && bad < 5; i++) {
 		size = 1 + guest_random(g) % (i % 16 ? 20000 : 3000000);
@@ -241,25 +242,24 @@ static void test_views(struct guest *g, const char *what, bool copied)
 		case 2:
 			size = size > 1 << 20 ? 1 << 20 : size;
 			va = 0x10800000 + guest_random(g) % ((1u << 20) - size + 1);
-			bad += check_view(g, &client, va, size, NPU_ACCESS_READ);
+			bad += check_view(g, client, va, size, NPU_ACCESS_READ);
 			continue;
 		default:
 			size = size > 2 << 20 ? 2 << 20 : size;
 			va = (4ull << 34) - (1 << 20) + guest_random(g) % ((2u << 20) - size + 1);
 		}
-		bad += check_view(g, &client, va, size,
+		bad += check_view(g, client, va, size,
 				  1 + guest_random(g) % 3);
 	}
 	before = reg_read64(g, 0x5000 + 8 * 11) - before;
-	tap_ok(!bad && !client.lost_write && !before == !copied,
+	tap_ok(!bad && !client->lost_write && !before == !copied,
 	       "%s: %u views, %u wrong, %u pieces mapped, %llu bytes copied", what, n, bad,
 	       atomic_load(&g->core->mmu.num_pieces), (unsigned long long)before);
-	g->core->mmu.client[NPU_HW_MAX_ENGINES - 1] = NULL;
 }
 
 static void test_refusals(struct guest *g)
 {
-	struct npu_mmu_client client;
+	struct npu_mmu_client *client;
 	npu_u64 bad = 0;
 	npu_u32 context = 5;
 	void *p;
@@ -269,24 +269,23 @@ static void test_refusals(struct guest *g)
 	table_set(g, context, 0x20000000 + 40 * PAGE, 0, 0);
 	guest_map(g, context, 0x20000000 + 50 * PAGE, PAGE, P_R, false);
 	guest_map(g, context, 0x30000000, PAGE, P_X, false);
-	client_init(g, &client, context);
-	p = npu_mmu_resolve(&client, 0x20000000 + 100, 48 * PAGE, NPU_ACCESS_READ, &bad);
+	client = client_take(g, context);
+	p = npu_mmu_resolve(client, 0x20000000 + 100, 48 * PAGE, NPU_ACCESS_READ, &bad);
 	tap_ok(!p && bad == 0x20000000 + 40 * PAGE, "the first address that is not mapped is told");
-	p = npu_mmu_resolve(&client, 0x20000000 + 45 * PAGE, 8 * PAGE, NPU_ACCESS_WRITE, &bad);
+	p = npu_mmu_resolve(client, 0x20000000 + 45 * PAGE, 8 * PAGE, NPU_ACCESS_WRITE, &bad);
 	tap_ok(!p && bad == 0x20000000 + 50 * PAGE, "the first address that can not be written");
-	p = npu_mmu_resolve(&client, 0x20000000 + 45 * PAGE, 8 * PAGE, NPU_ACCESS_READ, &bad);
+	p = npu_mmu_resolve(client, 0x20000000 + 45 * PAGE, 8 * PAGE, NPU_ACCESS_READ, &bad);
 	tap_ok(!!p, "it can be read");
-	npu_mmu_release(&client, 0x20000000 + 45 * PAGE, 8 * PAGE);
-	p = npu_mmu_resolve(&client, 0x30000000, 16, NPU_ACCESS_READ, &bad);
-	tap_ok(!p && npu_mmu_fetch(&client, 0x30000000, &bad, 8, &bad) == 0,
+	npu_mmu_release(client, 0x20000000 + 45 * PAGE, 8 * PAGE);
+	p = npu_mmu_resolve(client, 0x30000000, 16, NPU_ACCESS_READ, &bad);
+	tap_ok(!p && npu_mmu_fetch(client, 0x30000000, &bad, 8, &bad) == 0,
 	       "a code page can be fetched from, and not read");
-	p = npu_mmu_resolve(&client, (1ull << 48) - 16, 32, NPU_ACCESS_READ, &bad);
-	tap_ok(!p && !npu_mmu_resolve(&client, ~0ull - 8, 32, NPU_ACCESS_READ, &bad) &&
-		       !npu_mmu_resolve(&client, 0x20000000, 1ull << 40, NPU_ACCESS_READ, &bad) &&
-		       !npu_mmu_resolve(&client, 0x20000000, 0, NPU_ACCESS_READ, &bad),
+	p = npu_mmu_resolve(client, (1ull << 48) - 16, 32, NPU_ACCESS_READ, &bad);
+	tap_ok(!p && !npu_mmu_resolve(client, ~0ull - 8, 32, NPU_ACCESS_READ, &bad) &&
+		       !npu_mmu_resolve(client, 0x20000000, 1ull << 40, NPU_ACCESS_READ, &bad) &&
+		       !npu_mmu_resolve(client, 0x20000000, 0, NPU_ACCESS_READ, &bad),
 	       "ranges that end beyond the address space, wrap, are huge or empty");
-	tap_ok(!client.num_holds, "nothing is held");
-	g->core->mmu.client[NPU_HW_MAX_ENGINES - 1] = NULL;
+	tap_ok(!client->num_holds, "nothing is held");
 }
 
 struct inv {
@@ -323,7 +322,7 @@ static void test_invalidate(struct guest *g, bool scatter)
 	const char *what = scatter ? "mirrored" : "direct";
 	npu_u64 at = scatter ? 0x50000000 : 0x40000000, bad;
 	struct inv inv = { .g = g, .va = at, .size = 16 * PAGE };
-	struct npu_mmu_client client;
+	struct npu_mmu_client *client;
 	unsigned char *view, *again;
 	pthread_t thread;
 	npu_u32 page, i;
@@ -331,8 +330,8 @@ static void test_invalidate(struct guest *g, bool scatter)
 	if (!g->root[6])
 		guest_context(g, 6);
 	guest_map(g, 6, at, 64 * PAGE, P_R | P_W, scatter);
-	client_init(g, &client, 6);
-	view = npu_mmu_resolve(&client, at, 4 * PAGE, NPU_ACCESS_READ | NPU_ACCESS_WRITE, &bad);
+	client = client_take(g, 6);
+	view = npu_mmu_resolve(client, at, 4 * PAGE, NPU_ACCESS_READ | NPU_ACCESS_WRITE, &bad);
 	tap_ok(guest_invalidate(g, 6, at + 16 * PAGE, 16 * PAGE) &&
 		       guest_invalidate(g, 5, at, 16 * PAGE),
 	       "%s: other ranges and contexts do not wait for one that is in use", what);
@@ -344,39 +343,38 @@ static void test_invalidate(struct guest *g, bool scatter)
 	}
 	memset(view, 0x11, 4 * PAGE);
 	pthread_create(&thread, NULL, inv_run, &inv);
-	while (!hold_doomed(&client))
+	while (!hold_doomed(client))
 		usleep(100);
 	usleep(20000);
 	tap_ok(!atomic_load(&inv.over), "%s: the range that is in use is waited for", what);
-	again = npu_mmu_resolve(&client, at, 2 * PAGE, NPU_ACCESS_READ, &bad);
+	again = npu_mmu_resolve(client, at, 2 * PAGE, NPU_ACCESS_READ, &bad);
 	memset(view, 0x22, 4 * PAGE);
 	tap_ok(again && again[0] == 0x77 && again[2 * PAGE - 1] == 0x77,
 	       "%s: a new access has the new pages, the old one the old pages", what);
-	npu_mmu_release(&client, at, 2 * PAGE);
+	npu_mmu_release(client, at, 2 * PAGE);
 	usleep(20000);
 	tap_ok(!atomic_load(&inv.over), "%s: the end of the new access is not the old one's", what);
-	npu_mmu_release(&client, at, 4 * PAGE);
+	npu_mmu_release(client, at, 4 * PAGE);
 	pthread_join(thread, NULL);
 	tap_ok(inv.done, "%s: acknowledged behind the old access", what);
-	view = npu_mmu_resolve(&client, at, 4 * PAGE, NPU_ACCESS_READ, &bad);
+	view = npu_mmu_resolve(client, at, 4 * PAGE, NPU_ACCESS_READ, &bad);
 	tap_ok(view && view[0] == 0x77 && view[4 * PAGE - 1] == 0x77 &&
-		       !npu_mmu_resolve(&client, at, PAGE, NPU_ACCESS_WRITE, &bad),
+		       !npu_mmu_resolve(client, at, PAGE, NPU_ACCESS_WRITE, &bad),
 	       "%s: then the new pages alone, with their permissions", what);
-	npu_mmu_release(&client, at, 4 * PAGE);
-	g->core->mmu.client[NPU_HW_MAX_ENGINES - 1] = NULL;
+	npu_mmu_release(client, at, 4 * PAGE);
 }
 
 /* Guest memory goes away under an access. */
 static void test_unmap(struct guest *g)
 {
 	npu_u64 at = 0x60000000, bad, iova;
-	struct npu_mmu_client client;
+	struct npu_mmu_client *client;
 	unsigned char *view;
 	npu_u32 page;
 
 	guest_map(g, 6, at, 64 * PAGE, P_R | P_W, true);
-	client_init(g, &client, 6);
-	view = npu_mmu_resolve(&client, at, 8 * PAGE, NPU_ACCESS_READ, &bad);
+	client = client_take(g, 6);
+	view = npu_mmu_resolve(client, at, 8 * PAGE, NPU_ACCESS_READ, &bad);
 	page = (npu_u32)((*table_entry(g, 6, at + 3 * PAGE, 0) - FAKE_IOVA_BASE) / PAGE);
 	iova = page_iova(page);
 	atomic_store(&stops, 0);
@@ -387,24 +385,23 @@ static void test_unmap(struct guest *g)
 		       npu_vdev_core.dma_unmap(g->core, iova, iova + PAGE - 1) == -EBUSY &&
 		       atomic_load(&stops) >= 1,
 	       "memory in use: the unmapping waits, its user is told to stop");
-	npu_mmu_release(&client, at, 8 * PAGE);
+	npu_mmu_release(client, at, 8 * PAGE);
 	tap_ok(!npu_vdev_core.dma_unmap(g->core, iova, iova + PAGE - 1) &&
 		       atomic_load(&g->dev->kicks) > 0,
 	       "then it goes on, and is told so");
-	tap_ok(!npu_mmu_resolve(&client, at, 8 * PAGE, NPU_ACCESS_READ, &bad) &&
+	tap_ok(!npu_mmu_resolve(client, at, 8 * PAGE, NPU_ACCESS_READ, &bad) &&
 		       bad == at + 3 * PAGE && atomic_load(&g->dev->reports) > 0,
 	       "what it led to is not there any more; the guest's IOMMU hears of the access");
-	view = npu_mmu_resolve(&client, at, 3 * PAGE, NPU_ACCESS_READ, &bad);
+	view = npu_mmu_resolve(client, at, 3 * PAGE, NPU_ACCESS_READ, &bad);
 	tap_ok(!!view, "the rest is");
-	npu_mmu_release(&client, at, 3 * PAGE);
+	npu_mmu_release(client, at, 3 * PAGE);
 	fake_map(g->dev, page, page, false);
-	view = npu_mmu_resolve(&client, at, 8 * PAGE, NPU_ACCESS_READ, &bad);
-	tap_ok(view && !npu_mmu_resolve(&client, at, 8 * PAGE, NPU_ACCESS_WRITE, &bad) &&
+	view = npu_mmu_resolve(client, at, 8 * PAGE, NPU_ACCESS_READ, &bad);
+	tap_ok(view && !npu_mmu_resolve(client, at, 8 * PAGE, NPU_ACCESS_WRITE, &bad) &&
 		       bad == at + 3 * PAGE,
 	       "read-only for the guest's IOMMU is read-only");
-	npu_mmu_release(&client, at, 8 * PAGE);
+	npu_mmu_release(client, at, 8 * PAGE);
 	fake_map(g->dev, page, page, true);
-	g->core->mmu.client[NPU_HW_MAX_ENGINES - 1] = NULL;
 }
 
 int main(void)

@@ -343,6 +343,9 @@ static void test_trace(struct guest *g, const struct capture *c, const char *nam
 		       v.digests == c->num_digests,
 	       "%s%s: %u times and %u digests, as in process", name,
 	       preempt ? ", saved and restored" : "", v.profile, v.digests);
+	if (v.wrong || state != DONE)
+		tap_diag("%u records are wrong, state %u, %u instructions", v.wrong, state,
+			 result32(g, &r.job, RESULT_INSNS));
 	unit_cmd(g, 0, CMD_RELEASE);
 	if (preempt)
 		return;
@@ -367,13 +370,16 @@ static void test_trace(struct guest *g, const struct capture *c, const char *nam
 
 static void test_resets(struct guest *g, struct small *t)
 {
-	npu_u32 epoch = reg_read(g, 0x64), state;
+	npu_u32 epoch = reg_read(g, 0x64), state, progress, i;
 
 	small_fill(g, t);
 	state_reach(g, t, RUNNING);
-	usleep(1000);
-	tap_ok(unit_reg(g, 0, 4) == RUNNING && unit_reg(g, 0, 0x20) > 500,
-	       "a job that hangs is busy: %u us", unit_reg(g, 0, 0x20));
+	for (i = 0; i < 10000 && unit_reg(g, 0, 0x20) < 500; i++)
+		usleep(1000);
+	progress = unit_reg(g, 0, 0x1c);
+	usleep(5000);
+	tap_ok(unit_reg(g, 0, 4) == RUNNING && i < 10000 && unit_reg(g, 0, 0x1c) == progress,
+	       "a job that hangs is busy and makes no progress");
 	reg_write(g, 0x70, 0x100);
 	tap_ok(wait_ready(g) && unit_reg(g, 0, 4) == STOPPED &&
 		       result32(g, &t->job, RESULT_STATE) == STOPPED &&
@@ -505,13 +511,15 @@ static void test_device_reset(struct guest *g)
 	usleep(30000);
 	memset(kernel_at(g, t.job.result), 0xaa, 96);
 	start = now_us();
+	call = npu_mcu_thread_ns();
 	reg_write(g, 0x70, 1);
-	call = now_us() - start;
+	/* By the thread's own clock: it may be for others that it has to wait. */
+	call = (npu_mcu_thread_ns() - call) / 1000;
 	state = reg_read(g, 0x60) & 1;
 	reg_write(g, 0x98, 0x1234);
 	wait_ready(g);
 	all = now_us() - start;
-	tap_ok(call < 50000 && unit_reg(g, 0, 4) == IDLE && reg_read(g, 0x64) == epoch + 1 &&
+	tap_ok(call < 20000 && unit_reg(g, 0, 4) == IDLE && reg_read(g, 0x64) == epoch + 1 &&
 		       !reg_read(g, 0x2000 + 8 * 32) && !reg_read(g, 0x3000 + 4 * 32) &&
 		       !reg_read(g, 0xb0) && !reg_read(g, 0x98) && result32(g, &t.job, 0) == 0xaaaaaaaa,
 	       "the device is reset under a job: call %llu us, ready %u, all %llu us",

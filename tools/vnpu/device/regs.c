@@ -112,7 +112,7 @@ static void write_reset(struct npu_vdev_core *core, npu_u32 index, npu_u32 value
 	/* While the device is reset its engines are, too. */
 	if (!engines || atomic_load(&core->service.resets) & NPU_RESET_DEVICE)
 		return;
-	atomic_fetch_or(&core->service.resets, engines);
+	npu_service_reset_start(core, engines);
 	for (i = 0; i < core->config.engines; i++)
 		if (engines & NPU_RESET_ENGINE(i))
 			npu_unit_stop(&core->unit[i], NPU_UNIT_STOP_RESET);

@@ -10,7 +10,7 @@ void npu_reset_begin(struct npu_vdev_core *core)
 {
 	unsigned int i;
 
-	atomic_fetch_or(&core->service.resets, NPU_RESET_DEVICE);
+	npu_service_reset_start(core, NPU_RESET_DEVICE);
 	npu_events_reset(core);
 	atomic_store(&core->mmu.frozen, true);
 	for (i = 0; i < core->config.engines; i++)

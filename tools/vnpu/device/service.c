@@ -32,7 +32,7 @@ static void resets_do(struct npu_vdev_core *core, npu_u32 which)
 	}
 	pthread_mutex_lock(&s->lock);
 	/* What was asked for again meanwhile goes on. */
-	which &= ~s->todo;
+	which &= ~(s->todo | s->starting);
 	if (which & NPU_RESET_DEVICE)
 		atomic_store(&core->mmu.frozen, false);
 	atomic_fetch_and(&s->resets, ~which);
@@ -117,11 +117,23 @@ void npu_service_fini(struct npu_vdev_core *core)
 	pthread_mutex_destroy(&s->lock);
 }
 
+void npu_service_reset_start(struct npu_vdev_core *core, npu_u32 which)
+{
+	struct npu_service *s = &core->service;
+
+	/* Not apart from each other: one that ends now would call the device READY. */
+	pthread_mutex_lock(&s->lock);
+	s->starting |= which;
+	atomic_fetch_or(&s->resets, which);
+	pthread_mutex_unlock(&s->lock);
+}
+
 void npu_service_reset(struct npu_vdev_core *core, npu_u32 which)
 {
 	struct npu_service *s = &core->service;
 
 	pthread_mutex_lock(&s->lock);
+	s->starting &= ~which;
 	s->todo |= which;
 	if (which & NPU_RESET_DEVICE)
 		s->inv_todo = s->copy_todo = s->copy_busy = false;

@@ -29,7 +29,8 @@ struct npu_service {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool quit;
-	npu_u32 todo;			/* NPU_RESET_* that have not been begun here */
+	npu_u32 starting;		/* NPU_RESET_* whose first half is under way */
+	npu_u32 todo;			/* those whose second half has not been begun */
 	bool copy_busy;			/* asked for, and not over */
 	bool inv_todo, copy_todo, sweep_todo;
 	struct npu_service_inv inv;
@@ -41,7 +42,11 @@ int npu_service_init(struct npu_vdev_core *core);
 /* Ends the thread, after what it is at. */
 void npu_service_fini(struct npu_vdev_core *core);
 
-/* @which are NPU_RESET_*: their first half is done. A device's takes back other requests. */
+/*
+ * @which are NPU_RESET_*: around their first half. From the first call to the end of the second half
+ * the device is not READY. A reset of the device takes back other requests.
+ */
+void npu_service_reset_start(struct npu_vdev_core *core, npu_u32 which);
 void npu_service_reset(struct npu_vdev_core *core, npu_u32 which);
 /* False when there is one that has not begun, or for a copy: that is not over. */
 bool npu_service_invalidate(struct npu_vdev_core *core, const struct npu_service_inv *inv);
