@@ -115,6 +115,25 @@ static void test_resets(struct guest *g)
 	tap_ok(wait_ready(g) && reg_read(g, 0x60) == 1, "then the device is well");
 }
 
+/* READY means that what is written now stays, however close resets come behind each other. */
+static void test_ready(struct guest *g)
+{
+	unsigned int i, lost = 0, n = tap_cases(2000);
+
+	for (i = 0; i < n; i++) {
+		reg_write(g, 0x70, 1);
+		if (i % 3)
+			usleep(i % 50);
+		npu_vdev_core.reset(g->core, NPU_VDEV_RESET_FLR);
+		lost += !wait_ready(g);
+		reg_write(g, 0x98, i | 1);
+		if (i % 2)
+			usleep(20);
+		lost += reg_read(g, 0x98) != (i | 1);
+	}
+	tap_ok(!lost, "%u resets, each in another one: %u writes behind READY were lost", n, lost);
+}
+
 /* ---- firmware ---- */
 
 static npu_u32 image_page;
@@ -449,6 +468,7 @@ int main(void)
 	guest_init(&g, &config);
 	test_values(&g);
 	test_resets(&g);
+	test_ready(&g);
 	test_doorbells(&g);
 	test_timer(&g);
 	test_fatal(&g);

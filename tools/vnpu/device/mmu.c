@@ -227,11 +227,12 @@ static int copy_page(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 va,
 {
 	npu_u64 walks = 0;
 	struct npu_tlb_page page = page_get(mmu, c, va, va, access, &walks);
-	char *at = page.host + va % NPU_PAGE_SIZE;
+	char *at;
 
 	count_lookups(mmu, 1, walks);
 	if (!page.entry)
 		return -EFAULT;
+	at = page.host + va % NPU_PAGE_SIZE;
 	if (store)
 		memcpy(at, buf, size);
 	else
@@ -272,29 +273,33 @@ int npu_mmu_copy(struct npu_mmu *mmu, npu_u32 context, npu_u64 va, void *buf, np
 	return transfer(mmu, context, va, buf, size, access, access & NPU_ACCESS_WRITE, bad);
 }
 
+static void word_move(void *at, unsigned int size, npu_u32 *value, bool store)
+{
+	if (!store)
+		*value = size == 4 ? __atomic_load_n((npu_u32 *)at, __ATOMIC_ACQUIRE) :
+			 size == 2 ? __atomic_load_n((npu_u16 *)at, __ATOMIC_ACQUIRE) :
+				     __atomic_load_n((npu_u8 *)at, __ATOMIC_ACQUIRE);
+	else if (size == 4)
+		__atomic_store_n((npu_u32 *)at, *value, __ATOMIC_RELEASE);
+	else if (size == 2)
+		__atomic_store_n((npu_u16 *)at, (npu_u16)*value, __ATOMIC_RELEASE);
+	else
+		__atomic_store_n((npu_u8 *)at, (npu_u8)*value, __ATOMIC_RELEASE);
+}
+
 static int word_access(struct npu_mmu *mmu, npu_u32 context, npu_u64 va, unsigned int size,
 		       npu_u32 *value, npu_u32 access)
 {
 	struct npu_mmu_context *c = &mmu->context[context];
-	struct npu_tlb_page page = { 0 };
+	struct npu_tlb_page page;
 	npu_u64 walks = 0;
-	void *at;
 
 	if (!in_range(va, size) || va % size)
 		return -EFAULT;
 	pthread_mutex_lock(&c->lock);
 	page = page_get(mmu, c, va, va, access, &walks);
-	at = page.host + va % NPU_PAGE_SIZE;
-	if (page.entry && access == NPU_ACCESS_READ)
-		*value = size == 4 ? __atomic_load_n((npu_u32 *)at, __ATOMIC_ACQUIRE) :
-			 size == 2 ? __atomic_load_n((npu_u16 *)at, __ATOMIC_ACQUIRE) :
-				     __atomic_load_n((npu_u8 *)at, __ATOMIC_ACQUIRE);
-	else if (page.entry && size == 4)
-		__atomic_store_n((npu_u32 *)at, *value, __ATOMIC_RELEASE);
-	else if (page.entry && size == 2)
-		__atomic_store_n((npu_u16 *)at, (npu_u16)*value, __ATOMIC_RELEASE);
-	else if (page.entry)
-		__atomic_store_n((npu_u8 *)at, (npu_u8)*value, __ATOMIC_RELEASE);
+	if (page.entry)
+		word_move(page.host + va % NPU_PAGE_SIZE, size, value, access == NPU_ACCESS_WRITE);
 	pthread_mutex_unlock(&c->lock);
 	count_lookups(mmu, 1, walks);
 	if (page.entry)
