@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* What engines and MCU ask of the MMU: views, copies, words; and the forgetting of translations. */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core.h"
 #include "tlb.h"
 
-/* Chunks that are dealt with before others get a chance at the lock. */
+/* Chunks of which tables are read before others get a chance at the lock. */
 #define LOCK_CHUNKS	16u
 #define MAX_TRIES	8u
 /* Chunks beside those that engines may hold at once. */
@@ -72,6 +73,22 @@ void npu_mmu_fini(struct npu_mmu *mmu)
 		pthread_mutex_destroy(&mmu->context[i].lock);
 		pthread_cond_destroy(&mmu->context[i].idle);
 	}
+}
+
+/* The transport and invalidations come first. */
+static void lock_first(struct npu_mmu_context *c)
+{
+	atomic_fetch_add(&c->waiters, 1);
+	pthread_mutex_lock(&c->lock);
+	atomic_fetch_sub(&c->waiters, 1);
+}
+
+static void give_way(struct npu_mmu_context *c)
+{
+	pthread_mutex_unlock(&c->lock);
+	while (atomic_load(&c->waiters))
+		sched_yield();
+	pthread_mutex_lock(&c->lock);
 }
 
 /* ---- holds ---- */
@@ -382,10 +399,8 @@ static int span_fill(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 va,
 		if (chunk && chunk->large)
 			at |= NPU_CHUNK_SIZE - 1;
 		at = (at | (NPU_PAGE_SIZE - 1)) + 1;
-		if (!(at & (NPU_CHUNK_SIZE - 1)) && !(++chunks % LOCK_CHUNKS)) {
-			pthread_mutex_unlock(&c->lock);
-			pthread_mutex_lock(&c->lock);
-		}
+		if (!(at & (NPU_CHUNK_SIZE - 1)) && !(++chunks % LOCK_CHUNKS))
+			give_way(c);
 	}
 	return 0;
 }
@@ -393,17 +408,16 @@ static int span_fill(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 va,
 /* Mirror it, giving up the lock in between. False: there can be no view. */
 static bool span_mirror(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 va, npu_u64 size)
 {
-	npu_u64 step = LOCK_CHUNKS << NPU_CHUNK_SHIFT, at = va, stop;
+	npu_u64 at = va, stop;
 
+	/* A chunk at a time: it may be 512 mappings. */
 	for (stop = va; stop < va + size;) {
-		stop = size - (at - va) > step ? at + step : va + size;
+		stop = size - (at - va) > NPU_CHUNK_SIZE ? at + NPU_CHUNK_SIZE : va + size;
 		if (!npu_mirror_map(mmu, c, va, at, stop - at))
 			return false;
 		at = stop;
-		if (at < va + size) {
-			pthread_mutex_unlock(&c->lock);
-			pthread_mutex_lock(&c->lock);
-		}
+		if (at < va + size)
+			give_way(c);
 	}
 	return true;
 }
@@ -540,7 +554,7 @@ void npu_mmu_invalidate(struct npu_mmu *mmu, npu_u32 context, npu_u64 va, npu_u6
 	npu_core_count(mmu->core, NPU_COUNTER_INVALIDATES, 1);
 	if (npu_vdev_fault_armed(mmu->core->dev, NPU_VDEV_MUTANT_IGNORE_INV) && c->root)
 		return;
-	pthread_mutex_lock(&c->lock);
+	lock_first(c);
 	if (!in_range(va, size) || root != c->root) {
 		va = 0;
 		size = 1ull << NPU_MMU_VA_BITS;
@@ -561,7 +575,7 @@ int npu_mmu_dma_unmap(struct npu_mmu *mmu, npu_u64 first, npu_u64 last)
 	for (c = mmu->context; c < mmu->context + NPU_HW_MAX_CONTEXTS; c++) {
 		if (!atomic_load(&c->active))
 			continue;
-		pthread_mutex_lock(&c->lock);
+		lock_first(c);
 		npu_tlb_drop_dma(mmu, c, first, last);
 		if (is_doomed(mmu, c, 0, 1ull << NPU_MMU_VA_BITS, NPU_DOOMED_UNMAP))
 			ret = -EBUSY;

@@ -65,6 +65,7 @@ struct npu_mmu_context {
 	npu_u32 num_chunks;
 	struct npu_mirror_window *windows;
 	atomic_bool active;		/* there may be chunks */
+	atomic_uint waiters;		/* who wants the lock soon; long work gives way */
 	_Atomic(npu_u64) root_reg;	/* as the driver wrote it; without the lock */
 };
 
