@@ -288,6 +288,7 @@ struct npu_hw_save {
 	npu_u32 trace_count;
 	npu_u32 trace_dropped;
 	npu_u32 scalar[NPU_MAX_SCALARS];
+	npu_u64 trace_start_ns;
 };
 
 /* ---- records of what a job did, written by the engine into the user's own memory ---- */
@@ -561,7 +562,7 @@ NPU_HW_ASSERT(sizeof(struct npu_region) == 24, "npu_region");
 NPU_HW_ASSERT(sizeof(struct npu_fault) == 48, "npu_fault");
 NPU_HW_ASSERT(sizeof(struct npu_hw_events) == 64, "npu_hw_events");
 NPU_HW_ASSERT(sizeof(struct npu_hw_result) == 96, "npu_hw_result");
-NPU_HW_ASSERT(sizeof(struct npu_hw_save) == 112, "npu_hw_save");
+NPU_HW_ASSERT(sizeof(struct npu_hw_save) == 120, "npu_hw_save");
 NPU_HW_ASSERT(sizeof(struct npu_hw_trace) == 16, "npu_hw_trace");
 NPU_HW_ASSERT(sizeof(struct npu_hw_trace_record) == 40, "npu_hw_trace_record");
 NPU_HW_ASSERT(sizeof(struct npu_fw_image) == 104, "npu_fw_image");

@@ -334,6 +334,9 @@ static void test_trace(struct guest *g, const struct capture *c, const char *nam
 	while ((state = unit_wait(g, 0)) == YIELDED) {
 		unit_cmd(g, 0, CMD_SAVE);
 		unit_wait(g, 0);
+		/* What the user does to his own copy changes nothing. */
+		memset(head, 0x33, sizeof(head));
+		guest_copy(g, r.context, va, head, 16, true);
 		unit_cmd(g, 0, CMD_RESTORE);
 	}
 	guest_copy(g, r.context, va, head, 16, false);
@@ -440,6 +443,22 @@ static npu_u64 now_us(void)
 	return npu_core_now() / 1000;
 }
 
+/* Until unit 0 is inside of an instruction. */
+static void wait_inside(struct guest *g, npu_u32 context)
+{
+	struct npu_mmu_client *client = &g->core->unit[0].client;
+	struct npu_mmu_context *c = &g->core->mmu.context[context];
+	unsigned int i;
+	bool inside = false;
+
+	for (i = 0; i < 600000 && !inside; i++) {
+		usleep(100);
+		pthread_mutex_lock(&c->lock);
+		inside = client->context == context && client->num_holds == 3;
+		pthread_mutex_unlock(&c->lock);
+	}
+}
+
 /* Invalidations while instructions of a job are under way. */
 static void test_invalidate(struct guest *g)
 {
@@ -450,26 +469,26 @@ static void test_invalidate(struct guest *g)
 	big_init(g, &t, 30, 30);
 	unit_set(g, 0, t.queue, &t.job, ~0u);
 	unit_cmd(g, 0, CMD_START);
-	while (unit_reg(g, 0, 0x1c) == 0)
-		usleep(100);
-	usleep(20000);
 	for (i = 0; i < 5; i++) {
+		wait_inside(g, 30);
 		start = now_us();
 		guest_invalidate(g, 30, 0x60000000, 1 << 20);
 		guest_invalidate(g, 30, SMALL_STREAM, PAGE);
 		us = (now_us() - start) / 2;
 		free_us = us < free_us ? us : free_us;
+		wait_inside(g, 30);
 		start = now_us();
 		guest_invalidate(g, 30, 0x20000000, BIG_BYTES);
-		used_us += now_us() - start;
+		us = now_us() - start;
+		used_us = us > used_us ? us : used_us;
 	}
 	unit_cmd(g, 0, CMD_STOP);
 	unit_wait(g, 0);
 	insn_us = unit_reg(g, 0, 0x20) / (result32(g, &t.job, RESULT_INSNS) + 1);
-	tap_ok(free_us * 2 < used_us / 5 && used_us / 5 < 4 * insn_us + 100000,
+	tap_ok(free_us * 2 < used_us && used_us < 10 * insn_us + 1000000,
 	       "an instruction takes %llu us; an invalidation of its operand %llu, of others and of "
 	       "the stream %llu",
-	       (unsigned long long)insn_us, (unsigned long long)used_us / 5,
+	       (unsigned long long)insn_us, (unsigned long long)used_us,
 	       (unsigned long long)free_us);
 	unit_cmd(g, 0, CMD_RELEASE);
 }
@@ -485,7 +504,7 @@ static void test_unmap(struct guest *g)
 	page = (npu_u32)((*table_entry(g, 31, 0x20000000 + 5 * PAGE, 0) - FAKE_IOVA_BASE) / PAGE);
 	unit_set(g, 0, t.queue, &t.job, ~0u);
 	unit_cmd(g, 0, CMD_START);
-	usleep(50000);
+	wait_inside(g, 31);
 	start = now_us();
 	fake_unmap(g->dev, g->core, page, 1);
 	took = now_us() - start;
@@ -508,7 +527,7 @@ static void test_device_reset(struct guest *g)
 	big_init(g, &t, 32, 32);
 	unit_set(g, 0, t.queue, &t.job, ~0u);
 	unit_cmd(g, 0, CMD_START);
-	usleep(30000);
+	wait_inside(g, 32);
 	memset(kernel_at(g, t.job.result), 0xaa, 96);
 	start = now_us();
 	call = npu_mcu_thread_ns();

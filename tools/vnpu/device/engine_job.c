@@ -148,6 +148,7 @@ bool npu_unit_job_save(struct npu_unit *unit)
 		.started_ns = job->started_ns,
 		.trace_count = job->trace.count,
 		.trace_dropped = job->trace.dropped,
+		.trace_start_ns = job->trace.start_ns,
 	};
 
 	memcpy(save.scalar, state->scalar, sizeof(save.scalar));

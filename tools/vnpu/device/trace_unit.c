@@ -7,11 +7,11 @@
 #include "core.h"
 #include "trace.h"
 
-static bool trace_copy(struct npu_unit *unit, npu_u64 va, void *buf, npu_u64 size, npu_u32 access)
+static bool trace_write(struct npu_unit *unit, npu_u64 va, void *buf, npu_u64 size)
 {
 	struct npu_unit_trace *t = &unit->job.trace;
 
-	if (npu_mmu_copy(&unit->core->mmu, t->context, va, buf, size, access, &t->bad))
+	if (npu_mmu_copy(&unit->core->mmu, t->context, va, buf, size, NPU_ACCESS_WRITE, &t->bad))
 		t->failed = true;
 	return !t->failed;
 }
@@ -26,7 +26,7 @@ static void record_add(struct npu_unit *unit, const struct npu_hw_trace_record *
 		return;
 	if (t->count >= t->room)
 		t->dropped++;
-	else if (trace_copy(unit, va, &copy, sizeof(copy), NPU_ACCESS_WRITE))
+	else if (trace_write(unit, va, &copy, sizeof(copy)))
 		t->count++;
 }
 
@@ -68,18 +68,17 @@ bool npu_trace_open(struct npu_unit *unit, const struct npu_hw_save *save)
 {
 	const struct npu_fw_job *desc = &unit->job.desc;
 	struct npu_unit_trace *t = &unit->job.trace;
-	struct npu_hw_trace head;
-	npu_u64 room;
+	const npu_u32 head = sizeof(struct npu_hw_trace);
 
 	if (!(desc->flags & NPU_JOB_FLAGS))
 		return true;
-	if (desc->trace_size < sizeof(head))
+	if (desc->trace_size < head)
 		return false;
-	room = (desc->trace_size - sizeof(head)) / sizeof(struct npu_hw_trace_record);
 	*t = (struct npu_unit_trace){ .flags = desc->flags & NPU_JOB_FLAGS,
 				      .context = unit->job.context,
 				      .va = desc->trace,
-				      .room = (npu_u32)room };
+				      .room = (desc->trace_size - head) /
+					      (npu_u32)sizeof(struct npu_hw_trace_record) };
 	unit->job.state.observer = (struct npu_observer){ .insn = record_insn, .ctx = unit };
 	if (!save)
 		return true;
@@ -87,9 +86,7 @@ bool npu_trace_open(struct npu_unit *unit, const struct npu_hw_save *save)
 		return false;
 	t->count = save->trace_count;
 	t->dropped = save->trace_dropped;
-	/* The user's to spoil: it is for him. */
-	if (trace_copy(unit, t->va, &head, sizeof(head), NPU_ACCESS_WRITE | NPU_ACCESS_READ))
-		t->start_ns = head.start_ns;
+	t->start_ns = save->trace_start_ns;
 	return true;
 }
 
@@ -100,5 +97,5 @@ void npu_trace_flush(struct npu_unit *unit)
 				     .start_ns = t->start_ns };
 
 	if (!t->failed)
-		trace_copy(unit, t->va, &head, sizeof(head), NPU_ACCESS_WRITE);
+		trace_write(unit, t->va, &head, sizeof(head));
 }
