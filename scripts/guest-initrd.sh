@@ -99,9 +99,10 @@ put_program()
 
 	install -D "$1" "$tree/$2"
 	case $1 in
-	*.ko|*.bin)	return ;;
+	*.bin)	return ;;
 	esac
-	strip "$tree/$2" 2>/dev/null
+	# Debug information would be most of it; who debugs has the file that this one is made from.
+	root_run strip -g "$tree/$2" || die "cannot strip $1"
 	for library in $(ldd "$1" 2>/dev/null | grep -o '/[^ ]*'); do
 		[ -e "$tree$library" ] || install -D "$library" "$tree$library"
 	done

@@ -48,7 +48,7 @@ root_enter()
 	unshare "${map[@]}" --mount --propagation private -- \
 		bash -c 'root=$1 folder=$2
 			mount --rbind /dev "$root/dev" && mount --rbind /proc "$root/proc" &&
-				mount --bind "$folder" "$root/src" || {
+				mount -t tmpfs tmp "$root/tmp" && mount --bind "$folder" "$root/src" || {
 				echo "cannot mount in a name space: user name spaces may be off" >&2
 				exit 125
 			}

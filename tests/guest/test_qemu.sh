@@ -61,9 +61,9 @@ tap_is "$? $out" "7 out"$'\n'"err" "a command's output and status"
 left "after it"
 mkdir -p "$tap_tmp/over/opt"
 head -c 100000 /dev/urandom >"$tap_tmp/over/opt/data"
-tap_is "$("$qemu" --npus 0 --timeout 120 --overlay "$tap_tmp/over" --smp 2 --append npu.word=1 --load vgem \
-	--cmd 'sha256sum </opt/data; nproc; grep -o npu.word=1 /proc/cmdline; ls /sys/module/vgem/refcnt')" \
-	"$(sha256sum <"$tap_tmp/over/opt/data"; printf '2\nnpu.word=1\n/sys/module/vgem/refcnt')" \
+tap_is "$("$qemu" --npus 0 --timeout 120 --overlay "$tap_tmp/over" --smp 2 --append guest.word=1 --load vgem \
+	--cmd 'sha256sum </opt/data; nproc; grep -o guest.word=1 /proc/cmdline; ls /sys/module/vgem/refcnt')" \
+	"$(sha256sum <"$tap_tmp/over/opt/data"; printf '2\nguest.word=1\n/sys/module/vgem/refcnt')" \
 	"files, processors, words and modules arrive"
 "$qemu" --npus 0 --timeout 120 --cmd 'cat /opt/data' --overlay "$tap_tmp/over" >"$tap_tmp/out"
 tap_run "output is not changed on its way" cmp "$tap_tmp/out" "$tap_tmp/over/opt/data"
@@ -74,10 +74,34 @@ left "after it"
 out=$("$qemu" --npus 0 --timeout 120 --cmd 'echo c >/proc/sysrq-trigger; sleep 100' 2>&1)
 tap_is "$?" 125 "a guest that panics"
 tap_like "$out" 'without a status.*Kernel panic' "is shown with the console's end"
-"$qemu" --npus 0 --cmd 'sleep 100' >/dev/null 2>&1 &
-sleep 2
-kill $!
-wait $!
+# The guest's processor answers gdb: why it stopped, then what register 16, the program counter, is.
+port=$((20000 + RANDOM % 20000))
+"$qemu" --npus 0 --gdb $port --cmd 'sleep 100' >/dev/null 2>&1 &
+pid=$!
+for ((i = 0; i < 100; i++)); do
+	exec 4<>"/dev/tcp/127.0.0.1/$port" && break
+	sleep 0.2
+done 2>/dev/null
+printf '$?#3f' >&4
+read -r -t 20 -d '#' answer <&4
+exec 4>&-
+tap_like "$answer" '\$T05' "gdb reaches the guest's processor"
+kill $pid
+wait $pid
 tap_is $? 143 "npu-qemu is killed"
 left "after that"
+# --- a shell on the terminal ---
+mkfifo "$tap_tmp/keys"
+timeout 120 script -qec "stty rows 33 cols 99; $qemu --npus 0" /dev/null <"$tap_tmp/keys" >"$tap_tmp/screen" 2>&1 &
+pid=$!
+exec 4>"$tap_tmp/keys"
+for ((i = 0; i < 600; i++)); do
+	grep -q "~ #" "$tap_tmp/screen" && break
+	sleep 0.1
+done
+echo "echo kernel \$(uname -r), terminal \$(stty size); exit" >&4
+wait $pid
+exec 4>&-
+tap_like "$(tr -d "\r" <"$tap_tmp/screen")" "kernel [0-9.]+[^ ]*, terminal 33 99" "a shell, which has the size of the terminal"
+left "after its exit"
 tap_done

@@ -53,4 +53,14 @@ tap_is "$(grep -v '^npu_' <<<"$names")" "" "all of them in its name space"
 tap_is "$(readelf -S "$root"/opt/npu/bin/npu-run "$root/opt/npu/lib/"libnpu.{so.0,a} | grep -c '\.debug_')" 0 \
 	"no debug information is installed"
 tap_like "$(readelf -d "$root/opt/npu/lib/libnpu.so" | grep SONAME)" '\[libnpu\.so\.0\]' "its soname is libnpu.so.0"
+
+# npu-qemu finds its scripts beside itself, and looks for the guest in the cache.
+tap_like "$("$root/opt/npu/bin/npu-qemu" --help 2>&1)" "--iommu KIND" "npu-qemu is installed"
+cat >"$tap_tmp/qemu" <<'EOF'
+#!/bin/sh
+echo 'name "vfio-user-pci"'
+EOF
+chmod +x "$tap_tmp/qemu"
+tap_like "$(env -u NPU_BUILD -u NPU_GUEST -u XDG_CACHE_HOME HOME="$tap_tmp/home" "$root/opt/npu/bin/npu-qemu" --npus 0 \
+	--qemu "$tap_tmp/qemu" 2>&1)" "no guest in $tap_tmp/home/.cache/npu/guest" "which looks for the guest in the cache folder"
 tap_done

@@ -15,7 +15,7 @@ for program; do
 	esac
 	echo "# begin $program"
 	echo "npu-test: begin $program" >/dev/kmsg
-	timeout "${NPU_GUEST_TIMEOUT:-60}" "$file" 2>&1
+	timeout "${NPU_GUEST_TIMEOUT:-180}" "$file" 2>&1
 	status=$?
 	# Work queues have what the program left to them; its splats should be under its name.
 	sleep 0.05
