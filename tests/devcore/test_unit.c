@@ -4,6 +4,7 @@
  * state, real jobs whole, in slices and saved and restored behind every instruction, faults, resets,
  * records, two units at once.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -412,6 +413,39 @@ static void test_resets(struct guest *g, struct small *t)
 	unit_cmd(g, 0, CMD_RELEASE);
 }
 
+static long resident_pages(void)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	long size = 0, pages = 0;
+
+	if (!f || fscanf(f, "%ld %ld", &size, &pages) != 2)
+		pages = -1;
+	if (f)
+		fclose(f);
+	return pages;
+}
+
+/* Hangs that end with a reset of the engine leave nothing behind. */
+static void test_hangs(struct guest *g, struct small *t)
+{
+	unsigned int i, bad = 0;
+	long before = 0, after;
+
+	for (i = 0; i < 110; i++) {
+		if (i == 10)
+			before = resident_pages();
+		bad += !state_reach(g, t, RUNNING);
+		reg_write(g, 0x70, 0x100);
+		bad += !wait_ready(g) || unit_reg(g, 0, 4) != STOPPED;
+		unit_cmd(g, 0, CMD_RELEASE);
+	}
+	after = resident_pages();
+	tap_ok(!bad && before > 0 && after - before < 64,
+	       "100 hangs, each ended by a reset of the engine: %ld pages more", after - before);
+	tap_ok(job_run(g, 0, t->queue, &t->job) == DONE && small_right(g, t), "then a good job runs");
+	unit_cmd(g, 0, CMD_RELEASE);
+}
+
 /* A product that takes a while: 2 x 640 MMACs of one thread. */
 #define BIG		1280u
 #define BIG_BYTES	(BIG * BIG * 4)
@@ -617,6 +651,7 @@ int main(void)
 	test_faults(&g, &t, &other);
 	test_bad_save(&g, &t);
 	test_resets(&g, &t);
+	test_hangs(&g, &t);
 	test_models(&g, &other);
 	test_invalidate(&g);
 	test_unmap(&g);

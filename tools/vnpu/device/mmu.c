@@ -194,7 +194,7 @@ static struct npu_tlb_page page_get(struct npu_mmu *mmu, struct npu_mmu_context 
 		stop = last >> NPU_CHUNK_SHIFT == va >> NPU_CHUNK_SHIFT ?
 			       (unsigned int)(last / NPU_PAGE_SIZE % NPU_CHUNK_PAGES) :
 			       NPU_CHUNK_PAGES - 1;
-		chunk = npu_tlb_fill(mmu, c, va >> NPU_CHUNK_SHIFT, i, stop, access, walks);
+		chunk = npu_tlb_fill(mmu, c, va >> NPU_CHUNK_SHIFT, i, stop, walks);
 		if (chunk)
 			page = npu_tlb_page(chunk, i);
 	}

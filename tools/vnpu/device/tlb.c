@@ -421,8 +421,7 @@ static void fill_small(struct npu_mmu *mmu, struct npu_tlb_chunk *chunk, npu_u64
 }
 
 struct npu_tlb_chunk *npu_tlb_fill(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 tag,
-				   unsigned int first, unsigned int last, npu_u32 access,
-				   npu_u64 *walks)
+				   unsigned int first, unsigned int last, npu_u64 *walks)
 {
 	npu_u64 va = tag << NPU_CHUNK_SHIFT, level1;
 	struct npu_tlb_chunk *chunk;

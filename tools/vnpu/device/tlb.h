@@ -63,8 +63,7 @@ bool npu_tlb_allows(struct npu_mmu *mmu, npu_u64 entry, npu_u32 access);
  * table for any of it. Counts walks into *@walks.
  */
 struct npu_tlb_chunk *npu_tlb_fill(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 tag,
-				   unsigned int first, unsigned int last, npu_u32 access,
-				   npu_u64 *walks);
+				   unsigned int first, unsigned int last, npu_u64 *walks);
 
 /*
  * Forget what touches [va, va + size), or what leads to DMA addresses [first, last]; the latter
