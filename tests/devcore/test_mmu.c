@@ -101,6 +101,12 @@ static unsigned int check_page(struct guest *g, npu_u32 context, npu_u64 root, n
 	return bad;
 }
 
+/* One of 64 large pages, or a table in its place, that belong to @base. */
+static npu_u64 large_place(struct guest *g, npu_u64 base)
+{
+	return ((base & ~0x3fffffffull) ^ 0x40000000) + ((npu_u64)(guest_random(g) % 64) << 21);
+}
+
 /* Random tables of all kinds of mistakes, looked up in a random order, some of it twice. */
 static void test_walk(struct guest *g)
 {
@@ -116,8 +122,9 @@ static void test_walk(struct guest *g)
 	root = g->root[context];
 	for (i = 0; i < 2048; i++) {
 		va = bases[i % 4] + (npu_u64)(guest_random(g) % 512) * PAGE;
-		if (i % 64 == 63)
-			table_set(g, context, va ^ 0x40000000, 1, random_entry(g, 1, pool, 3072));
+		if (i % 8 == 7)
+			table_set(g, context, large_place(g, bases[i / 8 % 4]), 1,
+				  random_entry(g, 1, pool, 3072));
 		else
 			table_set(g, context, va, 0, random_entry(g, 0, pool, 3072));
 	}
@@ -131,8 +138,8 @@ static void test_walk(struct guest *g)
 	for (i = 0; i < n && bad < 10; i++) {
 		va = bases[guest_random(g) % 4] + (npu_u64)(guest_random(g) % 512) * PAGE +
 		     guest_random(g) % PAGE;
-		if (guest_random(g) % 16 == 0)
-			va ^= 0x40000000;
+		if (guest_random(g) % 4 == 0)
+			va = large_place(g, va) + guest_random(g) % (2u << 20);
 		if (guest_random(g) % 16 == 0)
 			va = (npu_u64)guest_random(g) << 24 ^ guest_random(g);
 		mapped += expected(g, root, va).mapped;
