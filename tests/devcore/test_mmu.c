@@ -264,6 +264,30 @@ static void test_views(struct guest *g, const char *what, bool copied)
 	       atomic_load(&g->core->mmu.num_pieces), (unsigned long long)before);
 }
 
+/* Mapped and forgotten over and over: the budget of mappings is not used up by what is gone. */
+static void test_wear(struct guest *g)
+{
+	npu_u64 at = 0x70000000, bad, copied = reg_read64(g, 0x5058), before;
+	struct npu_mmu_client *client;
+	unsigned int limit = g->core->mmu.max_pieces, i, n = 0;
+
+	guest_context(g, 8);
+	guest_map(g, 8, at, 64 * PAGE, P_R | P_W, true);
+	client = client_take(g, 8);
+	before = atomic_load(&g->core->mmu.num_pieces);
+	g->core->mmu.max_pieces = (unsigned int)before + 1000;
+	for (i = 0; i < 200; i++) {
+		if (!npu_mmu_resolve(client, at, 64 * PAGE, NPU_ACCESS_READ, &bad))
+			break;
+		npu_mmu_release(client, at, 64 * PAGE);
+		n += guest_invalidate(g, 8, at, 64 * PAGE);
+	}
+	tap_ok(n == 200 && reg_read64(g, 0x5058) == copied,
+	       "64 scattered pages mirrored and forgotten 200 times with 1000 mappings: %llu bytes "
+	       "copied", (unsigned long long)(reg_read64(g, 0x5058) - copied));
+	g->core->mmu.max_pieces = limit;
+}
+
 static void test_refusals(struct guest *g)
 {
 	struct npu_mmu_client *client;
@@ -430,6 +454,7 @@ int main(void)
 	guest_invalidate(&g, 4, 0, 0);
 	test_views(&g, "no file", true);
 	atomic_store(&g.dev->no_fd, 0);
+	test_wear(&g);
 	test_refusals(&g);
 	test_invalidate(&g, false);
 	test_invalidate(&g, true);

@@ -23,7 +23,8 @@ struct npu_mirror_window {
 	struct npu_mirror_window *next;
 	npu_u64 index;			/* address >> WINDOW_SHIFT */
 	char *base;
-	unsigned int pieces;		/* mapped since it was made */
+	unsigned int pieces;		/* mappings since it was made: no more than these exist */
+	npu_u64 live;			/* pages that it shows */
 };
 
 static struct npu_mirror_window *window_find(struct npu_mmu_context *c, npu_u64 index)
@@ -62,32 +63,45 @@ static void window_free(struct npu_mmu *mmu, struct npu_mirror_window *w)
 	free(w);
 }
 
-/* Take down the windows of @c that no hold lies in, but for @keep. */
-static void windows_trim(struct npu_mmu *mmu, struct npu_mmu_context *c,
-			 const struct npu_mirror_window *keep)
+/* Nothing is mapped in @w any more, as far as the chunks know. */
+static void window_forget(struct npu_mmu_context *c, const struct npu_mirror_window *w)
 {
-	struct npu_mirror_window *w, **at = &c->windows;
 	struct npu_tlb_chunk *chunk;
 	unsigned int b, side;
 
+	for (b = 0; c->bucket && b < NPU_TLB_BUCKETS; b++) {
+		for (chunk = c->bucket[b]; chunk; chunk = chunk->next) {
+			side = window_side(w, chunk->tag);
+			if (side > 1)
+				continue;
+			memset(&chunk->mapped[side], 0, sizeof(chunk->mapped[side]));
+			memset(&chunk->stale[side], 0, sizeof(chunk->stale[side]));
+		}
+	}
+}
+
+/* Take down the windows of @c that no hold lies in, but for @keep; only the @worn ones? */
+static void windows_trim(struct npu_mmu *mmu, struct npu_mmu_context *c,
+			 const struct npu_mirror_window *keep, bool worn)
+{
+	struct npu_mirror_window *w, **at = &c->windows;
+
 	while ((w = *at)) {
-		if (w == keep ||
+		if (w == keep || (worn && w->pieces <= 2 * w->live + mmu->max_pieces / 8) ||
 		    npu_mmu_held(mmu, c, w->index << WINDOW_SHIFT, WINDOW_BYTES, false)) {
 			at = &w->next;
 			continue;
 		}
-		for (b = 0; c->bucket && b < NPU_TLB_BUCKETS; b++) {
-			for (chunk = c->bucket[b]; chunk; chunk = chunk->next) {
-				side = window_side(w, chunk->tag);
-				if (side > 1)
-					continue;
-				memset(&chunk->mapped[side], 0, sizeof(chunk->mapped[side]));
-				memset(&chunk->stale[side], 0, sizeof(chunk->stale[side]));
-			}
-		}
 		*at = w->next;
+		window_forget(c, w);
 		window_free(mmu, w);
 	}
+}
+
+void npu_mirror_renew(struct npu_mmu *mmu, struct npu_mmu_context *c)
+{
+	if (c->windows)
+		windows_trim(mmu, c, NULL, true);
 }
 
 /* Of all contexts; of others only if nobody is at work there: one lock is held already. */
@@ -96,12 +110,12 @@ static void windows_trim_all(struct npu_mmu *mmu, struct npu_mmu_context *c,
 {
 	struct npu_mmu_context *other;
 
-	windows_trim(mmu, c, keep);
+	windows_trim(mmu, c, keep, false);
 	for (other = mmu->context; other < mmu->context + NPU_HW_MAX_CONTEXTS; other++) {
 		if (other == c || !atomic_load(&other->active) ||
 		    pthread_mutex_trylock(&other->lock))
 			continue;
-		windows_trim(mmu, other, NULL);
+		windows_trim(mmu, other, NULL, false);
 		pthread_mutex_unlock(&other->lock);
 	}
 }
@@ -216,6 +230,7 @@ static bool map_chunk(struct npu_mmu *mmu, struct npu_mmu_context *c, struct npu
 			npu_bit_put(&chunk->mapped[side], k, true);
 			npu_bit_put(&chunk->stale[side], k, false);
 		}
+		w->live += n;
 	}
 	return true;
 }
@@ -309,15 +324,19 @@ void npu_mirror_sweep(struct npu_mmu *mmu, struct npu_mmu_context *c, struct npu
 	}
 }
 
-void npu_mirror_drop(struct npu_mmu *mmu, struct npu_tlb_chunk *chunk, unsigned int first,
-		     unsigned int last)
+void npu_mirror_drop(struct npu_mmu *mmu, struct npu_mmu_context *c, struct npu_tlb_chunk *chunk,
+		     unsigned int first, unsigned int last)
 {
+	npu_u64 index = chunk->tag >> (WINDOW_SHIFT - NPU_CHUNK_SHIFT);
+	struct npu_mirror_window *w;
 	unsigned int side, i;
 
 	for (side = 0; side < 2; side++) {
-		for (i = first; i <= last; i++) {
+		w = window_find(c, index - side);
+		for (i = first; w && i <= last; i++) {
 			if (!npu_bit_get(&chunk->mapped[side], i))
 				continue;
+			w->live--;
 			npu_bit_put(&chunk->mapped[side], i, false);
 			npu_bit_put(&chunk->stale[side], i, true);
 			atomic_store_explicit(&mmu->stale, true, memory_order_relaxed);

@@ -469,6 +469,8 @@ void *npu_mmu_resolve(void *ctx, npu_u64 va, npu_u64 size, npu_u32 access, npu_u
 	if (npu_vdev_fault_armed(mmu->core->dev, NPU_VDEV_MUTANT_MIX_CONTEXTS))
 		mixed = context_mixed(mmu, own, va);
 	pthread_mutex_lock(&c->lock);
+	if (!client->num_holds)
+		npu_mirror_renew(mmu, c);
 	for (tries = 0; tries < MAX_TRIES && mixed == own; tries++) {
 		span = span_look(mmu, c, va, size, access, &host);
 		if (span == SPAN_DIRECT || span == SPAN_MIRRORED) {

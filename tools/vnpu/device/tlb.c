@@ -110,7 +110,7 @@ static void chunk_drop(struct npu_mmu *mmu, struct npu_mmu_context *c, struct np
 	}
 	if (chunk->page)
 		memset(chunk->page + first, 0, (last - first + 1) * sizeof(*chunk->page));
-	npu_mirror_drop(mmu, chunk, first, last);
+	npu_mirror_drop(mmu, c, chunk, first, last);
 	if (!first && last == NPU_CHUNK_PAGES - 1 && !is_stale(chunk))
 		chunk_unlink(mmu, c, chunk);
 }
@@ -231,7 +231,7 @@ static void chunks_evict(struct npu_mmu *mmu, struct npu_mmu_context *c)
 			if (npu_mmu_held(mmu, c, chunk->tag << NPU_CHUNK_SHIFT, NPU_CHUNK_SIZE,
 					 false))
 				continue;
-			npu_mirror_drop(mmu, chunk, 0, NPU_CHUNK_PAGES - 1);
+			npu_mirror_drop(mmu, c, chunk, 0, NPU_CHUNK_PAGES - 1);
 			npu_mirror_sweep(mmu, c, chunk);
 			chunk_unlink(mmu, c, chunk);
 		}

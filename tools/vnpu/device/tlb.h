@@ -97,8 +97,10 @@ bool npu_mirror_map(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 star
 /* The view of [va, va + size) if all of it is mapped, or NULL. */
 char *npu_mirror_find(struct npu_mmu_context *c, npu_u64 va, npu_u64 size);
 /* Pages @first to @last of @chunk have no translation any more; mmu->stale asks for the sweep. */
-void npu_mirror_drop(struct npu_mmu *mmu, struct npu_tlb_chunk *chunk, unsigned int first,
-		     unsigned int last);
+void npu_mirror_drop(struct npu_mmu *mmu, struct npu_mmu_context *c, struct npu_tlb_chunk *chunk,
+		     unsigned int first, unsigned int last);
+/* Take down windows that were mapped in and unmapped so often that nobody knows what is left. */
+void npu_mirror_renew(struct npu_mmu *mmu, struct npu_mmu_context *c);
 /* Unmap what is stale in @chunk and not in use. */
 void npu_mirror_sweep(struct npu_mmu *mmu, struct npu_mmu_context *c, struct npu_tlb_chunk *chunk);
 /* Take the windows away, with the lock, and free them, without. */
