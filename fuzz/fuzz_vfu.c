@@ -22,7 +22,8 @@
 #include "tools/vnpu/device/vdev_serve.h"
 #include "tools/vnpu/device/vfu_proto.h"
 
-#define STALL_MS	5000
+/* On a machine with ten processes per processor a thread may wait for its turn for 5 s. */
+#define STALL_MS	15000
 #define PAGES		64
 #define POKE		0x7f
 
