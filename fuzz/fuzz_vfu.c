@@ -22,8 +22,8 @@
 #include "tools/vnpu/device/vdev_serve.h"
 #include "tools/vnpu/device/vfu_proto.h"
 
-/* On a machine with ten processes per processor a thread may wait for its turn for 5 s. */
-#define STALL_MS	15000
+/* So often 100 ms, and not all at once: a virtual machine that was paused finds its time gone. */
+#define STALL_SLICES	100
 #define PAGES		64
 #define POKE		0x7f
 
@@ -97,6 +97,16 @@ static void bad(const char *what)
 	abort();
 }
 
+/* As poll() of one file. */
+static int wait_for(struct pollfd *p)
+{
+	int i, ret = 0;
+
+	for (i = 0; i < STALL_SLICES && !ret; i++)
+		ret = poll(p, 1, 100);
+	return ret;
+}
+
 /* @kinds: two bits per file, 0 ends the list. False: the device has closed the connection. */
 static int send_all(int fd, const unsigned char *p, size_t n, unsigned int kinds)
 {
@@ -126,7 +136,7 @@ static int send_all(int fd, const unsigned char *p, size_t n, unsigned int kinds
 			struct pollfd pf = { fd, POLLOUT | POLLIN, 0 };
 
 			drain(fd);
-			if (poll(&pf, 1, STALL_MS) <= 0)
+			if (wait_for(&pf) <= 0)
 				bad("takes nothing more");
 			if (pf.revents & (POLLHUP | POLLERR))
 				return 0;
@@ -226,7 +236,7 @@ static void alive(int core)
 
 	pf.fd = client_connect(core);
 	send_message(pf.fd, 1, VFU_VERSION, 0, version, sizeof(version), 0);
-	if (poll(&pf, 1, STALL_MS) <= 0)
+	if (wait_for(&pf) <= 0)
 		bad("does not answer");
 	if (recv(pf.fd, reply, 16, MSG_WAITALL) != 16)
 		bad("sends the next client away");

@@ -119,14 +119,24 @@ bool client_send(struct client *c, uint16_t command, uint32_t flags, const void 
 	return client_send_raw(c, buf, 16 + n, fds, nfds);
 }
 
+/* Something to read. In slices: a virtual machine that was paused finds a whole timeout gone. */
+static bool wait_readable(struct client *c)
+{
+	struct pollfd pf = { c->fd, POLLIN, 0 };
+	int ms, ret = 0;
+
+	for (ms = 0; ms < c->timeout_ms && !ret; ms += 100)
+		ret = poll(&pf, 1, 100);
+	return ret > 0;
+}
+
 /* @n bytes. 1, 0 when time is up, -1 when the other end is gone. */
 static int receive_all(struct client *c, uint8_t *p, size_t n)
 {
-	struct pollfd pf = { c->fd, POLLIN, 0 };
 	ssize_t r;
 
 	while (n) {
-		if (poll(&pf, 1, c->timeout_ms) <= 0)
+		if (!wait_readable(c))
 			return 0;
 		r = recv(c->fd, p, n, 0);
 		if (r <= 0)

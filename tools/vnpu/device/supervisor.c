@@ -31,6 +31,8 @@ struct supervisor {
 	bool base[MAX_FD];		/* open before the first worker */
 	npu_u64 messages;		/* handled when the last worker died */
 	unsigned int idle_deaths;
+	npu_u64 busy_since;		/* of the last look at it */
+	unsigned int busy_looks;	/* since when it has not changed */
 };
 
 static void fds_walk(struct supervisor *s, void (*fn)(struct supervisor *s, int fd))
@@ -85,16 +87,23 @@ static void worker_main(struct npu_vdev *dev, pid_t parent)
 	_exit(0);
 }
 
-static bool is_stuck(const struct npu_vdev *dev)
+/*
+ * Whether the worker has been in one call for too long. Looks are counted and not time: where the
+ * whole machine was paused, the worker has not had it either.
+ */
+static bool is_stuck(struct supervisor *s)
 {
-	npu_u64 since = dev->sh->busy_since;
+	npu_u64 since = s->dev->sh->busy_since;
 
-	return since && vdev_now_us() / 1000 - since > NPU_VDEV_STUCK_MS;
+	s->busy_looks = since && since == s->busy_since ? s->busy_looks + 1 : 0;
+	s->busy_since = since;
+	return s->busy_looks > NPU_VDEV_STUCK_MS / WATCH_MS;
 }
 
 /* Wait for the worker's end, see to it that it comes when it must. Its status as of waitpid(). */
-static int worker_watch(struct npu_vdev *dev, pid_t pid)
+static int worker_watch(struct supervisor *s, pid_t pid)
 {
+	struct npu_vdev *dev = s->dev;
 	struct pollfd p[2] = { { .fd = pidfd_open(pid, 0), .events = POLLIN },
 			       { .fd = dev->stop_fd, .events = POLLIN } };
 	npu_u64 stop_us = 0;
@@ -105,7 +114,7 @@ static int worker_watch(struct npu_vdev *dev, pid_t pid)
 			stop_us = vdev_now_us();
 			p[1].fd = -1;
 		}
-		if (is_stuck(dev)) {
+		if (is_stuck(s)) {
 			npu_vdev_log(dev, "the worker does not come back from a call, it is killed");
 			kill(pid, SIGKILL);
 		} else if (stop_us && vdev_now_us() - stop_us > STOP_MS * 1000) {
@@ -163,7 +172,7 @@ int npu_vdev_supervise(struct npu_vdev *dev, char *why, size_t size)
 		}
 		if (!pid)
 			worker_main(dev, self);
-		status = worker_watch(dev, pid);
+		status = worker_watch(&s, pid);
 		if (WIFEXITED(status) && !WEXITSTATUS(status))
 			return 0;
 		if (WIFEXITED(status) && WEXITSTATUS(status) == VDEV_EXIT_START) {

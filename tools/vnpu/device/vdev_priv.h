@@ -32,6 +32,7 @@ struct vdev_barrier {
 	bool active;
 	npu_u64 first, last;
 	npu_u64 start_us;
+	unsigned int late_looks;
 	void (*done)(struct npu_vdev *dev);	/* may be NULL */
 };
 

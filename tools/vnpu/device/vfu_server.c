@@ -237,6 +237,9 @@ static bool barrier_passed(struct npu_vdev *dev)
 	return !dev->ops->dma_unmap(dev->core, b->first, b->last) && !pinned;
 }
 
+/* So often a barrier is looked at, a millisecond apart, when its time is up. */
+#define MAX_LATE_LOOKS	100
+
 /* True when none is active any more. */
 static bool barrier_poll(struct npu_vdev *dev)
 {
@@ -247,7 +250,8 @@ static bool barrier_poll(struct npu_vdev *dev)
 		return true;
 	waited = vdev_now_us() - b->start_us;
 	if (!barrier_passed(dev)) {
-		if (waited < NPU_VDEV_STUCK_MS * 1000)
+		/* Looks count as well as time, which passes while a whole machine is paused. */
+		if (waited < NPU_VDEV_STUCK_MS * 1000 || ++b->late_looks < MAX_LATE_LOOKS)
 			return false;
 		/* The end of the process ends every access of it. */
 		npu_vdev_log(dev, "DMA to %#llx..%#llx does not end, the worker gives up",
