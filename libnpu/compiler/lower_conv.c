@@ -269,7 +269,9 @@ int npu_lower_pool(struct npu_lower *l, struct npu_gnode *n)
 	struct window w;
 
 	if (n->num_outputs > 1 && n->outputs[1])
-		return npu_lower_refuse(l, "Indices", "of 1-D and 2-D windows over known sizes only");
+		return npu_lower_refuse(l, "Indices",
+					"of 1-D and 2-D windows over known sizes only, which see up to "
+					"2^30 elements");
 	err = read_window(l, n, rank, &w);
 	if (!err)
 		err = pool_insn(l, n, n->op == NPU_GOP_MaxPool ? NPU_POOL_MAX : NPU_POOL_AVG,

@@ -27,12 +27,27 @@ int npu_canon_pool(struct npu_graph *g, struct npu_gnode *n);
 int npu_canon_index(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *diag);
 int npu_canon_resize(struct npu_graph *g, struct npu_gnode *n);
 
+/*
+ * What a small file can ask for has a limit: elements of a constant that stands for an operator, for
+ * larger ones would be a burden to the job, and of a tensor that is many times as large as what it
+ * is made of. Beyond it a node is left alone.
+ */
+#define NPU_CANON_TABLE_MAX	(1ll << 22)
+#define NPU_CANON_ELEMS_MAX	(1ll << 30)
+
+/* A table of @a times @b elements. */
+static inline bool npu_canon_table_fits(int64_t a, int64_t b)
+{
+	return b < 1 || a <= NPU_CANON_TABLE_MAX / b;
+}
+
+/* A tensor of these dims, whatever the symbols are, and @times as many elements. */
+bool npu_canon_elems_fit(const struct npu_graph *g, const struct npu_dim *dim, int rank,
+			 int64_t times);
+
 /* f32 constant scalar. NULL: no memory. */
 struct npu_gtensor *npu_canon_scalar(struct npu_graph *g, const struct npu_gnode *n,
 				     enum npu_gtype type, float v);
-
-/* Elements of a constant that stands for an operator: larger ones would be a burden to the job. */
-#define NPU_CANON_TABLE_MAX	(1ll << 22)
 
 /* ---- a model node written out as a chain of nodes (pass_canon_chain.c) ---- */
 

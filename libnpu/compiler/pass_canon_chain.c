@@ -5,6 +5,16 @@
 
 #include "compiler/pass_canon.h"
 
+bool npu_canon_elems_fit(const struct npu_graph *g, const struct npu_dim *dim, int rank,
+			 int64_t times)
+{
+	double elems = (double)times;
+
+	for (int i = 0; i < rank; i++)
+		elems *= (double)npu_dim_high(g, dim[i]);
+	return elems <= NPU_CANON_ELEMS_MAX;
+}
+
 struct npu_gnode *npu_gchain_add(struct npu_gchain *c, enum npu_gop op, struct npu_gtensor *more,
 				const struct npu_dim *dim, int rank)
 {
@@ -93,8 +103,10 @@ void npu_gchain_pad(struct npu_gchain *c, const int64_t *begin, const int64_t *e
 		pads[i] = begin[i];
 		pads[i + rank] = end[i];
 		any |= begin[i] || end[i];
-		if (npu_dim_add(c->t->dim[i], npu_dim_const(begin[i] + end[i]), &dim[i]))
-			rank = 0;
+		if (npu_dim_add(c->t->dim[i], npu_dim_const(begin[i] + end[i]), &dim[i])) {
+			c->t = NULL;
+			return;
+		}
 	}
 	if (!any)
 		return;

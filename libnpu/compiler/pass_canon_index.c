@@ -20,6 +20,15 @@ struct tuples {
 	struct npu_dim count, inner; /* tuples in all; elements of a row */
 };
 
+/* Every dimension of the batch is one of both. */
+static bool same_batch(const struct npu_gnode *n, int batch)
+{
+	for (int i = 0; i < batch; i++)
+		if (!npu_dim_equal(n->inputs[0]->dim[i], n->inputs[1]->dim[i]))
+			return false;
+	return true;
+}
+
 static bool tuples_read(const struct npu_gnode *n, struct tuples *s)
 {
 	const struct npu_gtensor *x = n->inputs[0], *index = n->inputs[1];
@@ -28,7 +37,8 @@ static bool tuples_read(const struct npu_gnode *n, struct tuples *s)
 		return false;
 	s->batch = (int)npu_gnode_int(n, "batch_dims", 0);
 	s->depth = (int)index->dim[index->rank - 1].base;
-	if (s->depth < 1 || s->batch + s->depth > x->rank || s->batch >= index->rank)
+	if (s->depth < 1 || s->batch + s->depth > x->rank || s->batch >= index->rank ||
+	    !same_batch(n, s->batch))
 		return false;
 	s->batches = s->rows = 1;
 	for (int i = s->batch + s->depth - 1; i >= 0; i--) {
@@ -44,10 +54,20 @@ static bool tuples_read(const struct npu_gnode *n, struct tuples *s)
 		}
 		*total *= x->dim[i].base;
 	}
-	return s->batches <= INT32_MAX / s->rows &&
+	return s->batches <= INT32_MAX / s->rows && npu_canon_table_fits(s->batches, 1) &&
 	       !npu_dims_product(index->dim, index->rank - 1, &s->count) &&
 	       !npu_dims_product(&x->dim[s->batch + s->depth], x->rank - s->batch - s->depth,
 				 &s->inner);
+}
+
+/* As many rows as there are tuples, also where these are known at run time only. */
+static bool updates_fit(const struct npu_gnode *n, const struct tuples *s)
+{
+	struct npu_dim want, have;
+
+	return !npu_dim_mul(s->count, s->inner, &want) &&
+	       !npu_dims_product(n->inputs[2]->dim, n->inputs[2]->rank, &have) &&
+	       npu_dim_equal(want, have);
 }
 
 /* Where the rows of index 0, 1, ... of dimension @k begin. */
@@ -126,9 +146,9 @@ static struct npu_gtensor *row_numbers(struct npu_graph *g, const struct npu_gno
 	return c.t;
 }
 
-/* The same of constant tuples; NULL: one of them is outside, or there is no memory. */
-static struct npu_gtensor *constant_rows(struct npu_graph *g, const struct npu_gnode *n,
-					 const struct tuples *s)
+/* The same of constant tuples into *@rows. */
+static int constant_rows(struct npu_graph *g, const struct npu_gnode *n, const struct tuples *s,
+			 struct npu_gtensor **rows, struct npu_diag *diag)
 {
 	const struct npu_gtensor *index = n->inputs[1];
 	struct npu_gtensor *t = npu_graph_const(g, "rows", NPU_GT_I64, 1, &s->count.base, NULL);
@@ -141,20 +161,26 @@ static struct npu_gtensor *constant_rows(struct npu_graph *g, const struct npu_g
 			int64_t v = npu_gtensor_elem_int(index, (size_t)(i * s->depth + k));
 
 			if (v < -s->size[k] || v >= s->size[k])
-				return NULL;
+				return npu_diag_node(diag, -EINVAL, n, "indices",
+						     "element %lld is %lld, expected %lld to %lld",
+						     (long long)(i * s->depth + k), (long long)v,
+						     (long long)-s->size[k],
+						     (long long)s->size[k] - 1);
 			row += (v < 0 ? v + s->size[k] : v) * s->step[k];
 		}
 		npu_fold_put_int(t, (size_t)i, row);
 	}
-	return t;
+	*rows = t;
+	return t ? 0 : -ENOMEM;
 }
 
-static struct npu_gtensor *rows_of(struct npu_graph *g, const struct npu_gnode *n,
-				   const struct tuples *s)
+static int rows_of(struct npu_graph *g, const struct npu_gnode *n, const struct tuples *s,
+		   struct npu_gtensor **rows, struct npu_diag *diag)
 {
-	bool constant = npu_gtensor_is_const(n->inputs[1]) && s->count.base > 0;
-
-	return constant ? constant_rows(g, n, s) : row_numbers(g, n, s);
+	if (npu_gtensor_is_const(n->inputs[1]) && s->count.base > 0)
+		return constant_rows(g, n, s, rows, diag);
+	*rows = row_numbers(g, n, s);
+	return *rows ? 0 : -ENOMEM;
 }
 
 static int gather_rows(struct npu_graph *g, struct npu_gnode *n, const struct tuples *s,
@@ -207,34 +233,18 @@ static int scatter_rows(struct npu_graph *g, struct npu_gnode *n, const struct t
 
 int npu_canon_index(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *diag)
 {
-	struct npu_gtensor *rows;
-	struct npu_dim have;
+	struct npu_gtensor *rows = NULL;
 	struct tuples s;
+	int err;
 
 	if (n->op == NPU_GOP_Scatter) {
 		n->op = NPU_GOP_ScatterElements;
 		return 0;
 	}
-	if (!tuples_read(n, &s))
+	if (!tuples_read(n, &s) || (n->op == NPU_GOP_ScatterND && !updates_fit(n, &s)))
 		return 0;
-	if (n->op == NPU_GOP_ScatterND) {
-		struct npu_dim want;
-
-		if (npu_dim_mul(s.count, s.inner, &want) ||
-		    npu_dims_product(n->inputs[2]->dim, n->inputs[2]->rank, &have))
-			return 0;
-		if (!npu_dim_equal(want, have))
-			return npu_diag_node(diag, -EINVAL, n, NULL,
-					     "'%s' has another number of elements than the places "
-					     "that the indices name",
-					     n->inputs[2]->name);
-	}
-	rows = rows_of(g, n, &s);
-	if (!rows)
-		return npu_gtensor_is_const(n->inputs[1])
-			       ? npu_diag_node(diag, -EINVAL, n, "indices",
-					       "an index is outside of the data")
-			       : -ENOMEM;
-	return n->op == NPU_GOP_GatherND ? gather_rows(g, n, &s, rows)
-					 : scatter_rows(g, n, &s, rows);
+	err = rows_of(g, n, &s, &rows, diag);
+	if (err)
+		return err;
+	return n->op == NPU_GOP_GatherND ? gather_rows(g, n, &s, rows) : scatter_rows(g, n, &s, rows);
 }

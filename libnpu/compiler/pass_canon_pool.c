@@ -19,15 +19,15 @@ struct windows {
 	int64_t size[2];	  /* of the input */
 };
 
-static bool windows_read(const struct npu_gnode *n, struct windows *w)
+static bool windows_read(const struct npu_graph *g, const struct npu_gnode *n, struct windows *w)
 {
 	const struct npu_gtensor *x = n->inputs[0], *y = n->outputs[0];
+	int64_t taps = 1;
 	size_t lists[4];
 	const int64_t *kernel = npu_gnode_ints(n, "kernel_shape", &lists[0]);
 	const int64_t *stride = npu_gnode_ints(n, "strides", &lists[1]);
 	const int64_t *dilation = npu_gnode_ints(n, "dilations", &lists[2]);
 	const int64_t *pad = npu_gnode_ints(n, "pads", &lists[3]);
-	int64_t taps = 1, count = 1;
 
 	w->spatial = x->rank - 2;
 	if (w->spatial < 1 || w->spatial > 2 || lists[0] != (size_t)w->spatial ||
@@ -45,14 +45,11 @@ static bool windows_read(const struct npu_gnode *n, struct windows *w)
 		w->begin[i] = pad[i];
 		reach = (a->count - 1) * a->stride + (a->taps - 1) * a->dilation + 1 - pad[i];
 		w->end[i] = reach > w->size[i] ? reach - w->size[i] : 0;
-		if (a->taps > NPU_CANON_TABLE_MAX / a->count)
-			return false;
 		taps *= a->taps;
-		count *= a->count;
-		if (taps > NPU_CANON_TABLE_MAX || count > NPU_CANON_TABLE_MAX)
+		if (!npu_canon_table_fits(a->count, a->taps))
 			return false;
 	}
-	return true;
+	return npu_canon_table_fits(taps, 1) && npu_canon_elems_fit(g, y->dim, y->rank, taps);
 }
 
 /* [N, C, H, W] to [N, C, OH, OW, KH * KW]; @outside is what padding holds. */
@@ -177,8 +174,9 @@ static int pool_indices(struct npu_graph *g, struct npu_gnode *n)
 	struct npu_gtensor *y = n->outputs[1];
 	struct windows w;
 
-	if (!npu_gtensor_is_static(x) || !windows_read(n, &w) ||
-	    x->dim[0].base > NPU_CANON_TABLE_MAX / (x->dim[1].base + 1))
+	if (!npu_gtensor_is_static(x) || !windows_read(g, n, &w) ||
+	    !npu_canon_table_fits(x->dim[0].base, x->dim[1].base) ||
+	    !npu_canon_table_fits(w.axis[0].count, w.spatial == 2 ? w.axis[1].count : 1))
 		return 0;
 	/* below every integer, so that padding never wins */
 	if (!npu_fold_is_float(x->type))
@@ -228,7 +226,7 @@ static int lp_pool(struct npu_graph *g, struct npu_gnode *n)
 	struct npu_gchain c = { g, n, n->inputs[0] };
 	struct windows w;
 
-	if (p < 1 || !npu_fold_is_float(y->type) || (!global && !windows_read(n, &w)))
+	if (p < 1 || !npu_fold_is_float(y->type) || (!global && !windows_read(g, n, &w)))
 		return 0;
 	if (!global)
 		windows_as_rows(&c, &w, 0);

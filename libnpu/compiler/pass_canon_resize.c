@@ -40,6 +40,12 @@ static bool find_mode(const struct npu_gnode *n, enum npu_resize *mode)
 	return false;
 }
 
+static bool is_crop(const struct npu_gnode *n)
+{
+	return !strcmp(npu_gnode_string(n, "coordinate_transformation_mode", ""),
+		       "tf_crop_and_resize");
+}
+
 /* Axis @d as the host operator sees it; false when the region or a size is not known. */
 static bool axis_of(const struct npu_gnode *n, int d, float scale, struct npu_resize_axis *a)
 {
@@ -60,7 +66,7 @@ static bool axis_of(const struct npu_gnode *n, int d, float scale, struct npu_re
 		return false;
 	a->in = x->dim[d].base;
 	a->out = n->outputs[0]->dim[d].base;
-	if (strcmp(coord, "tf_crop_and_resize"))
+	if (!is_crop(n))
 		return true;
 	if (!npu_gtensor_is_const(roi) || npu_gtensor_const_elems(roi) != 2 * (int64_t)x->rank)
 		return false;
@@ -78,19 +84,23 @@ static bool stays(const struct npu_resize_axis *a)
 static bool can_write_out(const struct npu_gnode *n, const float *scale)
 {
 	struct npu_resize_axis a;
+	int64_t mask = 1;
 
 	for (int d = 0; d < n->inputs[0]->rank; d++) {
 		bool same = npu_dim_equal(n->inputs[0]->dim[d], n->outputs[0]->dim[d]) &&
-			    scale[d] == 1 &&
-			    strcmp(npu_gnode_string(n, "coordinate_transformation_mode", ""),
-				   "tf_crop_and_resize");
+			    scale[d] == 1 && !is_crop(n);
 
 		if (same)
 			continue;
 		if (!axis_of(n, d, scale[d], &a) || a.in < 1 || a.out < 1 ||
-		    a.in > NPU_CANON_TABLE_MAX / a.out ||
+		    !npu_canon_table_fits(a.out, a.mode == NPU_RESIZE_NEAREST ? 1 : a.in) ||
 		    (a.mode != NPU_RESIZE_NEAREST && !npu_fold_is_float(n->inputs[0]->type)))
 			return false;
+		if (!is_crop(n))
+			continue;
+		if (!npu_canon_table_fits(mask, a.out))
+			return false;
+		mask *= a.out;
 	}
 	return true;
 }

@@ -150,7 +150,9 @@ static int volume_conv(struct npu_graph *g, struct npu_gnode *n)
 	if (n->op == NPU_GOP_ConvInteger && (v.pad[0] || v.pad[3]))
 		return 0;
 	if (!npu_dim_is_const(x->dim[2]) || npu_dim_scale(x->dim[0], y->dim[2].base, &batch) ||
-	    v.kernel[0] > NPU_CANON_TABLE_MAX / y->dim[2].base)
+	    !npu_canon_table_fits(y->dim[2].base, v.kernel[0]) ||
+	    !npu_canon_elems_fit(g, (struct npu_dim[]){ batch, x->dim[1], x->dim[3], x->dim[4] }, 4,
+				 v.kernel[0]))
 		return 0;
 	return conv_slices(g, n, &v);
 }
@@ -211,8 +213,11 @@ static int volume_conv_transpose(struct npu_graph *g, struct npu_gnode *n)
 
 	/* one scale per output would be one per output and slice */
 	if (!volume_read(n, &v) || !npu_gtensor_is_static(w) || (w->quant && w->quant->axis >= 0) ||
-	    v.kernel[0] > NPU_CANON_TABLE_MAX / v.kernel[0] || !npu_dim_is_const(x->dim[2]) ||
-	    !npu_dim_is_const(y->dim[2]) || npu_dim_scale(x->dim[0], x->dim[2].base, &batch) ||
+	    !npu_dim_is_const(x->dim[2]) || !npu_dim_is_const(y->dim[2]) ||
+	    !npu_canon_table_fits(v.kernel[0], v.kernel[0]) ||
+	    npu_dim_scale(x->dim[0], x->dim[2].base, &batch) ||
+	    !npu_canon_elems_fit(g, (struct npu_dim[]){ batch, y->dim[1], y->dim[3], y->dim[4] }, 4,
+				 v.kernel[0]) ||
 	    npu_dims_product((struct npu_dim[]){ y->dim[0], y->dim[3], y->dim[4] }, 3, &row))
 		return 0;
 	memcpy(kernel,

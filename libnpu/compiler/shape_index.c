@@ -26,6 +26,13 @@ static int gather(struct npu_shape *s, const struct npu_gtensor *x, const struct
 	return err ? err : npu_shape_out(s, 0, x->type, rank, dims);
 }
 
+/* They are not the same, whatever happens at run time. */
+static bool differ(const struct npu_gtensor *a, int i, const struct npu_gtensor *b, int k)
+{
+	return !a->bounded && !b->bounded && npu_dim_is_const(a->dim[i]) &&
+	       npu_dim_is_const(b->dim[k]) && a->dim[i].base != b->dim[k].base;
+}
+
 static int gather_nd(struct npu_shape *s, const struct npu_gtensor *x,
 		     const struct npu_gtensor *idx)
 {
@@ -41,12 +48,43 @@ static int gather_nd(struct npu_shape *s, const struct npu_gtensor *x,
 				     "%lld and an index of %lld entries do not fit rank %d",
 				     (long long)batch, (long long)idx->dim[idx->rank - 1].base,
 				     x->rank);
+	for (i = 0; i < batch; i++)
+		if (differ(x, i, idx, i))
+			return npu_diag_node(s->diag, -EINVAL, s->n, "batch_dims",
+					     "dimension %d of '%s' and of '%s' is not the same", i,
+					     x->name, idx->name);
 	depth = (int)idx->dim[idx->rank - 1].base;
 	for (i = 0; i < idx->rank - 1; i++)
 		dims[rank++] = idx->dim[i];
 	for (i = (int)batch + depth; i < x->rank; i++)
 		dims[rank++] = x->dim[i];
 	return npu_shape_out(s, 0, x->type, rank, dims);
+}
+
+/* The updates are as many as the tuples, each what one of these names. */
+static int scatter_nd(struct npu_shape *s, const struct npu_gtensor *x,
+		      const struct npu_gtensor *idx, const struct npu_gtensor *u)
+{
+	int depth, i, rank;
+
+	if (idx->rank < 1 || !npu_dim_is_const(idx->dim[idx->rank - 1]) ||
+	    idx->dim[idx->rank - 1].base > x->rank)
+		return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+				     "indices '%s': expected rank 1 or more, %d entries each at most",
+				     idx->name, x->rank);
+	depth = (int)idx->dim[idx->rank - 1].base;
+	rank = idx->rank - 1 + x->rank - depth;
+	if (u->rank != rank)
+		return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+				     "updates '%s' have rank %d, expected %d", u->name, u->rank,
+				     rank);
+	for (i = 0; i < rank; i++)
+		if (i < idx->rank - 1 ? differ(u, i, idx, i) :
+					differ(u, i, x, i - (idx->rank - 1) + depth))
+			return npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+					     "dimension %d of updates '%s' is not that of the "
+					     "places that '%s' names", i, u->name, idx->name);
+	return npu_shape_out(s, 0, x->type, x->rank, x->dim);
 }
 
 static int one_hot(struct npu_shape *s, const struct npu_gtensor *idx)
@@ -77,6 +115,8 @@ int npu_shape_index(struct npu_shape *s)
 		return gather(s, x, idx);
 	case NPU_GOP_GatherND:
 		return gather_nd(s, x, idx);
+	case NPU_GOP_ScatterND:
+		return scatter_nd(s, x, idx, npu_shape_in(s, 2));
 	case NPU_GOP_OneHot:
 		return one_hot(s, x);
 	case NPU_GOP_GatherElements: case NPU_GOP_ScatterElements: case NPU_GOP_Scatter:

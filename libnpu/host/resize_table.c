@@ -109,8 +109,9 @@ int npu_resize_table_make(const struct npu_resize_axis *a, struct npu_resize_tab
 	int64_t count, i;
 
 	memset(t, 0, sizeof(*t));
-	if (!(half <= (double)a->in + 4))
-		half = (double)a->in + 4; /* beyond the input's own size weights are outside */
+	/* Where there is one output at least, 1 / scale is no more than the input's size. */
+	if (!(half <= 2 * (double)a->in + 4))
+		half = 2 * (double)a->in + 4;
 	t->taps = a->mode == NPU_RESIZE_NEAREST ? 1 : 2 * (int64_t)half;
 	if (__builtin_mul_overflow(a->out, t->taps, &count))
 		return -ENOMEM;

@@ -246,7 +246,7 @@ static void make_resize(struct draft *d)
 {
 	static const char *const modes[] = { "nearest", "linear", "cubic" };
 	int64_t dims[4] = { 1, pick(d, 1, 3), pick(d, 3, 9), pick(d, 3, 9) };
-	int64_t sizes[4] = { dims[0], dims[1], pick(d, 2, 14), pick(d, 2, 14) };
+	int64_t sizes[4] = { dims[0], dims[1], pick(d, 1, 14), pick(d, 1, 14) };
 	int kind = (int)pick(d, 0, 2), mode = (int)pick(d, kind == 1, 2);
 	float roi[8] = { 0, 0, 0, 0, 1, 1, 1, 1 };
 
