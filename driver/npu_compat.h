@@ -8,14 +8,12 @@
 #ifndef NPU_COMPAT_H
 #define NPU_COMPAT_H
 
-#include <linux/device/driver.h>
 #include <linux/module.h>
 #include <linux/mount.h>
 #include <linux/shmem_fs.h>
 
 #include <drm/drm_device.h>
 #include <drm/drm_drv.h>
-#include <drm/drm_file.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_gpuvm.h>
 #include <drm/drm_managed.h>
@@ -113,21 +111,6 @@ static inline int npu_compat_gem_use_mnt(struct drm_gem_object *obj, struct vfsm
 	obj->filp = file;
 
 	return 0;
-}
-#endif
-
-#ifdef HAVE_WEDGED_EVENT
-static inline void npu_compat_wedged_event(struct drm_device *drm)
-{
-	drm_dev_wedged_event(drm, DRM_WEDGE_RECOVERY_REBIND | DRM_WEDGE_RECOVERY_BUS_RESET, NULL);
-}
-#else
-static inline void npu_compat_wedged_event(struct drm_device *drm)
-{
-	char event[] = "WEDGED=rebind,bus-reset";
-	char *env[2] = { event, NULL };
-
-	kobject_uevent_env(&drm->accel->kdev->kobj, KOBJ_CHANGE, env);
 }
 #endif
 

@@ -47,6 +47,18 @@ static int npu_pm_runtime_resume(struct device *dev)
 
 	down_write(&npu->hw.lock);
 	if (!npu->hw.gone)
+		ret = npu_device_resume(npu);
+	up_write(&npu->hw.lock);
+
+	return ret;
+}
+
+static int npu_pm_restart(struct npu_device *npu)
+{
+	int ret = 0;
+
+	down_write(&npu->hw.lock);
+	if (!npu->hw.gone)
 		ret = npu_device_restart(npu);
 	up_write(&npu->hw.lock);
 
@@ -81,7 +93,7 @@ static int npu_pm_suspend(struct device *dev)
 
 static int npu_pm_resume(struct device *dev)
 {
-	return npu_pm_runtime_resume(dev);
+	return npu_pm_restart(pci_get_drvdata(to_pci_dev(dev)));
 }
 
 const struct dev_pm_ops npu_pm_ops = {
@@ -101,12 +113,7 @@ void npu_pm_reset_prepare(struct pci_dev *pdev)
 
 void npu_pm_reset_done(struct pci_dev *pdev)
 {
-	struct npu_device *npu = pci_get_drvdata(pdev);
-
-	down_write(&npu->hw.lock);
-	if (!npu->hw.gone)
-		npu_device_restart(npu);
-	up_write(&npu->hw.lock);
+	npu_pm_restart(pci_get_drvdata(pdev));
 }
 
 /* The device is active, and probe holds the reference of the PCI core. */

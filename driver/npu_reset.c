@@ -11,9 +11,9 @@
 #include <linux/pci.h>
 
 #include <drm/drm_drv.h>
+#include <drm/drm_file.h>
 #include <drm/drm_print.h>
 
-#include "npu_compat.h"
 #include "npu_coredump.h"
 #include "npu_device.h"
 #include "npu_fw.h"
@@ -106,18 +106,17 @@ static void npu_device_give_up(struct npu_device *npu)
 }
 
 /**
- * npu_device_restart() - bring back a device whose firmware has been quiesced
+ * npu_device_resume() - start a device that has no jobs
  * @npu: device
  *
  * Return: 0, or a negative errno when the device has been given up.
  */
-int npu_device_restart(struct npu_device *npu)
+int npu_device_resume(struct npu_device *npu)
 {
 	int ret = -ENODEV, tries;
 
 	lockdep_assert_held_write(&npu->hw.lock);
 
-	npu_queues_sort_out(npu);
 	for (tries = 0; ret && tries < NPU_RESET_TRIES; tries++)
 		ret = npu_device_start(npu);
 	if (ret)
@@ -126,13 +125,28 @@ int npu_device_restart(struct npu_device *npu)
 	return ret;
 }
 
+/**
+ * npu_device_restart() - start a device that may have lost jobs
+ * @npu: device; its firmware has been quiesced
+ *
+ * Return: 0, or a negative errno when the device has been given up.
+ */
+int npu_device_restart(struct npu_device *npu)
+{
+	lockdep_assert_held_write(&npu->hw.lock);
+
+	npu->reset.count++;
+	npu_queues_sort_out(npu);
+
+	return npu_device_resume(npu);
+}
+
 static void npu_reset_device(struct npu_device *npu, const char *why)
 {
 	int ret;
 
 	drm_warn(&npu->base, "resetting the device: %s\n", why);
 	npu_coredump_capture(npu, why, NULL);
-	npu->reset.count++;
 	npu_device_quiesce(npu);
 	ret = npu_device_restart(npu);
 	trace_npu_reset(npu, why, ret);
@@ -179,12 +193,24 @@ void npu_reset_wait(struct npu_device *npu)
 	flush_work(&npu->reset.work);
 }
 
+/*
+ * What drm_dev_wedged_event() would send, if it did not take it for granted that a device has a
+ * primary minor; accelerators have none.
+ */
+static void npu_reset_tell(struct npu_device *npu)
+{
+	char event[] = "WEDGED=rebind,bus-reset";
+	char *env[2] = { event, NULL };
+
+	kobject_uevent_env(&npu->base.accel->kdev->kobj, KOBJ_CHANGE, env);
+}
+
 /* Not a part of npu_reset_work(): users of the device may wait for that one. */
 static void npu_reset_unplug_work(struct work_struct *work)
 {
 	struct npu_device *npu = container_of(work, struct npu_device, reset.unplug);
 
-	npu_compat_wedged_event(&npu->base);
+	npu_reset_tell(npu);
 	drm_dev_unplug(&npu->base);
 }
 

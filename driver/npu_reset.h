@@ -16,7 +16,7 @@ struct npu_device;
  * @unplug: takes a device that is beyond recovery from its users
  * @pending: a reset has been asked for and has not begun
  * @cause: of it, a text that stays
- * @count: of resets of the device, failed ones too
+ * @count: of resets of the device, function level resets and system sleep among them
  * @engine_resets: of engines
  * @aborts: of queues
  * @heartbeat: of the firmware, last seen; touched by @tdr only, as what follows
@@ -47,6 +47,7 @@ void npu_reset_wait(struct npu_device *npu);
 int npu_device_start(struct npu_device *npu);
 void npu_device_quiesce(struct npu_device *npu);
 void npu_device_stop(struct npu_device *npu);
+int npu_device_resume(struct npu_device *npu);
 int npu_device_restart(struct npu_device *npu);
 
 #endif

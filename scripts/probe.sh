@@ -68,11 +68,6 @@ fi
 	#include <drm/drm_gem.h>
 	int f(struct drm_device *drm) { return drm_gem_huge_mnt_create(drm, "within_size"); }
 	END
-
-	have WEDGED_EVENT "$@" <<-'END'
-	#include <drm/drm_drv.h>
-	int f(struct drm_device *drm) { return drm_dev_wedged_event(drm, 0, NULL); }
-	END
 } > "$output.tmp"
 rm -f "$output.probe.log"
 mv "$output.tmp" "$output"

@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <drm/npu_drm.h>
 
-/* The reason of every skip for want of a device; the runner of the guest makes it a failure in CI. */
+/*
+ * The reason of every skip for want of a device; the runner of the guest makes it a failure in CI.
+ */
 #define NPU_NO_DEVICE	"no NPU device"
 
 /*
@@ -26,9 +28,9 @@ int npu_ioctl_sized(int fd, unsigned long request, size_t size, void *arg);
 void npu_expect_log(const char *regex);
 
 /*
- * Have the host do something, where the runner of the guest listens (tests/guest/agent.pl lists what):
- * "vdev 0 arm hang", "unplug 0". What it says is put in @answer (may be NULL). 0, -EIO when it was not
- * done, -ENOTSUP when there is no host that listens.
+ * Have the host do something, where the runner of the guest listens (tests/guest/agent.pl lists
+ * what): "vdev 0 arm hang", "unplug 0". What it says is put in @answer (may be NULL). 0, -EIO when
+ * it was not done, -ENOTSUP when there is no host that listens.
  */
 int npu_host(const char *command, char *answer, size_t size);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The rules of uapi/drm/npu_drm.h that hold for every ioctl, tried on each by a table: padding, flags,
- * pointers, sizes, and what is not an ioctl. Points 1 to 4, 6 and 8 to 10 of the list of selftests.
+ * The rules of uapi/drm/npu_drm.h that hold for every ioctl, tried on each by a table: padding,
+ * flags, pointers, sizes, and what is not an ioctl. Points 1 to 4, 6 and 8 to 10 of the list of
+ * selftests.
  */
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -200,7 +201,10 @@ TEST_F(npu, not_an_ioctl)
 	EXPECT_GT(0, npu_ioctl(self->fd, after, self->arg));
 }
 
-/* A program that is older knows less of the structure, a newer one more: zero there changes nothing. */
+/*
+ * A program that is older knows less of the structure, a newer one more: zero there changes
+ * nothing.
+ */
 TEST_F(npu, longer_and_shorter_arguments)
 {
 	struct drm_npu_vm_create vm = { 0 };
@@ -212,7 +216,10 @@ TEST_F(npu, longer_and_shorter_arguments)
 
 	ASSERT_EQ(0, npu_ioctl_sized(self->fd, DRM_IOCTL_NPU_BO_CREATE, sizeof(longer), &longer));
 	EXPECT_NE(0u, longer.bo.handle);
-	/* Without its last word this is a call that nobody could have made; it must not reach beyond. */
+	/*
+	 * Without its last word this is a call that nobody could have made; it must not reach
+	 * beyond.
+	 */
 	EXPECT_EQ(0, npu_ioctl_sized(self->fd, DRM_IOCTL_NPU_BO_CREATE, sizeof(bo) - 4, &bo));
 	EXPECT_EQ(0u, bo.pad);
 	EXPECT_EQ(0, npu_ioctl_sized(self->fd, DRM_IOCTL_NPU_VM_CREATE, 8, &vm));
@@ -274,7 +281,10 @@ TEST_F(npu, queries_keep_to_the_size)
 			ASSERT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_NPU_DEV_QUERY, &query))
 				TH_LOG("query %u of size %u", queries[i].type, size);
 			ASSERT_EQ(queries[i].size, query.size);
-			/* What the driver does not know is zeroed, what the program did not give is left. */
+			/*
+			 * What the driver does not know is zeroed, what the program did not give is
+			 * left.
+			 */
 			for (k = queries[i].size; k < size; k++)
 				ASSERT_EQ(0, buf[k]);
 			for (k = size; k < sizeof(buf); k++)

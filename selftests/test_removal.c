@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The device is pulled out of its slot while programs have it open: their calls end with -ENODEV, their
- * mappings stay harmless, and the device works again when it is back. Needs a host that does it: part
- * of points 61 to 63 of the list of selftests.
+ * The device is pulled out of its slot while programs have it open: their calls end with -ENODEV,
+ * their mappings stay harmless, and the device works again when it is back. Needs a host that does
+ * it: part of points 61 to 63 of the list of selftests.
  */
 #include <errno.h>
 #include <string.h>

@@ -528,7 +528,7 @@ enum drm_npu_queue_state {
  * @job_id: out: first job that ended badly, 0: none
  * @submitted: out: newest job
  * @completed: out: newest job that has ended
- * @resets: out: of the device, that this queue has lived through
+ * @resets: out: of the device, that this queue has lived through; system sleep is one
  * @pad: zero
  * @fault: out: record of @job_id
  */

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * An address space, a queue and jobs that copy bytes: what tests of memory, jobs and recovery
+ * share.
+ */
+#ifndef NPU_DEV_H
+#define NPU_DEV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <drm/npu_drm.h>
+
+#define NPU_PAGE	4096u
+#define NPU_LARGE	(2u << 20)
+
+/* Where tests map things; far from each other. */
+#define NPU_VA_STREAM	0x10000000ull
+#define NPU_VA_IN	0x20000000ull
+#define NPU_VA_OUT	0x40000000ull
+
+/*
+ * A buffer that is mapped by the CPU. handle 0: none.
+ */
+struct npu_buf {
+	uint32_t handle;
+	size_t size;
+	uint8_t *cpu;
+};
+
+/*
+ * An open device with one VM and one queue in it. stream holds command streams, one a page.
+ */
+struct npu_dev {
+	int fd;
+	uint32_t vm;
+	uint32_t queue;
+	struct npu_buf stream;
+};
+
+/* A copy of bytes, as many times as wanted, each time the same. */
+struct npu_copy {
+	uint64_t in, out;	/* addresses in the VM */
+	uint32_t size;		/* bytes */
+	uint32_t times;		/* instructions; 0: one */
+	uint32_t slot;		/* page of the stream buffer to use */
+};
+
+/* All return 0 or a negative errno, and leave nothing behind when they fail. */
+int npu_dev_open(struct npu_dev *dev);
+void npu_dev_close(struct npu_dev *dev);
+
+int npu_buf_create(int fd, size_t size, uint32_t flags, uint32_t vm, struct npu_buf *buf);
+void npu_buf_destroy(int fd, struct npu_buf *buf);
+
+int npu_bind(int fd, uint32_t vm, uint32_t handle, uint64_t offset, uint64_t va, uint64_t size,
+	     uint32_t flags);
+int npu_unbind(int fd, uint32_t vm, uint64_t va, uint64_t size);
+
+int npu_vm_create(int fd, uint32_t *vm);
+int npu_queue_create(int fd, uint32_t vm, uint32_t priority, uint32_t depth, uint32_t *queue);
+int npu_queue_destroy(int fd, uint32_t queue);
+int npu_queue_state(int fd, uint32_t queue, struct drm_npu_queue_get_state *state);
+int npu_job_result(int fd, uint32_t queue, uint64_t job, struct drm_npu_job_get_result *result);
+
+/* Bytes of the stream, which is written to the CPU's view of the page. */
+uint32_t npu_copy_stream(void *page, const struct npu_copy *copy);
+
+/* Fills a job with regions[2] and the stream in dev->stream. */
+void npu_copy_job(struct npu_dev *dev, const struct npu_copy *copy,
+		  struct drm_npu_region regions[2], struct drm_npu_job *job);
+
+int npu_submit_jobs(int fd, uint32_t queue, struct drm_npu_job *jobs, uint32_t count,
+		    uint32_t *done);
+
+/* Submit a copy; syncobj, a binary one or 0, signals when it has ended. */
+int npu_copy_submit(struct npu_dev *dev, const struct npu_copy *copy, uint32_t syncobj,
+		    uint64_t *id);
+/* Submit and wait: 0, or the fence's error, or -ETIMEDOUT. */
+int npu_copy_run(struct npu_dev *dev, const struct npu_copy *copy, int seconds);
+
+int npu_syncobj_create(int fd, uint32_t *handle);
+void npu_syncobj_destroy(int fd, uint32_t handle);
+/*
+ * point 0: binary. 0, -ETIME when it takes longer; what the fence's error is, npu_syncobj_status()
+ * says.
+ */
+int npu_syncobj_wait(int fd, uint32_t handle, uint64_t point, double seconds);
+/* 1 signalled, 0 not yet, or the fence's error; by way of a sync file. */
+int npu_syncobj_status(int fd, uint32_t handle);
+
+uint64_t npu_now_ns(void);
+
+#endif

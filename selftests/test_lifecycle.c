@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The device goes and comes back under its users: unbind, rescan, reset, sleep. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include "kselftest_harness.h"
+#include "npu_dev.h"
+#include "npu_test.h"
+
+#define SIZE	4096u
+#define WAIT	60
+#define JOBS	64u
+
+FIXTURE(lifecycle) {
+	char pci[PATH_MAX];	/* folder of the PCI device in sysfs */
+	char name[64];		/* its address */
+	struct npu_copy copy;
+};
+
+static int write_file(const char *folder, const char *name, const char *text)
+{
+	char path[PATH_MAX + 64];
+	int fd, ret = 0;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+static bool file_says(const char *folder, const char *name, const char *text)
+{
+	char path[PATH_MAX + 64], got[64] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (read(fd, got, sizeof(got) - 1) < 0)
+		got[0] = 0;
+	close(fd);
+	return !strncmp(got, text, strlen(text));
+}
+
+/* Data pages of the stream's buffer, as in test_recovery.c. */
+static int open_one(struct npu_dev *dev)
+{
+	int ret = npu_dev_open(dev);
+
+	return ret ? ret : npu_bind(dev->fd, dev->vm, dev->stream.handle, 8 * NPU_PAGE, NPU_VA_IN,
+				    2 * NPU_PAGE, 0);
+}
+
+/* udev, or mdev, may take a moment. */
+static int open_again(struct npu_dev *dev)
+{
+	int i, ret = -ENODEV;
+
+	for (i = 0; i < 100 && ret; i++) {
+		ret = open_one(dev);
+		if (ret)
+			usleep(100000);
+	}
+	return ret;
+}
+
+FIXTURE_SETUP(lifecycle)
+{
+	struct npu_dev dev;
+	struct stat st;
+	char link[64];
+	int ret = open_one(&dev);
+
+	if (ret == -ENODEV)
+		SKIP(return, NPU_NO_DEVICE);
+	ASSERT_EQ(0, ret);
+	ASSERT_EQ(0, fstat(dev.fd, &st));
+	npu_dev_close(&dev);
+	snprintf(link, sizeof(link), "/sys/dev/char/%u:%u/device", major(st.st_rdev),
+		 minor(st.st_rdev));
+	ASSERT_NE(NULL, realpath(link, self->pci));
+	snprintf(self->name, sizeof(self->name), "%s", strrchr(self->pci, '/') + 1);
+	self->copy = (struct npu_copy) {
+		.in = NPU_VA_IN, .out = NPU_VA_IN + NPU_PAGE, .size = SIZE,
+	};
+}
+
+FIXTURE_TEARDOWN(lifecycle)
+{
+	write_file(self->pci, "power/autosuspend_delay_ms", "2500");
+}
+
+static void expect_well(struct __test_metadata *_metadata, struct npu_dev *dev,
+			const struct npu_copy *copy)
+{
+	memset(dev->stream.cpu + 8 * NPU_PAGE, 0x5a, NPU_PAGE);
+	memset(dev->stream.cpu + 9 * NPU_PAGE, 0, NPU_PAGE);
+	EXPECT_EQ(0, npu_copy_run(dev, copy, WAIT));
+	EXPECT_EQ(0x5a, dev->stream.cpu[10 * NPU_PAGE - 1]);
+}
+
+static void submit_load(struct __test_metadata *_metadata, struct npu_dev *dev,
+			const struct npu_copy *copy, uint32_t sync[JOBS])
+{
+	struct npu_copy load = *copy;
+	uint32_t i;
+
+	load.times = 16;
+	load.slot = 1;
+	for (i = 0; i < JOBS; i++) {
+		ASSERT_EQ(0, npu_syncobj_create(dev->fd, &sync[i]));
+		ASSERT_EQ(0, npu_copy_submit(dev, &load, sync[i], NULL));
+	}
+}
+
+static sigjmp_buf bus_error;
+
+static void on_bus_error(int signal)
+{
+	siglongjmp(bus_error, signal);
+}
+
+/* Memory of a device that is gone: the old data, or SIGBUS. */
+static void touch(struct __test_metadata *_metadata, struct npu_buf *buf)
+{
+	volatile uint8_t byte;
+
+	signal(SIGBUS, on_bus_error);
+	if (!sigsetjmp(bus_error, 1)) {
+		byte = buf->cpu[8 * NPU_PAGE];
+		EXPECT_EQ(0x5a, byte);
+	} else {
+		TH_LOG("SIGBUS");
+	}
+	signal(SIGBUS, SIG_DFL);
+}
+
+/*
+ * 61, 62: unbound with a file open, memory mapped, a dma-buf alive and fences pending. All fences
+ * signal, all ioctls say so, all closes are clean, and the driver can be bound again meanwhile.
+ */
+TEST_F_TIMEOUT(lifecycle, unbind_with_all_alive, 180)
+{
+	struct drm_prime_handle prime = { .flags = DRM_CLOEXEC | DRM_RDWR };
+	struct drm_npu_vm_create vm = {};
+	struct npu_dev dev, again;
+	uint32_t sync[JOBS], i;
+
+	npu_expect_log("npu");
+	ASSERT_EQ(0, open_one(&dev));
+	expect_well(_metadata, &dev, &self->copy);
+	prime.handle = dev.stream.handle;
+	ASSERT_EQ(0, npu_ioctl(dev.fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
+	submit_load(_metadata, &dev, &self->copy, sync);
+
+	ASSERT_EQ(0, write_file(self->pci, "driver/unbind", self->name));
+	EXPECT_EQ(-ENODEV, npu_ioctl(dev.fd, DRM_IOCTL_NPU_VM_CREATE, &vm));
+	EXPECT_EQ(-ENODEV, npu_copy_submit(&dev, &self->copy, 0, NULL));
+	touch(_metadata, &dev.stream);
+
+	ASSERT_EQ(0, write_file("/sys/bus/pci/drivers/npu", "bind", self->name));
+	ASSERT_EQ(0, open_again(&again));
+	expect_well(_metadata, &again, &self->copy);
+	for (i = 0; i < JOBS; i++)
+		npu_syncobj_destroy(dev.fd, sync[i]);
+	npu_dev_close(&dev);
+	close(prime.fd);
+	expect_well(_metadata, &again, &self->copy);
+	npu_dev_close(&again);
+}
+
+/* 63 */
+TEST_F_TIMEOUT(lifecycle, remove_and_rescan, 180)
+{
+	struct npu_dev dev, again;
+	uint32_t sync[JOBS];
+
+	npu_expect_log("npu");
+	ASSERT_EQ(0, open_one(&dev));
+	submit_load(_metadata, &dev, &self->copy, sync);
+	ASSERT_EQ(0, write_file(self->pci, "remove", "1"));
+	EXPECT_EQ(-ENODEV, npu_copy_submit(&dev, &self->copy, 0, NULL));
+	ASSERT_EQ(0, write_file("/sys/bus/pci", "rescan", "1"));
+	ASSERT_EQ(0, open_again(&again));
+	expect_well(_metadata, &again, &self->copy);
+	npu_dev_close(&dev);
+	expect_well(_metadata, &again, &self->copy);
+	npu_dev_close(&again);
+}
+
+/* 64 */
+TEST_F(lifecycle, module_is_busy_while_a_file_is_open)
+{
+	struct npu_dev dev;
+
+	ASSERT_EQ(0, open_one(&dev));
+	EXPECT_EQ(-1, syscall(SYS_delete_module, "npu", O_NONBLOCK));
+	EXPECT_TRUE(errno == EAGAIN || errno == EBUSY);
+	expect_well(_metadata, &dev, &self->copy);
+	npu_dev_close(&dev);
+}
+
+/* Each has ended, well or as an innocent; memory and queue go on. */
+static void expect_innocent(struct __test_metadata *_metadata, struct npu_dev *dev,
+			    const uint32_t *sync, const struct npu_copy *copy)
+{
+	struct drm_npu_queue_get_state state;
+	uint32_t i, lost = 0;
+	int status;
+
+	for (i = 0; i < JOBS; i++) {
+		ASSERT_EQ(0, npu_syncobj_wait(dev->fd, sync[i], 0, WAIT));
+		status = npu_syncobj_status(dev->fd, sync[i]);
+		EXPECT_TRUE(status == 1 || status == -ECANCELED);
+		lost += status != 1;
+		npu_syncobj_destroy(dev->fd, sync[i]);
+	}
+	TH_LOG("%u of %u jobs were lost", lost, JOBS);
+	EXPECT_LE(lost, 1);
+	ASSERT_EQ(0, npu_queue_state(dev->fd, dev->queue, &state));
+	EXPECT_EQ(lost ? DRM_NPU_QUEUE_STATE_INNOCENT : 0, state.state & ~DRM_NPU_QUEUE_STATE_INNOCENT ?
+		  ~0u : state.state);
+	expect_well(_metadata, dev, copy);
+}
+
+/* 65 */
+TEST_F_TIMEOUT(lifecycle, function_level_reset, 180)
+{
+	uint32_t sync[JOBS], i;
+	struct npu_dev dev;
+
+	npu_expect_log("npu");
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, open_one(&dev));
+		submit_load(_metadata, &dev, &self->copy, sync);
+		ASSERT_EQ(0, write_file(self->pci, "reset", "1"));
+		expect_innocent(_metadata, &dev, sync, &self->copy);
+		npu_dev_close(&dev);
+	}
+}
+
+TEST_F_TIMEOUT(lifecycle, forced_reset, 180)
+{
+	char folder[PATH_MAX];
+	uint32_t sync[JOBS];
+	struct npu_dev dev;
+
+	npu_expect_log("npu");
+	snprintf(folder, sizeof(folder), "/sys/kernel/debug/accel/%s", self->name);
+	ASSERT_EQ(0, open_one(&dev));
+	submit_load(_metadata, &dev, &self->copy, sync);
+	if (write_file(folder, "force_reset", "1"))
+		SKIP(return, "no debugfs");
+	expect_innocent(_metadata, &dev, sync, &self->copy);
+	npu_dev_close(&dev);
+}
+
+/* 58: data and queues of a device that was off in between. */
+TEST_F_TIMEOUT(lifecycle, autosuspend, 60)
+{
+	struct npu_dev dev;
+	int i;
+
+	ASSERT_EQ(0, open_one(&dev));
+	expect_well(_metadata, &dev, &self->copy);
+	ASSERT_EQ(0, write_file(self->pci, "power/autosuspend_delay_ms", "100"));
+	for (i = 0; i < 100 && !file_says(self->pci, "power/runtime_status", "suspended"); i++)
+		usleep(100000);
+	ASSERT_TRUE(file_says(self->pci, "power/runtime_status", "suspended"));
+	/* An address space changes while nobody listens. */
+	ASSERT_EQ(0, npu_unbind(dev.fd, dev.vm, NPU_VA_IN, 2 * NPU_PAGE));
+	ASSERT_EQ(0, npu_bind(dev.fd, dev.vm, dev.stream.handle, 8 * NPU_PAGE, NPU_VA_IN,
+			      2 * NPU_PAGE, 0));
+	ASSERT_TRUE(file_says(self->pci, "power/runtime_status", "suspended"));
+	expect_well(_metadata, &dev, &self->copy);
+	npu_dev_close(&dev);
+}
+
+/* 59: a job as soon as the device wants to sleep, again and again. */
+TEST_F_TIMEOUT(lifecycle, suspend_against_submit, 180)
+{
+	struct npu_dev dev;
+	int i;
+
+	ASSERT_EQ(0, open_one(&dev));
+	ASSERT_EQ(0, write_file(self->pci, "power/autosuspend_delay_ms", "0"));
+	for (i = 0; i < 60; i++) {
+		ASSERT_EQ(0, npu_copy_run(&dev, &self->copy, WAIT));
+		usleep(i * 37 % 20 * 1000);
+	}
+	npu_dev_close(&dev);
+}
+
+TEST_HARNESS_MAIN
