@@ -46,10 +46,32 @@ static bool is_crop(const struct npu_gnode *n)
 		       "tf_crop_and_resize");
 }
 
+/* What roi says of axis @d, all of it where that is none of the node's axes; false: not known. */
+static bool region_of(const struct npu_gnode *n, int d, struct npu_resize_axis *a)
+{
+	const struct npu_gtensor *roi = npu_gnode_in(n, 1);
+	size_t count = 0, k = 0;
+	const int64_t *axes = npu_gnode_ints(n, "axes", &count);
+
+	if (!axes) {
+		count = (size_t)n->inputs[0]->rank;
+		k = (size_t)d;
+	}
+	while (axes && k < count && axes[k] != d)
+		k++;
+	if (k == count)
+		return true;
+	if (!npu_gtensor_is_const(roi) || npu_gtensor_const_elems(roi) != 2 * (int64_t)count)
+		return false;
+	a->start = npu_gtensor_elem(roi, k);
+	a->end = npu_gtensor_elem(roi, k + count);
+	return true;
+}
+
 /* Axis @d as the host operator sees it; false when the region or a size is not known. */
 static bool axis_of(const struct npu_gnode *n, int d, float scale, struct npu_resize_axis *a)
 {
-	const struct npu_gtensor *x = n->inputs[0], *roi = npu_gnode_in(n, 1);
+	const struct npu_gtensor *x = n->inputs[0];
 	const char *coord = npu_gnode_string(n, "coordinate_transformation_mode", "half_pixel");
 
 	*a = (struct npu_resize_axis){
@@ -68,11 +90,7 @@ static bool axis_of(const struct npu_gnode *n, int d, float scale, struct npu_re
 	a->out = n->outputs[0]->dim[d].base;
 	if (!is_crop(n))
 		return true;
-	if (!npu_gtensor_is_const(roi) || npu_gtensor_const_elems(roi) != 2 * (int64_t)x->rank)
-		return false;
-	a->start = npu_gtensor_elem(roi, (size_t)d);
-	a->end = npu_gtensor_elem(roi, (size_t)(d + x->rank));
-	return true;
+	return region_of(n, d, a);
 }
 
 static bool stays(const struct npu_resize_axis *a)

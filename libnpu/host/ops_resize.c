@@ -39,7 +39,7 @@ static double for_dim(const struct npu_host_call *call, double (*get)(const void
 	const int64_t *axes = npu_host_ints(call, "axes", &num);
 	int64_t axis;
 
-	if (!num || count == (int64_t)rank)
+	if (!num || (count == (int64_t)rank && num != rank))
 		return (int64_t)d < count ? get(list, d) : def;
 	for (i = 0; i < num; i++) {
 		axis = axes[i];
@@ -59,11 +59,39 @@ static double from_floats(const void *v, int64_t i)
 	return ((const float *)v)[i];
 }
 
+/* What sizes say of dimension @d; 0: nothing. */
+static double size_of(const struct npu_host_call *call, uint32_t d)
+{
+	const struct npu_host_tensor *sizes = list_input(call, 3);
+
+	return sizes ? for_dim(call, from_tensor, sizes, npu_host_elems(sizes), d, 0) : 0;
+}
+
+/* With keep_aspect_ratio_policy the one scale of all dimensions that sizes are about; 0: none. */
+static double kept_scale(const struct npu_host_call *call)
+{
+	const char *policy = npu_host_string(call, "keep_aspect_ratio_policy", "stretch");
+	const struct npu_host_tensor *x = &call->in[0];
+	bool larger = !strcmp(policy, "not_smaller");
+	float scale = 0;
+
+	if (!larger && strcmp(policy, "not_larger"))
+		return 0;
+	for (uint32_t d = 0; d < x->rank; d++) {
+		float one = x->dim[d] ? (float)size_of(call, d) / (float)x->dim[d] : 0;
+
+		if (one > 0 && (scale == 0 || (larger ? one > scale : one < scale)))
+			scale = one;
+	}
+	return (double)scale;
+}
+
 static int find_scales(struct resize *r, struct npu_error *err)
 {
 	const struct npu_host_call *call = r->call;
 	const struct npu_host_tensor *x = &call->in[0], *t;
 	bool early = call->opset < 11 || !strcmp(call->op->name, "Upsample");
+	double kept = kept_scale(call);
 	const float *attr;
 	uint32_t d, count;
 
@@ -75,6 +103,8 @@ static int find_scales(struct resize *r, struct npu_error *err)
 			r->scale[d] = for_dim(call, from_floats, attr, count, d, 1);
 		else if (t)
 			r->scale[d] = for_dim(call, from_tensor, t, npu_host_elems(t), d, 1);
+		else if (kept > 0 && size_of(call, d) > 0)
+			r->scale[d] = kept;
 		if (!(r->scale[d] > 0) || !isfinite(r->scale[d]))
 			return npu_host_fail(call, err, -EINVAL, "the scale of dimension %u is %g", d,
 					     r->scale[d]);

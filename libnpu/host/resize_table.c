@@ -75,14 +75,15 @@ static double squeeze(const struct npu_resize_axis *a)
 static void fill_taps(const struct npu_resize_axis *a, double x, int64_t taps, int64_t *index,
 		      double *weight)
 {
-	double first = floor(x) - (double)(taps / 2) + 1, s = squeeze(a), sum = 0;
-	int64_t k;
+	double s = squeeze(a), sum = 0, first;
+	int64_t half = taps / 2, k;
 
 	if (a->mode == NPU_RESIZE_NEAREST) {
 		index[0] = clamp_index(nearest(a, x), a->in);
 		weight[0] = 1;
 		return;
 	}
+	first = floor(x) - (double)half + 1;
 	for (k = 0; k < taps; k++) {
 		double at = first + (double)k;
 		bool outside = at < 0 || at > (double)(a->in - 1);

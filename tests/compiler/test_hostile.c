@@ -119,6 +119,11 @@ static const struct hostile cases[] = {
 	{ "y = Resize(x, , , k)", 13, "1 4 1099511627776 8" },
 	{ "y = Resize(x, , , k)", 13, "4 8" },
 	{ "y = Resize(x)", 13, NULL },
+	{ "y = Resize(x, , , k) axes=[2,2]", 18, "16 16" },
+	{ "y = Resize(x, , , k) axes=[2,4]", 18, "16 16" },
+	{ "y = Resize(x, , , k) axes=[2,3]", 18, "1 4 16 16" },
+	{ "y = Resize(x, , , k) axes=[-9223372036854775808]", 18, "16" },
+	{ "y = Resize(x, , , k) keep_aspect_ratio_policy='always'", 18, "1 4 16 16" },
 	{ "y = Resize(x, , , k) mode='quintic'", 13, "1 4 16 16" },
 	/* products and the rest */
 	{ "y = MatMul(x, v)", 13, NULL },

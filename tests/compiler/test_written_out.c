@@ -248,16 +248,24 @@ static void make_resize(struct draft *d)
 	int64_t dims[4] = { 1, pick(d, 1, 3), pick(d, 3, 9), pick(d, 3, 9) };
 	int64_t sizes[4] = { dims[0], dims[1], pick(d, 1, 14), pick(d, 1, 14) };
 	int kind = (int)pick(d, 0, 2), mode = (int)pick(d, kind == 1, 2);
-	float roi[8] = { 0, 0, 0, 0, 1, 1, 1, 1 };
+	/* ONNX Runtime wants the region of all dimensions, the standard that of the axes */
+	int axes = kind && pick(d, 0, 1), first = axes ? 2 : 0, count = 4 - first;
+	int kept = (int)pick(d, 0, 2);	/* 1: not larger, 2: not smaller */
+	float roi[8] = { 0 };
 
-	for (int i = 2; i < 4; i++) {
-		sizes[i] += sizes[i] == dims[i]; /* or ONNX Runtime does not crop */
-		roi[i] = (float)pick(d, -2, 4) / 10;
-		roi[4 + i] = (float)pick(d, 6, 12) / 10;
+	for (int i = 0; i < count; i++) {
+		int at = first + i;
+		bool cut = at >= 2;
+
+		/* or ONNX Runtime does not crop */
+		sizes[at] += cut && sizes[at] == dims[at];
+		roi[i] = cut ? (float)pick(d, -2, 4) / 10 : 0;
+		roi[count + i] = cut ? (float)pick(d, 6, 12) / 10 : 1;
 	}
 	input(d, "x", 4, dims, false);
-	ob_const(&d->b, "roi", 1, 1, OB_DIMS(8), roi, sizeof(roi));
-	ob_const(&d->b, "sizes", 7, 1, OB_DIMS(4), sizes, sizeof(sizes));
+	ob_const(&d->b, "roi", 1, 1, OB_DIMS(2 * count), roi, 2 * (size_t)count * sizeof(*roi));
+	ob_const(&d->b, "sizes", 7, 1, OB_DIMS(count), sizes + first,
+		 (size_t)count * sizeof(*sizes));
 	add(d, "y = Resize(x, %s, , sizes) mode='%s'", kind ? "" : "roi", modes[mode]);
 	if (kind == 0)
 		add(d,
@@ -266,6 +274,10 @@ static void make_resize(struct draft *d)
 		add(d, " antialias=1");
 	else
 		add(d, " coordinate_transformation_mode='half_pixel_symmetric'");
+	if (axes)
+		add(d, " axes=[2,3]");
+	if (axes && kind == 2 && kept)
+		add(d, " keep_aspect_ratio_policy='not_%s'", kept == 1 ? "larger" : "smaller");
 }
 
 static const struct {
