@@ -8,6 +8,7 @@
  * bytes), payload. Command 0x7f: the payload goes to guest memory, at page @flags. With bit 7 the
  * payload is sent as it is, without a header.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -22,8 +23,7 @@
 #include "tools/vnpu/device/vdev_serve.h"
 #include "tools/vnpu/device/vfu_proto.h"
 
-/* So often 100 ms, and not all at once: a virtual machine that was paused finds its time gone. */
-#define STALL_SLICES	100
+#define STALL_MS	10000
 #define PAGES		64
 #define POKE		0x7f
 
@@ -97,13 +97,14 @@ static void bad(const char *what)
 	abort();
 }
 
-/* As poll() of one file. */
+/* As poll() of one file; libFuzzer's own timer interrupts it. */
 static int wait_for(struct pollfd *p)
 {
-	int i, ret = 0;
+	int ret;
 
-	for (i = 0; i < STALL_SLICES && !ret; i++)
-		ret = poll(p, 1, 100);
+	do {
+		ret = poll(p, 1, STALL_MS);
+	} while (ret < 0 && errno == EINTR);
 	return ret;
 }
 
@@ -233,12 +234,16 @@ static void alive(int core)
 {
 	unsigned char reply[16];
 	struct pollfd pf = { .events = POLLIN };
+	ssize_t n;
 
 	pf.fd = client_connect(core);
 	send_message(pf.fd, 1, VFU_VERSION, 0, version, sizeof(version), 0);
 	if (wait_for(&pf) <= 0)
 		bad("does not answer");
-	if (recv(pf.fd, reply, 16, MSG_WAITALL) != 16)
+	do {
+		n = recv(pf.fd, reply, 16, MSG_WAITALL);
+	} while (n < 0 && errno == EINTR);
+	if (n != 16)
 		bad("sends the next client away");
 	if (reply[8] != VFU_FLAG_REPLY)
 		bad("answers VERSION with an error");
