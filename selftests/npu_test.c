@@ -53,7 +53,9 @@ int npu_ioctl(int fd, unsigned long request, void *arg)
 
 int npu_ioctl_sized(int fd, unsigned long request, size_t size, void *arg)
 {
-	return npu_ioctl(fd, _IOC(_IOC_DIR(request), _IOC_TYPE(request), _IOC_NR(request), size), arg);
+	unsigned int dir = _IOC_DIR(request), type = _IOC_TYPE(request), nr = _IOC_NR(request);
+
+	return npu_ioctl(fd, _IOC(dir, type, nr, size), arg);
 }
 
 void npu_expect_log(const char *regex)
@@ -74,7 +76,8 @@ static int open_host(void)
 	int i;
 
 	for (i = 0; i < MAX_DEVICES; i++) {
-		snprintf(path, sizeof(path), "/sys/class/virtio-ports/vport%dp%d/name", i / 16, i % 16);
+		snprintf(path, sizeof(path), "/sys/class/virtio-ports/vport%dp%d/name",
+			 i / 16, i % 16);
 		file = fopen(path, "r");
 		if (!file)
 			continue;
