@@ -99,13 +99,14 @@ guest_sync()
 	local file
 
 	mkdir -p "$2"
-	(cd "$1" && find . -type f \( -name Kbuild -o -name Kconfig -o -name Makefile -o -name config -o -name settings \
-		-o -name '*.[chS]' -o -name '*.sh' \) ! -name '*.mod.c' | sort) >"$2/.sources.new"
+	(cd "$1" && find . -type f \( -name Kbuild -o -name Kconfig -o -name Makefile -o -name config \
+		-o -name settings -o -name '*.[chS]' -o -name '*.sh' \) ! -name '*.mod.c' | sort) >"$2/.sources.new"
 	[ ! -e "$2/.sources" ] || comm -23 "$2/.sources" "$2/.sources.new" | while read -r file; do
 		rm -f "$2/$file"
 	done
 	while read -r file; do
-		cmp -s "$1/$file" "$2/$file" || install -D -m "$(stat -c %a "$1/$file")" "$1/$file" "$2/$file"
+		cmp -s "$1/$file" "$2/$file" ||
+			install -D -m "$(stat -c %a "$1/$file")" "$1/$file" "$2/$file"
 	done <"$2/.sources.new"
 	mv "$2/.sources.new" "$2/.sources"
 }

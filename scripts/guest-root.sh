@@ -40,7 +40,8 @@ debian_mirror()
 	local uri=${NPU_DEBIAN_MIRROR:-}
 
 	if [ -z "$uri" ] && grep -qs '^ID=debian' /etc/os-release; then
-		uri=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' 2>/dev/null |
+		uri=$(apt-get indextargets --format '$(REPO_URI)' \
+			'Created-By: Packages' 'Component: main' 2>/dev/null |
 			grep -E '/debian/?$' | head -n 1)
 	fi
 	[ -n "$uri" ] || die "no Debian mirror is set up here: give its address in NPU_DEBIAN_MIRROR"
@@ -62,7 +63,8 @@ apt_setup()
 	for suite in trixie trixie-updates trixie-backports; do
 		printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$mirror" "$suite"
 	done >"$apt/sources"
-	printf 'Package: %s\nPin: release n=trixie-backports\nPin-Priority: 990\n' "$backports" >"$apt/preferences"
+	printf 'Package: %s\nPin: release n=trixie-backports\nPin-Priority: 990\n' \
+		"$backports" >"$apt/preferences"
 	cat >"$apt/config" <<-END
 		Dir::State "$apt";
 		Dir::State::status "$apt/status";
@@ -104,10 +106,12 @@ fetch()
 
 	apt_setup
 	say "reading the package lists"
-	apt-get -q update >"$log" 2>&1 || die "apt-get update failed for Debian 13:"$'\n'"$(tail -n 5 "$log")"
+	apt-get -q update >"$log" 2>&1 ||
+		die "apt-get update failed for Debian 13:"$'\n'"$(tail -n 5 "$log")"
 	stable=$(newest_kernel '^[^~]*$')
 	backport=$(newest_kernel '~bpo')
-	[ -n "$stable" ] && [ -n "$backport" ] || die "the mirror has no kernels for Debian 13 and its backports"
+	[ -n "$stable" ] && [ -n "$backport" ] ||
+		die "the mirror has no kernels for Debian 13 and its backports"
 	say "fetching QEMU, kernels $stable and $backport, compiler"
 	apt-get -q -y --download-only install "${packages[@]}" \
 		linux-{headers,image}-{"$stable","$backport"} >"$log" 2>&1 ||
@@ -147,8 +151,10 @@ unpack_kselftest()
 	local dir=$new/usr/src/kselftest
 
 	mkdir -p "$dir"
-	dpkg-deb --fsys-tarfile "$apt"/linux-source-*.deb | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' |
-		guest_root=$new root_run xz -dc -T0 | tar -x -C "$dir" --no-same-owner --strip-components=1 --wildcards "${kselftest[@]/#/*/}" ||
+	dpkg-deb --fsys-tarfile "$apt"/linux-source-*.deb |
+		tar -xO --wildcards './usr/src/linux-source-*.tar.xz' |
+		guest_root=$new root_run xz -dc -T0 |
+		tar -x -C "$dir" --no-same-owner --strip-components=1 --wildcards "${kselftest[@]/#/*/}" ||
 		die "the kernel's source package lacks one of: ${kselftest[*]}"
 }
 

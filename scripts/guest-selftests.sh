@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# guest-selftests.sh [MAKE ARGUMENT...]: build selftests/ for the guest, with the compiler, the headers
-# and the kernel's harness of its root, and put the programs in build/guest/selftests/. They are
-# static: the guest has no libraries for them.
+# guest-selftests.sh [MAKE ARGUMENT...]: build selftests/ for the guest, with the compiler, the
+# headers and the kernel's harness of its root, and put the programs in build/guest/selftests/. They
+# are static: the guest has no libraries for them.
 set -u
 . "$(dirname "$0")/guest-lib.sh"
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# modules.sh [--source FOLDER] [ARGUMENT...]: build npu.ko for the kernels of the guest's root, with the
-# compiler that those were built with, and leave it in build/guest/modules/KERNEL, where
+# modules.sh [--source FOLDER] [ARGUMENT...]: build npu.ko for the kernels of the guest's root, with
+# the compiler that those were built with, and leave it in build/guest/modules/KERNEL, where
 # guest-initrd.sh takes it from. With KDIR=FOLDER, the headers or the tree of a kernel of this
 # machine, for that one alone, in build/modules. With --source, the modules of another folder with a
 # Kbuild, to build/guest/modules/KERNEL/<the folder's name>. Arguments are make's: W=1, C=1, -j4.
@@ -22,7 +22,8 @@ copy_driver()
 	done
 }
 
-# build_in_root KERNEL FOLDER ARGUMENT...: messages of the compiler name the files here, not the copies.
+# build_in_root KERNEL FOLDER ARGUMENT...: messages of the compiler name the files here, not the
+# copies.
 build_in_root()
 {
 	root_enter "$2" make -C "/usr/lib/modules/$1/build" M=/src "${@:3}" modules 2>&1 |
@@ -51,7 +52,8 @@ elif [ -n "${KDIR:-}" ]; then
 fi
 
 kernels=$(guest_kernels)
-[ -n "$kernels" ] || die "there are no kernels in $guest_root: make guest-root, or KDIR=/lib/modules/$(uname -r)/build"
+[ -n "$kernels" ] ||
+	die "there are no kernels in $guest_root: make guest-root, or KDIR=/lib/modules/$(uname -r)/build"
 mkdir -p "$guest_out/modules" || exit 1
 exec 9>"$guest_out/modules/.lock"
 flock 9
