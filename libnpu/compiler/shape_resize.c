@@ -111,7 +111,7 @@ static int resize_ratio(struct npu_shape *s, struct npu_dim from, struct npu_dim
 	return 0;
 }
 
-/* One scale for all, with which none is larger, or smaller, than its size; in f32 like ONNX Runtime. */
+/* One scale for all, with which none is larger, or smaller, than its size; in f32. */
 static int keep_aspect(struct npu_shape *s, const struct npu_gtensor *x, const struct resized *r,
 		       double *scales, struct npu_dim *dims)
 {
