@@ -444,6 +444,24 @@ void npu_graph_remove(struct npu_graph *g, struct npu_gnode *n)
 	n->dead = true;
 }
 
+int npu_graph_revive(struct npu_graph *g, struct npu_gnode *n, struct npu_gtensor *const *inputs,
+		     unsigned int num_inputs)
+{
+	if (array_reserve(&g->nodes, g->num_nodes, &g->max_nodes))
+		return -ENOMEM;
+	for (unsigned int i = 0; i < num_inputs; i++)
+		if (consumer_add(inputs[i], n))
+			return -ENOMEM;
+		else
+			n->inputs[n->num_inputs++] = inputs[i];
+	for (unsigned int i = 0; i < n->num_outputs; i++)
+		if (n->outputs[i])
+			n->outputs[i]->producer = n;
+	n->dead = false;
+	g->nodes[g->num_nodes++] = n;
+	return 0;
+}
+
 int npu_gnode_take_sources(struct npu_graph *g, struct npu_gnode *to, const struct npu_gnode *from)
 {
 	const char **all = npu_arena_array(&g->arena, (size_t)to->num_sources + from->num_sources,

@@ -676,6 +676,15 @@ int npu_graph_replace(struct npu_graph *g, struct npu_gtensor *from, struct npu_
 /* Take a node out: its inputs lose a consumer, its outputs their producer. */
 void npu_graph_remove(struct npu_graph *g, struct npu_gnode *n);
 
+/*
+ * npu_graph_revive - put a node back that npu_graph_remove() took out and npu_graph_sort() has
+ * forgotten, with no more inputs than it had
+ *
+ * 0 or -ENOMEM. The graph wants to be sorted.
+ */
+int npu_graph_revive(struct npu_graph *g, struct npu_gnode *n, struct npu_gtensor *const *inputs,
+		     unsigned int num_inputs);
+
 /* Append the sources of @from to those of @to. */
 int npu_gnode_take_sources(struct npu_graph *g, struct npu_gnode *to, const struct npu_gnode *from);
 

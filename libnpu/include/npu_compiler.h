@@ -38,7 +38,8 @@ enum npu_precision {
 
 /* How the range of an 8-bit activation is chosen from the values that calibration saw. */
 enum npu_calib_method {
-	NPU_CALIB_AUTO,		/* try the others, keep the one whose outputs are closest */
+	/* MINMAX or MSE, for each tensor what keeps outputs closer on samples it is not from */
+	NPU_CALIB_AUTO,
 	NPU_CALIB_MINMAX,	/* all of them */
 	NPU_CALIB_PERCENTILE,	/* all but a share at either end */
 	NPU_CALIB_MSE,		/* least mean square of the error */
@@ -76,7 +77,7 @@ struct npu_calib_sample {
 };
 
 enum npu_quant_budget {
-	NPU_BUDGET_DEFAULT,	/* ACCURACY 0.995 */
+	NPU_BUDGET_DEFAULT,	/* ACCURACY 0.99 */
 	NPU_BUDGET_ACCURACY,	/* fewest MACs in float with every output this close */
 	NPU_BUDGET_SPEED,	/* at least this share of MACs in int8, as close as can be */
 };
@@ -88,9 +89,10 @@ enum npu_quant_budget {
  *	during the call only. Typical data: 8 to 100 samples, those in stacks counted one by one
  * @method, @percentile: see enum npu_calib_method; percentile in percent (99.99)
  * @budget, @budget_value: 0..1; the closeness of outputs is the cosine between the int8 job's and
- *	the float model's, over all samples that are compared
+ *	the float model's, over all samples that are compared; an accuracy also asks that none of
+ *	them alone is off by more than twice as much
  * @max_compared: how many of the samples are used for the comparison of outputs, evenly spread;
- *	0: 4
+ *	0: 16
  * @float_nodes, @num_float_nodes: names of model nodes that stay float whatever the budget
  * @no_clip_count: leave out the counters of clipped values
  */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "quant/means.h"
 #include "quant/scheme_priv.h"
 #include "quant/weight.h"
 
@@ -27,7 +28,7 @@ static int change_input(struct npu_scheme *s, struct npu_gnode *n, unsigned int 
 {
 	struct npu_qundo *u = s->undo;
 
-	u->input[u->num_inputs++] = (struct npu_qundo_input){ n, i, n->inputs[i] };
+	u->input[u->num_inputs++] = (struct npu_qundo_input){ n, i, npu_gnode_in(n, i) };
 	return npu_gnode_set_input(s->g, n, i, t);
 }
 
@@ -42,61 +43,119 @@ static struct npu_weight_shape weight_shape(const struct npu_gtensor *w, int axi
 	return shape;
 }
 
-static struct npu_gtensor *const_like(struct npu_graph *g, const struct npu_gtensor *t,
-				      enum npu_gtype type, const struct npu_gquant *q)
+/* Room for the codes of weight @w and their scales. */
+static int reserve_weight(struct npu_scheme *s, struct npu_qcached *c, const struct npu_gtensor *w,
+			  int axis, size_t channels)
 {
 	int64_t dims[NPU_GRAPH_MAX_RANK];
-	struct npu_gtensor *c;
 
-	for (int i = 0; i < t->rank; i++)
-		dims[i] = t->dim[i].base;
-	c = npu_graph_const(g, t->name, type, t->rank, dims, NULL);
-	if (c)
-		c->quant = q;
-	return c;
+	if (c->weight)
+		return 0;
+	for (int i = 0; i < w->rank; i++)
+		dims[i] = w->dim[i].base;
+	c->scale = npu_arena_array(&s->arena, channels, sizeof(*c->scale));
+	c->weight = c->scale ? npu_graph_const(s->g, w->name, NPU_GT_I8, w->rank, dims, NULL) : NULL;
+	if (!c->weight)
+		return -ENOMEM;
+	c->quant = (struct npu_gquant){ .axis = axis, .count = (unsigned int)channels,
+					.ch_scale = c->scale };
+	c->weight->quant = &c->quant;
+	return 0;
 }
 
-/* The weight of layer @k for inputs of @in_scale. The bias is rounded when it is lowered. */
-static int make_weight(struct npu_scheme *s, unsigned int k, float in_scale, struct npu_diag *diag)
+/* The scales of layer @l's weight by itself: looked for once for all graphs. */
+static int layer_scales(const struct npu_qlayers *layers, struct npu_qlayer *l,
+			const struct npu_gtensor *w, const struct npu_weight_shape *shape)
+{
+	float *scale;
+
+	if (l->weight_scale && l->weight_channels == shape->channels)
+		return 0;
+	scale = npu_arena_array(layers->arena, shape->channels, sizeof(*scale));
+	if (!scale)
+		return -ENOMEM;
+	if (npu_weight_scales(w->data, shape, scale))
+		return -EINVAL;
+	l->weight_scale = scale;
+	l->weight_channels = shape->channels;
+	return 0;
+}
+
+static int make_weight(struct npu_scheme *s, unsigned int k, float in_scale,
+		       const struct npu_qlayers *layers, struct npu_diag *diag)
 {
 	struct npu_gnode *n = s->node[k];
+	struct npu_qlayer *l = &layers->layer[k];
 	const struct npu_gtensor *w = n->inputs[1], *b = npu_gnode_in(n, 2);
 	const int axis = npu_scheme_weight_axis(n);
 	const struct npu_weight_shape shape = weight_shape(w, axis);
-	float *scale = npu_arena_array(&s->arena, shape.channels, sizeof(*scale));
-	int8_t *code = malloc(shape.outer * shape.channels * shape.inner);
-	struct npu_qcached made = { .in_scale = in_scale };
-	const struct npu_gquant *q = NULL;
-	int err = scale && code ? 0 : -ENOMEM;
+	struct npu_qcached *c = &s->cache[k];
+	int err;
 
-	if (!err && b && npu_gtensor_const_elems(b) != (int64_t)shape.channels)
-		err = npu_diag_node(diag, -EINVAL, n, "bias", "it has %lld elements, expected %zu",
-				    (long long)npu_gtensor_const_elems(b), shape.channels);
-	if (!err && npu_weight_quantize(w->data, &shape, b ? b->data : NULL, in_scale, code, scale))
-		err = npu_diag_node(diag, -EINVAL, n, w->name, "a weight or bias is not finite");
-	if (!err) {
-		q = npu_graph_quant_axis(s->g, axis, (unsigned int)shape.channels, scale, NULL);
-		made.weight = q ? const_like(s->g, w, NPU_GT_I8, q) : NULL;
-		err = made.weight ? 0 : -ENOMEM;
-	}
+	if (b && npu_gtensor_const_elems(b) != (int64_t)shape.channels)
+		return npu_diag_node(diag, -EINVAL, n, "bias", "it has %lld elements, expected %zu",
+				     (long long)npu_gtensor_const_elems(b), shape.channels);
+	err = reserve_weight(s, c, w, axis, shape.channels);
 	if (!err)
-		memcpy((void *)(uintptr_t)made.weight->data, code, made.weight->size);
-	free(code);
+		err = layer_scales(layers, l, w, &shape);
 	if (!err)
-		s->cache[k] = made;
-	return err;
+		err = npu_weight_quantize(w->data, &shape, l->weight_scale, b ? b->data : NULL,
+					  in_scale, (int8_t *)(uintptr_t)c->weight->data, c->scale);
+	return err == -EINVAL ? npu_diag_node(diag, err, n, w->name,
+					      "a weight or bias is not finite") :
+				err;
 }
 
-static int quantize_layer(struct npu_scheme *s, unsigned int k, struct npu_diag *diag)
+/* The bias of layer @k, corrected by what the codes do to the means; rounded when it is lowered. */
+static int make_bias(struct npu_scheme *s, unsigned int k, const struct npu_qlayers *layers)
 {
 	struct npu_gnode *n = s->node[k];
-	float in_scale = n->inputs[0]->quant->scale;
+	const struct npu_gtensor *b = npu_gnode_in(n, 2);
+	struct npu_qcached *c = &s->cache[k];
+	const struct npu_channel_means m = npu_means_of(&layers->layer[k], layers->now);
+	const int64_t dim = c->quant.count;
+	double *shift;
+	float *value;
+
+	if (!m.plain)
+		return 0;
+	shift = calloc((size_t)dim + 1, sizeof(*shift));
+	if (!shift)
+		return -ENOMEM;
+	if (npu_means_shift(n, c->weight->data, c->scale, &m, shift) && !c->bias) {
+		c->bias = npu_graph_const(s->g, b ? b->name : n->name, NPU_GT_F32, 1, &dim, NULL);
+		if (!c->bias) {
+			free(shift);
+			return -ENOMEM;
+		}
+	}
+	value = c->bias ? (float *)(uintptr_t)c->bias->data : NULL;
+	for (int64_t i = 0; value && i < dim; i++)
+		value[i] = (float)((b ? (double)((const float *)b->data)[i] : 0) + shift[i]);
+	free(shift);
+	return 0;
+}
+
+static int quantize_layer(struct npu_scheme *s, unsigned int k, const struct npu_qlayers *layers,
+			  struct npu_diag *diag)
+{
+	struct npu_gnode *n = s->node[k];
+	const struct npu_gquant *in = n->inputs[0]->quant;
+	struct npu_qcached *c = &s->cache[k];
 	int err = 0;
 
-	if (!s->cache[k].weight || s->cache[k].in_scale != in_scale)
-		err = make_weight(s, k, in_scale, diag);
+	if (c->in != in) {
+		c->in = NULL;
+		err = make_weight(s, k, in->scale, layers, diag);
+		if (!err)
+			err = make_bias(s, k, layers);
+		if (!err)
+			c->in = in;
+	}
 	if (!err)
-		err = change_input(s, n, 1, s->cache[k].weight);
+		err = change_input(s, n, 1, c->weight);
+	if (!err && c->bias)
+		err = change_input(s, n, 2, c->bias);
 	return err;
 }
 
@@ -141,9 +200,14 @@ static struct npu_gtensor *code_copy(struct npu_scheme *s, struct npu_gtensor *t
 	for (unsigned int i = 0; i < u->num_copies; i++)
 		if (u->copy[i]->inputs[0] == t)
 			return u->copy[i]->outputs[0];
-	n = npu_graph_insert(s->g, NPU_GOP_Cast, like, &t, 1, t);
+	n = s->copy[t->id];
+	if (!n)
+		n = npu_graph_insert(s->g, NPU_GOP_Cast, like, &t, 1, t);
+	else if (npu_graph_revive(s->g, n, &t, 1))
+		n = NULL;
 	if (!n)
 		return NULL;
+	s->copy[t->id] = n;
 	n->outputs[0]->type = NPU_GT_U8;
 	n->outputs[0]->quant = s->group[s->group_of[t->id]].quant;
 	/* what it stands for is the layer's: the report counts it there */
@@ -170,7 +234,7 @@ int npu_scheme_apply(struct npu_scheme *s, const struct npu_qlayers *layers, str
 			err = x ? change_input(s, n, 0, x) : -ENOMEM;
 		}
 		if (!err)
-			err = quantize_layer(s, k, diag);
+			err = quantize_layer(s, k, layers, diag);
 	}
 	return err ? err : npu_graph_sort(s->g, diag);
 }

@@ -298,8 +298,29 @@ static int list_stats(struct npu_calib *c)
 	for (unsigned int i = 0; i < s->num_watch; i++)
 		c->stats.stat[i].name = s->watch[i]->name;
 	c->stats.num = s->num_watch;
+	c->stats.parts = c->num_samples < NPU_CALIB_PARTS ? c->num_samples : NPU_CALIB_PARTS;
 	qsort(c->stats.stat, c->stats.num, sizeof(*c->stats.stat), by_name);
 	return 0;
+}
+
+unsigned int npu_calib_part(const struct npu_calib *c, unsigned int sample)
+{
+	return (unsigned int)((uint64_t)sample * c->stats.parts / c->num_samples);
+}
+
+bool npu_calib_can_leave_out(const struct npu_calib *c, unsigned int p)
+{
+	return p == NPU_CALIB_ALL_PARTS || (c->stats.parts > 1 && p < c->stats.parts);
+}
+
+int npu_calib_choose(struct npu_calib *c, struct npu_qsetting now)
+{
+	int err = 0;
+
+	c->layers.now = now;
+	for (unsigned int i = 0; i < c->num_instances && !err; i++)
+		err = npu_scheme_take_ranges(&c->instance[i].scheme, &c->stats, now);
+	return err;
 }
 
 unsigned int npu_shown_max(const struct npu_graph *g)
@@ -350,50 +371,20 @@ void npu_shown_hide(struct npu_shown *v, struct npu_graph *g)
 	memset(v, 0, sizeof(*v));
 }
 
-/* As many tensors of the watch list from @from on as one run shows. */
-static unsigned int how_many(const struct npu_scheme *s, unsigned int from)
+/* As many of @count tensors of @g as one run shows. */
+static unsigned int how_many(const struct npu_graph *g, struct npu_gtensor *const *tensor,
+			     unsigned int count)
 {
 	int64_t bytes = 0;
 	unsigned int n = 0;
 
-	while (n < npu_shown_max(s->g) && from + n < s->num_watch) {
-		bytes += 4 * npu_gtensor_const_elems(s->watch[from + n]);
+	while (n < npu_shown_max(g) && n < count) {
+		bytes += 4 * npu_gtensor_const_elems(tensor[n]);
 		if (n && bytes > MAX_SHOWN_BYTES)
 			break;
 		n++;
 	}
 	return n;
-}
-
-/* What each_count works on. */
-struct counting {
-	struct npu_calib *c;
-	const struct npu_shown *shown;
-};
-
-static int each_count(void *arg, unsigned int k, const struct npu_trial *t)
-{
-	const struct counting *n = arg;
-	const struct npu_shown *v = n->shown;
-
-	(void)k;
-	for (unsigned int i = 0; i < v->count; i++) {
-		const struct npu_gtensor *g = v->all[v->num + i];
-		struct npu_qstat *st = npu_qstats_find(&n->c->stats, g->name);
-		const float *data = npu_trial_output(t, v->num + i);
-
-		if (!st)
-			continue;
-		if (!data)
-			return -EIO;
-		npu_histogram_add(&st->h, data, (size_t)npu_gtensor_const_elems(g));
-		if (st->h.not_finite)
-			return npu_diag_add(
-				n->c->diag, -EINVAL, "calib",
-				"tensor '%s' is not finite when the float model runs the samples",
-				g->name);
-	}
-	return 0;
 }
 
 int npu_calib_run(struct npu_calib *c, struct npu_trial_device *d, unsigned int index,
@@ -420,29 +411,96 @@ int npu_calib_run(struct npu_calib *c, struct npu_trial_device *d, unsigned int 
 	return err;
 }
 
+/* What each_shown works on. */
+struct showing {
+	const struct npu_calib_look *look;
+	const struct npu_shown *shown;
+};
+
+static int each_shown(void *arg, unsigned int k, const struct npu_trial *t)
+{
+	const struct showing *s = arg;
+	const struct npu_shown *v = s->shown;
+	int err = 0;
+
+	for (unsigned int i = 0; i < v->count && !err; i++) {
+		const float *data = npu_trial_output(t, v->num + i);
+
+		err = data ? s->look->each(s->look->arg, k, v->all[v->num + i], data,
+					   npu_trial_channels_last(t, v->num + i)) :
+			     -EIO;
+	}
+	return err;
+}
+
+static bool has_samples(const struct npu_calib *c, unsigned int index,
+			const struct npu_calib_look *look)
+{
+	for (unsigned int k = 0; k < look->num_samples; k++)
+		if (c->instance_of[look->sample ? look->sample[k] : k] == index)
+			return true;
+	return false;
+}
+
+int npu_calib_look(struct npu_calib *c, unsigned int index, struct npu_trial_device *d,
+		   const struct npu_lower *like, struct npu_gtensor *const *tensor,
+		   unsigned int num, const struct npu_calib_look *look)
+{
+	struct npu_graph *g = c->instance[index].g;
+	unsigned int count;
+	int err = 0;
+
+	if (!has_samples(c, index, look))
+		return 0;
+	for (unsigned int from = 0; from < num && !err; from += count) {
+		struct npu_shown v;
+		struct showing s = { look, &v };
+
+		count = how_many(g, tensor + from, num - from);
+		if (look->progress &&
+		    look->progress(look->progress_arg,
+				   (index + (double)from / num) / c->num_instances))
+			return -ECANCELED;
+		err = npu_shown_show(&v, g, tensor + from, count);
+		if (!err)
+			err = npu_calib_run(c, d, index, look->sample, look->num_samples, like,
+					    true, each_shown, &s);
+		npu_shown_hide(&v, g);
+	}
+	return err;
+}
+
+static int count_values(void *arg, unsigned int k, const struct npu_gtensor *t, const float *data,
+			bool channels_last)
+{
+	struct npu_calib *c = arg;
+	struct npu_qstat *st = npu_qstats_find(&c->stats, t->name);
+
+	struct npu_histogram *h = st ? &st->h[npu_calib_part(c, k)] : NULL;
+
+	(void)channels_last;
+	if (!h)
+		return 0;
+	npu_histogram_add(h, data, (size_t)npu_gtensor_const_elems(t));
+	if (h->not_finite)
+		return npu_diag_add(
+			c->diag, -EINVAL, "calib",
+			"tensor '%s' is not finite when the float model runs the samples", t->name);
+	return 0;
+}
+
 int npu_calib_collect(struct npu_calib *c, struct npu_trial_device *d, const struct npu_lower *like,
 		      npu_calib_progress progress, void *arg)
 {
+	const struct npu_calib_look look = { .num_samples = c->num_samples, .each = count_values,
+					     .arg = c, .progress = progress,
+					     .progress_arg = arg };
 	int err = list_stats(c);
 
 	for (unsigned int i = 0; i < c->num_instances && !err; i++) {
 		const struct npu_scheme *s = &c->instance[i].scheme;
-		unsigned int count;
 
-		for (unsigned int from = 0; from < s->num_watch && !err; from += count) {
-			struct npu_shown v;
-			struct counting n = { c, &v };
-
-			count = how_many(s, from);
-			if (progress &&
-			    progress(arg, (i + (double)from / s->num_watch) / c->num_instances))
-				return -ECANCELED;
-			err = npu_shown_show(&v, c->instance[i].g, s->watch + from, count);
-			if (!err)
-				err = npu_calib_run(c, d, i, NULL, c->num_samples, like, true,
-						    each_count, &n);
-			npu_shown_hide(&v, c->instance[i].g);
-		}
+		err = npu_calib_look(c, i, d, like, s->watch, s->num_watch, &look);
 	}
 	return err;
 }

@@ -60,6 +60,13 @@ const struct npu_calib_tensor *npu_calib_find(const struct npu_calib_sample *s,
 const char *npu_calib_where(const struct npu_calib_tensor *v, const struct npu_gtensor *t,
 			    unsigned int k, char text[NPU_CALIB_WHERE]);
 
+/* The part that @sample is of; can part @p be left out (NPU_CALIB_ALL_PARTS: none is)? */
+unsigned int npu_calib_part(const struct npu_calib *c, unsigned int sample);
+bool npu_calib_can_leave_out(const struct npu_calib *c, unsigned int p);
+
+/* Let the ranges of @now hold in all instances, and the means that belong to them. 0 or -ENOMEM. */
+int npu_calib_choose(struct npu_calib *c, struct npu_qsetting now);
+
 /* Called between runs with 0..1; nonzero ends with -ECANCELED. */
 typedef int (*npu_calib_progress)(void *arg, double fraction);
 
@@ -94,5 +101,27 @@ typedef int (*npu_calib_each)(void *arg, unsigned int k, const struct npu_trial 
 int npu_calib_run(struct npu_calib *c, struct npu_trial_device *d, unsigned int index,
 		  const unsigned int *list, unsigned int count, const struct npu_lower *like,
 		  bool any_order, npu_calib_each each, void *arg);
+
+/* A way to look at tensors while samples run. */
+struct npu_calib_look {
+	const unsigned int *sample;	/* NULL: all in their order */
+	unsigned int num_samples;
+	/* with the sample's place in the list; nonzero ends with that */
+	int (*each)(void *arg, unsigned int k, const struct npu_gtensor *t, const float *data,
+		    bool channels_last);
+	void *arg;
+	npu_calib_progress progress;	/* may be NULL */
+	void *progress_arg;
+};
+
+/*
+ * npu_calib_look - run the float model of instance @index, show @num f32 tensors of its graph
+ *
+ * They are dense, in the order of their dimensions or with dimension 1 (the channels) innermost.
+ * Returns 0, -ECANCELED, what ->each returned, or a negative errno with a text.
+ */
+int npu_calib_look(struct npu_calib *c, unsigned int index, struct npu_trial_device *d,
+		   const struct npu_lower *like, struct npu_gtensor *const *tensor,
+		   unsigned int num, const struct npu_calib_look *look);
 
 #endif

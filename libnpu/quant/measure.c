@@ -22,6 +22,30 @@ static double cosine_of(const struct sums *s)
 		       0;
 }
 
+/* Samples whose output has less than this share of the mean square do not count on their own. */
+#define QUIET_SHARE	0.1
+
+/* The worst of @n samples' sums, @step apart; those of all into *@pooled. */
+static double worst_cosine(const struct sums *s, unsigned int n, unsigned int step, double *pooled)
+{
+	struct sums all = { 0 };
+	double worst;
+
+	for (unsigned int k = 0; k < n; k++) {
+		all.ab += s[(size_t)k * step].ab;
+		all.aa += s[(size_t)k * step].aa;
+		all.bb += s[(size_t)k * step].bb;
+	}
+	worst = *pooled = cosine_of(&all);
+	for (unsigned int k = 0; k < n; k++) {
+		const struct sums *one = &s[(size_t)k * step];
+
+		if (!(one->bb < QUIET_SHARE * all.bb / n))
+			worst = fmin(worst, cosine_of(one));
+	}
+	return worst;
+}
+
 static void add_floats(struct sums *s, const float *a, const float *b, size_t count)
 {
 	/* in blocks, so that sums of millions keep their digits */
@@ -81,11 +105,19 @@ static struct npu_gtensor *before_softmax(const struct npu_gtensor *t)
 		       NULL;
 }
 
+/* Is @t, now an output, one that swap_scores() put in the place of another? */
+static bool is_before_softmax(const struct npu_gtensor *t)
+{
+	return t->type == NPU_GT_F32 && t->num_consumers &&
+	       t->consumer[0]->op == NPU_GOP_Softmax &&
+	       !npu_gtensor_is_const(t) && t->rank > 0 &&
+	       t->consumer[0]->outputs[0]->rank == t->rank;
+}
+
 /* Outputs of a softmax give way to its input, and come back. */
 static int swap_scores(struct npu_graph *g, struct npu_gtensor ***outputs)
 {
-	struct npu_gtensor **other =
-		npu_arena_array(&g->arena, g->num_outputs + 1, sizeof(struct npu_gtensor *));
+	struct npu_gtensor **other = calloc((size_t)g->num_outputs + 1, sizeof(*other));
 
 	*outputs = g->outputs;
 	if (!other)
@@ -107,6 +139,7 @@ static void swap_back(struct npu_graph *g, struct npu_gtensor **outputs)
 {
 	for (unsigned int i = 0; i < g->num_outputs; i++)
 		g->outputs[i]->is_output = false;
+	free(g->outputs);
 	g->outputs = outputs;
 	for (unsigned int i = 0; i < g->num_outputs; i++)
 		g->outputs[i]->is_output = true;
@@ -156,45 +189,46 @@ static int each_want(void *arg, unsigned int k, const struct npu_trial *t)
 	return 0;
 }
 
-/* Build the instance's graph as it is and run the compared samples of it. */
-static int run_instance(struct npu_measure *m, unsigned int index, unsigned int samples,
-			const struct npu_lower *like, npu_calib_each each, void *arg)
+static bool has_samples(const struct npu_measure *m, unsigned int index, const unsigned int *sample,
+			unsigned int count)
 {
-	return npu_calib_run(m->c, m->d, index, m->sample, samples, like, false, each, arg);
-}
-
-static bool has_samples(const struct npu_measure *m, unsigned int index, unsigned int samples)
-{
-	for (unsigned int k = 0; k < samples; k++)
-		if (m->c->instance_of[m->sample[k]] == index)
+	for (unsigned int k = 0; k < count; k++)
+		if (m->c->instance_of[sample[k]] == index)
 			return true;
 	return false;
 }
 
-/* Run the compared samples of instance @index, whose outputs may be scores. */
-static int run_outputs(struct npu_measure *m, unsigned int index, unsigned int samples,
-		       const struct npu_lower *like, bool scores, npu_calib_each each, void *arg)
+/* Run the samples that are of instance @index; scores are as they are before their softmax. */
+static int run_outputs(struct npu_measure *m, unsigned int index, const unsigned int *sample,
+		       unsigned int count, const struct npu_lower *like, npu_calib_each each,
+		       void *arg)
 {
 	struct npu_graph *g = m->c->instance[index].g;
 	struct npu_gtensor **outputs;
-	int err;
+	int err = swap_scores(g, &outputs);
 
-	if (!scores)
-		return run_instance(m, index, samples, like, each, arg);
-	err = swap_scores(g, &outputs);
 	if (!err)
-		err = run_instance(m, index, samples, like, each, arg);
+		err = npu_calib_run(m->c, m->d, index, sample, count, like, false, each, arg);
 	if (g->outputs != outputs)
 		swap_back(g, outputs);
 	return err;
 }
 
-static bool has_scores(const struct npu_graph *g)
+/* Steps around a ring of @n that meet each place once, and the first few far from each other. */
+static unsigned int stride_of(unsigned int n)
 {
-	for (unsigned int i = 0; i < g->num_outputs; i++)
-		if (before_softmax(g->outputs[i]))
-			return true;
-	return false;
+	unsigned int step = n * 5 / 8 + 1, a, b;
+
+	for (;; step++) {
+		for (a = n, b = step; b;) {
+			unsigned int rest = a % b;
+
+			a = b;
+			b = rest;
+		}
+		if (a == 1)
+			return step;
+	}
 }
 
 int npu_measure_init(struct npu_measure *m, struct npu_calib *c, struct npu_trial_device *d,
@@ -202,44 +236,31 @@ int npu_measure_init(struct npu_measure *m, struct npu_calib *c, struct npu_tria
 {
 	struct npu_lower plain = { .precision = NPU_PRECISION_F32 };
 	unsigned int n = c->num_samples < max ? c->num_samples : max;
-	bool scores;
 	int err = 0;
 
 	*m = (struct npu_measure){ .c = c, .d = d, .like = *like, .num_samples = n };
 	m->sample = calloc(n, sizeof(*m->sample));
 	m->want = calloc(n, sizeof(*m->want));
-	m->want_scores = calloc(n, sizeof(*m->want_scores));
-	if (!m->sample || !m->want || !m->want_scores)
+	if (!m->sample || !m->want)
 		return -ENOMEM;
 	for (unsigned int k = 0; k < n; k++)
-		m->sample[k] = (unsigned int)((uint64_t)k * c->num_samples / n);
+		m->sample[k] = (unsigned int)((uint64_t)k * stride_of(n) % n * c->num_samples / n);
 	for (unsigned int i = 0; i < c->num_instances && !err; i++)
-		if (has_samples(m, i, n))
-			err = run_outputs(m, i, n, &plain, false, each_want, m->want);
-	/* of all samples or of none, which is what npu_measure_scores() relies on */
-	scores = n && has_scores(c->instance[c->instance_of[m->sample[0]]].g);
-	for (unsigned int i = 0; i < c->num_instances && !err; i++)
-		if (scores && has_samples(m, i, n))
-			err = run_outputs(m, i, n, &plain, true, each_want, m->want_scores);
+		if (has_samples(m, i, m->sample, n))
+			err = run_outputs(m, i, m->sample, n, &plain, each_want, m->want);
 	return err;
-}
-
-static void free_want(struct npu_measure *m, void ***want)
-{
-	for (unsigned int k = 0; want && k < m->num_samples; k++) {
-		const struct npu_graph *g = m->c->instance[m->c->instance_of[m->sample[k]]].g;
-
-		for (unsigned int o = 0; want[k] && o < g->num_outputs; o++)
-			free(want[k][o]);
-		free(want[k]);
-	}
-	free(want);
 }
 
 void npu_measure_fini(struct npu_measure *m)
 {
-	free_want(m, m->want);
-	free_want(m, m->want_scores);
+	for (unsigned int k = 0; m->want && k < m->num_samples; k++) {
+		const struct npu_graph *g = m->c->instance[m->c->instance_of[m->sample[k]]].g;
+
+		for (unsigned int o = 0; m->want[k] && o < g->num_outputs; o++)
+			free(m->want[k][o]);
+		free(m->want[k]);
+	}
+	free(m->want);
 	free(m->sample);
 	memset(m, 0, sizeof(*m));
 }
@@ -249,8 +270,8 @@ void npu_measure_fini(struct npu_measure *m)
 /* What each_compare works on. */
 struct comparison {
 	void ***want;
-	bool scores;
-	struct sums *s;			/* by output */
+	struct sums *s;			/* [sample][output] */
+	const unsigned int *place;	/* of each that is run, among all that are compared */
 };
 
 /* Scores before a softmax mean the same when all of a row are moved. */
@@ -273,6 +294,7 @@ static int add_centred(struct sums *s, const float *a, const float *b, size_t co
 		}
 		add_floats(s, x, y, row);
 	}
+	add_places(s, a, b, count, row);
 	free(x);
 	return 0;
 }
@@ -280,66 +302,134 @@ static int add_centred(struct sums *s, const float *a, const float *b, size_t co
 static int each_compare(void *arg, unsigned int k, const struct npu_trial *t)
 {
 	const struct comparison *c = arg;
+	const unsigned int place = c->place[k];
+	struct sums *s = c->s + (size_t)place * t->g->num_outputs;
 	int err = 0;
 
 	for (unsigned int o = 0; o < t->g->num_outputs && !err; o++) {
 		const struct npu_gtensor *g = t->g->outputs[o];
-		const void *got = npu_trial_output(t, o);
+		const void *got = npu_trial_output(t, o), *want = c->want[place][o];
 
 		if (!got)
 			return -EIO;
-		if (c->scores && g->type == NPU_GT_F32 && g->rank > 0 && g->num_consumers &&
-		    g->consumer[0]->op == NPU_GOP_Softmax)
-			err = add_centred(&c->s[o], got, c->want[k][o],
-					  (size_t)npu_gtensor_const_elems(g),
+		if (is_before_softmax(g))
+			err = add_centred(&s[o], got, want, (size_t)npu_gtensor_const_elems(g),
 					  (size_t)g->dim[g->rank - 1].base);
 		else
-			add_output(&c->s[o], g, got, c->want[k][o]);
+			add_output(&s[o], g, got, want);
 	}
 	return err;
 }
 
-static int measure(struct npu_measure *m, unsigned int samples, const struct npu_lower *like,
-		   bool scores, struct npu_closeness *out)
+/* Output @t, whose sums of @n samples are @step apart, may be the worst one. */
+static void judge_output(const struct npu_gtensor *t, const struct sums *s, unsigned int n,
+			 unsigned int step, struct npu_closeness *out)
+{
+	uint64_t same = 0, places = 0;
+	double pooled;
+
+	if (t->type == NPU_GT_F32) {
+		double worst = worst_cosine(s, n, step, &pooled);
+
+		/* a single tie between classes looks bad on a short sample and means nothing */
+		out->cosine = fmin(out->cosine, is_scores(t) ? pooled : worst);
+		out->pooled = fmin(out->pooled, pooled);
+	}
+	for (unsigned int k = 0; k < n; k++) {
+		same += s[(size_t)k * step].same;
+		places += s[(size_t)k * step].places;
+	}
+	if (places)
+		out->agree = fmin(out->agree, (double)same / (double)places);
+}
+
+/* Run @count samples with the choice of layers and compare. */
+static int compare_samples(struct npu_measure *m, const unsigned int *sample, unsigned int count,
+			   const struct npu_lower *like, struct comparison *cmp)
 {
 	struct npu_calib *c = m->c;
-	unsigned int outputs = c->instance[0].g->num_outputs;
-	struct sums *s = calloc((size_t)outputs + 1, sizeof(*s));
-	struct comparison cmp = { scores ? m->want_scores : m->want, scores, s };
-	int err = s ? 0 : -ENOMEM, ret;
+	int err = 0, ret;
 
-	samples = samples < m->num_samples ? samples : m->num_samples;
 	for (unsigned int i = 0; i < c->num_instances && !err; i++) {
-		if (!has_samples(m, i, samples))
+		if (!has_samples(m, i, sample, count))
 			continue;
 		err = npu_scheme_apply(&c->instance[i].scheme, &c->layers, c->diag);
 		if (!err)
-			err = run_outputs(m, i, samples, like, scores, each_compare, &cmp);
+			err = run_outputs(m, i, sample, count, like, each_compare, cmp);
 		ret = npu_scheme_restore(&c->instance[i].scheme, c->diag);
 		err = err ? err : ret;
 	}
-	m->trials++;
-	*out = (struct npu_closeness){ 1, 1 };
-	for (unsigned int o = 0; o < outputs && !err; o++) {
-		if (c->instance[0].g->outputs[o]->type == NPU_GT_F32)
-			out->cosine = fmin(out->cosine, cosine_of(&s[o]));
-		if (s[o].places)
-			out->agree = fmin(out->agree, (double)s[o].same / (double)s[o].places);
+	return err;
+}
+
+/* The first @samples of those that are compared and of @part (NPU_CALIB_ALL_PARTS: of any). */
+static int compare_part(struct npu_measure *m, unsigned int samples, unsigned int part,
+			const struct npu_lower *like, struct comparison *cmp)
+{
+	unsigned int *sample = calloc(2 * (size_t)samples + 1, sizeof(*sample));
+	unsigned int *place = sample + samples, count = 0;
+	int err;
+
+	if (!sample)
+		return -ENOMEM;
+	for (unsigned int k = 0; k < samples; k++) {
+		if (part != NPU_CALIB_ALL_PARTS && npu_calib_part(m->c, m->sample[k]) != part)
+			continue;
+		sample[count] = m->sample[k];
+		place[count++] = k;
 	}
+	cmp->place = place;
+	err = compare_samples(m, sample, count, like, cmp);
+	free(sample);
+	return err;
+}
+
+/* Each part with ranges that are not from it. */
+static int compare_unseen(struct npu_measure *m, unsigned int samples, const struct npu_lower *like,
+			  struct comparison *cmp)
+{
+	const struct npu_qsetting now = m->c->layers.now;
+	int err = 0, ret;
+
+	for (unsigned int p = 0; p < m->c->stats.parts && !err; p++) {
+		err = npu_calib_choose(m->c, (struct npu_qsetting){ now.method, p });
+		if (!err)
+			err = compare_part(m, samples, p, like, cmp);
+	}
+	ret = npu_calib_choose(m->c, now);
+	return err ? err : ret;
+}
+
+static int measure(struct npu_measure *m, unsigned int samples, const struct npu_lower *like,
+		   bool unseen, struct npu_closeness *out)
+{
+	const struct npu_graph *g = m->c->instance[0].g;
+	struct sums *s = calloc((size_t)g->num_outputs * m->num_samples + 1, sizeof(*s));
+	struct comparison cmp = { .want = m->want, .s = s };
+	int err = -ENOMEM;
+
+	samples = samples < m->num_samples ? samples : m->num_samples;
+	if (s)
+		err = unseen ? compare_unseen(m, samples, like, &cmp) :
+			       compare_part(m, samples, NPU_CALIB_ALL_PARTS, like, &cmp);
+	m->trials++;
+	*out = (struct npu_closeness){ 1, 1, 1 };
+	for (unsigned int o = 0; o < g->num_outputs && !err; o++)
+		judge_output(g->outputs[o], s + o, samples, g->num_outputs, out);
 	free(s);
 	return err;
 }
 
 int npu_measure_layers(struct npu_measure *m, unsigned int samples, struct npu_closeness *out)
 {
-	return measure(m, samples, &m->like, false, out);
+	return measure(m, samples, &m->like, m->c->stats.parts > 1, out);
 }
 
-int npu_measure_scores(struct npu_measure *m, unsigned int samples, struct npu_closeness *out)
+int npu_measure_alone(struct npu_measure *m, unsigned int samples, struct npu_closeness *out)
 {
 	const struct npu_lower plain = { .precision = NPU_PRECISION_F32 };
 
-	return measure(m, samples, &plain, m->want_scores[0], out);
+	return measure(m, samples, &plain, m->c->stats.parts > 1, out);
 }
 
 /* ---- inside ---------------------------------------------------------------------------------- */
@@ -397,13 +487,13 @@ static int look_inside(struct npu_measure *m, unsigned int index, struct inside 
 	const struct npu_lower plain = { .precision = NPU_PRECISION_F32 };
 	struct npu_calib_instance *n = &m->c->instance[index];
 	/* in one order, which is the model's: the two runs need not choose the same */
-	int err = run_instance(m, index, 1, &plain, each_inside, in), ret;
+	int err = npu_calib_run(m->c, m->d, index, m->sample, 1, &plain, false, each_inside, in), ret;
 
 	if (err)
 		return err;
 	err = npu_scheme_apply(&n->scheme, &m->c->layers, m->c->diag);
 	if (!err)
-		err = run_instance(m, index, 1, &m->like, each_inside, in);
+		err = npu_calib_run(m->c, m->d, index, m->sample, 1, &m->like, false, each_inside, in);
 	ret = npu_scheme_restore(&n->scheme, m->c->diag);
 	return err ? err : ret;
 }

@@ -6,7 +6,12 @@
 #include "quant/calibrate.h"
 
 struct npu_closeness {
-	double cosine;		/* least over the model's outputs; NaN anywhere counts as 0 */
+	/*
+	 * Of the worst sample, least over the model's outputs; NaN anywhere counts as 0. A sample
+	 * on which an output is next to nothing says nothing about it.
+	 */
+	double cosine;
+	double pooled;		/* the same over all samples taken as one */
 	/* least share of equal places of the maximum, or equal integers; 1: none such */
 	double agree;
 };
@@ -15,10 +20,9 @@ struct npu_measure {
 	struct npu_calib *c;
 	struct npu_trial_device *d;
 	struct npu_lower like;		/* precision of what is not int8 */
-	unsigned int *sample;		/* the samples that are compared */
+	unsigned int *sample; /* those that are compared; the first few are spread evenly, too */
 	unsigned int num_samples;
 	void ***want;			/* [sample][output]: of the float model */
-	void ***want_scores;		/* the same with scores as they are before their softmax */
 	unsigned int trials;		/* so far */
 };
 
@@ -35,13 +39,16 @@ void npu_measure_fini(struct npu_measure *m);
 /*
  * npu_measure_layers - compile with the choice in the calibration's layers and compare
  *
- * npu_measure_scores - the same for telling layers apart: what is not int8 is f32, and outputs of a
- * softmax are compared before it, less their mean. Behind it two classes that are nearly equal
- * change places at the least error, and all layers look alike.
+ * Every sample runs with ranges that are not from its part of the samples, where there are parts.
+ *
+ * npu_measure_alone - the same for telling layers apart: what is not int8 is f32
+ *
+ * Outputs of a softmax are compared before it, less their mean: behind it two classes that are
+ * nearly equal change places at the least error, and all choices look alike.
  * @samples: how many of the samples that are compared, at least 1
  */
 int npu_measure_layers(struct npu_measure *m, unsigned int samples, struct npu_closeness *out);
-int npu_measure_scores(struct npu_measure *m, unsigned int samples, struct npu_closeness *out);
+int npu_measure_alone(struct npu_measure *m, unsigned int samples, struct npu_closeness *out);
 
 /*
  * npu_measure_inside - with that choice, the error (1 - cosine) of every layer's own result on the

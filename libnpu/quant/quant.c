@@ -104,17 +104,50 @@ static uint64_t graph_macs(const struct npu_graph *g)
 	return macs;
 }
 
+/* How many layers read a range of each method: "minmax 12, mse 3". */
+static const char *method_counts(struct npu_quant *q)
+{
+	const struct npu_qlayers *all = &q->calib.layers;
+	const char *text = "";
+
+	for (int m = NPU_CALIB_MINMAX; m < NPU_NUM_CALIB_METHODS && text; m++) {
+		unsigned int count = 0;
+
+		for (unsigned int k = 0; k < all->num; k++)
+			count += !all->layer[k].fixed_float && (int)all->layer[k].method == m;
+		if (count)
+			text = npu_arena_printf(&q->calib.arena, "%s%s%s %u", text,
+						*text ? ", " : "",
+						npu_calib_method_name((enum npu_calib_method)m),
+						count);
+	}
+	return text;
+}
+
+static const char *method_text(struct npu_quant *q)
+{
+	const char *name = npu_calib_method_name(q->search.method);
+	const unsigned int samples = q->calib.num_samples;
+	struct npu_arena *a = &q->calib.arena;
+	const char *counts;
+
+	if (q->search.method == NPU_CALIB_PERCENTILE)
+		return npu_arena_printf(a, "%s %.6g over %u samples", name, q->search.percentile,
+					samples);
+	if (q->search.method != NPU_CALIB_AUTO)
+		return npu_arena_printf(a, "%s over %u samples", name, samples);
+	counts = method_counts(q);
+	return counts ? npu_arena_printf(a, "what suits each tensor (layers: %s) over %u samples",
+					 counts, samples) :
+			NULL;
+}
+
 static int note_texts(struct npu_quant *q)
 {
 	const struct npu_quant_options *o = &q->setup.options;
-	const char *name = npu_calib_method_name(q->search.method);
 	struct npu_arena *a = &q->calib.arena;
 
-	q->method_text = q->search.method == NPU_CALIB_PERCENTILE ?
-				 npu_arena_printf(a, "%s %.6g over %u samples", name,
-						  q->search.percentile, q->calib.num_samples) :
-				 npu_arena_printf(a, "%s over %u samples", name,
-						  q->calib.num_samples);
+	q->method_text = method_text(q);
 	q->budget_text =
 		o->budget == NPU_BUDGET_DEFAULT ?
 			npu_arena_printf(a, "accuracy %.6g (default)", NPU_QUANT_ACCURACY) :
@@ -122,9 +155,9 @@ static int note_texts(struct npu_quant *q)
 					 o->budget == NPU_BUDGET_SPEED ? "speed" : "accuracy",
 					 o->budget_value);
 	q->result_text = npu_arena_printf(
-		a, "%.1f %% of MACs, cosine of the outputs to float %.5f over %u samples",
+		a, "%.1f %% of MACs, cosine of the outputs to float %.5f over %u samples, worst %.5f",
 		q->search.macs ? 100.0 * (double)q->search.int8_macs / (double)q->search.macs : 0,
-		q->search.chosen.cosine, q->measure.num_samples);
+		q->search.chosen.pooled, q->measure.num_samples, q->search.chosen.cosine);
 	return q->method_text && q->budget_text && q->result_text ? 0 : -ENOMEM;
 }
 
@@ -134,7 +167,7 @@ static int choose(struct npu_quant *q)
 	const struct npu_lower plain = { .precision = NPU_PRECISION_F32 },
 			       like = { .precision = setup->precision, .all_f16 = setup->all_f16 };
 	struct stage calibrate = { setup, "calibrate" }, search = { setup, "sensitivity" };
-	unsigned int max = setup->options.max_compared ? setup->options.max_compared : 4;
+	unsigned int max = setup->options.max_compared ? setup->options.max_compared : 16;
 	int err = npu_calib_collect(&q->calib, &q->device, &plain, stage_progress, &calibrate);
 
 	if (!err)
@@ -207,7 +240,7 @@ int npu_quant_apply(struct npu_quant *q, struct npu_graph *g)
 	q->scheme[q->num_schemes++] = s;
 	err = npu_scheme_init(s, g, &q->calib.layers);
 	if (!err)
-		err = npu_scheme_take_ranges(s, &q->calib.stats);
+		err = npu_scheme_take_ranges(s, &q->calib.stats, q->calib.layers.now);
 	return err ? err : npu_scheme_apply(s, &q->calib.layers, q->setup.diag);
 }
 

@@ -196,13 +196,30 @@ struct npu_qrange npu_range_choose(const struct npu_histogram *h, enum npu_calib
 	}
 }
 
+/* The scale that covers @r with code @zero of 0..CODES-1 for zero. */
+static double scale_for(struct npu_qrange r, double zero)
+{
+	double below = r.lo < 0 ? -(double)r.lo / zero : 0;
+	double above = r.hi > 0 ? (double)r.hi / (CODES - 1 - zero) : 0;
+
+	return below > above ? below : above;
+}
+
+/*
+ * Zero is a code, and where it would fall between two the scale is as much larger as both ends ask
+ * for. To move the range by half a step instead would be wrong by half a step for every value of a
+ * picture whose bytes were brought to [-1, 1].
+ */
 void npu_range_code(struct npu_qrange r, int code_lo, float *scale, int32_t *zero_point)
 {
-	double s = ((double)r.hi - (double)r.lo) / (CODES - 1), z;
+	double whole = (double)r.hi - (double)r.lo, zero = 0, s = 1;
 
-	if (!(s > 0))
-		s = 1;
+	if (whole > 0) {
+		double z = -(double)r.lo / whole * (CODES - 1);
+
+		zero = scale_for(r, floor(z)) < scale_for(r, ceil(z)) ? floor(z) : ceil(z);
+		s = scale_for(r, zero);
+	}
 	*scale = (float)fmin(fmax(s, (double)FLT_MIN * CODES), (double)FLT_MAX / CODES);
-	z = rint(code_lo - (double)r.lo / (double)*scale);
-	*zero_point = (int32_t)fmin(fmax(z, code_lo), code_lo + CODES - 1);
+	*zero_point = (int32_t)zero + code_lo;
 }

@@ -14,6 +14,9 @@
  */
 #define SMALL_SHARE	0.001
 
+/* What a method that clips may leave of the error of one that does not. */
+#define WORTH_CLIPPING	0.5
+
 /* ---- statistics ------------------------------------------------------------------------------ */
 
 static int compare_stat(const void *key, const void *stat)
@@ -41,7 +44,8 @@ int npu_scheme_weight_axis(const struct npu_gnode *n)
 	}
 }
 
-bool npu_scheme_is_layer(const struct npu_gnode *n, const char **why)
+/* True when @n could be a layer; *@why says why not when it nearly is one. */
+static bool is_layer(const struct npu_gnode *n, const char **why)
 {
 	const struct npu_gtensor *x = npu_gnode_in(n, 0), *w = npu_gnode_in(n, 1),
 				 *b = npu_gnode_in(n, 2),
@@ -99,8 +103,10 @@ int npu_scheme_layers(const struct npu_graph *g, struct npu_arena *arena, struct
 
 	for (unsigned int i = 0; i < g->num_syms; i++)
 		high[i] = g->syms[i].smax;
-	*out = (struct npu_qlayers){ npu_arena_array(arena, g->num_nodes + 1, sizeof(*out->layer)),
-				     0 };
+	*out = (struct npu_qlayers){
+		.layer = npu_arena_array(arena, g->num_nodes + 1, sizeof(*out->layer)),
+		.arena = arena,
+	};
 	if (!out->layer)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < g->num_nodes; i++) {
@@ -109,7 +115,7 @@ int npu_scheme_layers(const struct npu_graph *g, struct npu_arena *arena, struct
 		const char *why;
 
 		total += (uint64_t)npu_gnode_macs(n, high);
-		if (!npu_scheme_is_layer(n, &why) && !*why)
+		if (!is_layer(n, &why) && !*why)
 			continue;
 		*l = (struct npu_qlayer){ .name = npu_arena_strdup(arena, n->name),
 					  .op = npu_gnode_info(n)->name,
@@ -262,7 +268,7 @@ static void find_nodes(struct npu_scheme *s, const struct npu_qlayers *layers)
 			struct npu_gnode *n = s->g->nodes[i];
 
 			if (!strcmp(layers->layer[k].name, n->name) &&
-			    (npu_scheme_is_layer(n, &why) || layers->layer[k].fixed_float))
+			    (is_layer(n, &why) || layers->layer[k].fixed_float))
 				s->node[k] = n;
 		}
 }
@@ -278,8 +284,9 @@ int npu_scheme_init(struct npu_scheme *s, struct npu_graph *g, const struct npu_
 	s->group_of = npu_arena_array(&s->arena, g->num_tensors + 1, sizeof(*s->group_of));
 	s->group = npu_arena_array(&s->arena, g->num_tensors + 1, sizeof(*s->group));
 	s->watch = npu_arena_array(&s->arena, g->num_tensors + 1, sizeof(*s->watch));
+	s->copy = npu_arena_array(&s->arena, g->num_tensors + 1, sizeof(*s->copy));
 	s->undo = npu_arena_alloc(&s->arena, sizeof(*s->undo));
-	if (!s->node || !s->cache || !s->group_of || !s->group || !s->watch || !s->undo)
+	if (!s->node || !s->cache || !s->group_of || !s->group || !s->watch || !s->copy || !s->undo)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < g->num_tensors; i++)
 		s->group_of[i] = i;
@@ -302,32 +309,110 @@ void npu_scheme_fini(struct npu_scheme *s)
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
-/* Codes of group @q for the range that it has. */
-static int set_codes(struct npu_scheme *s, struct npu_qgroup *q)
+const struct npu_gquant *npu_scheme_quant(const struct npu_scheme *s, const struct npu_gtensor *t)
+{
+	return t->id < s->num_tensors ? s->group[s->group_of[t->id]].quant : NULL;
+}
+
+/* Codes of group @q for @range. */
+static int set_codes(struct npu_scheme *s, struct npu_qgroup *q, struct npu_qrange range,
+		     const struct npu_gquant **made)
 {
 	int32_t zero;
 	float scale;
 
-	npu_range_code(q->range, 0, &scale, &zero);
-	q->quant = npu_graph_quant_chosen(s->g, scale, zero);
+	if (!*made) {
+		npu_range_code(range, 0, &scale, &zero);
+		*made = npu_graph_quant_chosen(s->g, scale, zero);
+	}
+	q->range = range;
+	q->quant = *made;
 	return q->quant ? 0 : -ENOMEM;
 }
 
-int npu_scheme_take_ranges(struct npu_scheme *s, const struct npu_qstats *stats)
+/* Has @st seen values in a part other than @left_out? */
+static bool saw_values(const struct npu_qstat *st, unsigned int left_out)
+{
+	for (unsigned int p = 0; p < NPU_CALIB_PARTS; p++)
+		if (p != left_out && st->h[p].count)
+			return true;
+	return false;
+}
+
+int npu_scheme_take_ranges(struct npu_scheme *s, const struct npu_qstats *stats,
+			   struct npu_qsetting now)
 {
 	for (unsigned int i = 0; i < s->num_tensors; i++)
 		s->group[i].quant = NULL;
 	for (unsigned int i = 0; i < s->num_watch; i++) {
 		const struct npu_qstat *st = npu_qstats_find(stats, s->watch[i]->name);
 		struct npu_qgroup *q = &s->group[s->group_of[s->watch[i]->id]];
+		enum npu_calib_method method;
 
-		if (!st || !st->h.count || q->quant)
+		if (!st || !saw_values(st, now.left_out) || q->quant)
 			continue;
-		q->range = st->range;
-		if (set_codes(s, q))
+		method = now.method == NPU_CALIB_AUTO ? st->method : now.method;
+		if (set_codes(s, q, st->range[method][now.left_out],
+			      &q->made[method][now.left_out]))
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+/* The better method by the errors of all layers that read group @group. */
+static enum npu_calib_method group_method(const struct npu_scheme *s, unsigned int group,
+					  const struct npu_qlayers *layers,
+					  double (*error)[NPU_NUM_CALIB_METHODS])
+{
+	double sum[NPU_NUM_CALIB_METHODS] = { 0 };
+
+	for (unsigned int k = 0; k < s->num_layers; k++)
+		for (int m = 0; m < NPU_NUM_CALIB_METHODS; m++)
+			if (s->node[k] && !layers->layer[k].fixed_float &&
+			    s->group_of[s->node[k]->inputs[0]->id] == group)
+				sum[m] += error[k][m];
+	return sum[NPU_CALIB_MSE] < WORTH_CLIPPING * sum[NPU_CALIB_MINMAX] ? NPU_CALIB_MSE :
+									     NPU_CALIB_MINMAX;
+}
+
+void npu_scheme_methods(const struct npu_scheme *s, struct npu_qstats *stats,
+			struct npu_qlayers *layers, double (*error)[NPU_NUM_CALIB_METHODS])
+{
+	for (unsigned int i = 0; i < s->num_watch; i++) {
+		struct npu_qstat *st = npu_qstats_find(stats, s->watch[i]->name);
+
+		if (st)
+			st->method = group_method(s, s->group_of[s->watch[i]->id], layers, error);
+	}
+	for (unsigned int k = 0; k < s->num_layers; k++)
+		if (s->node[k])
+			layers->layer[k].method =
+				group_method(s, s->group_of[s->node[k]->inputs[0]->id], layers,
+					     error);
+}
+
+/* The ranges of one setting; @sum is room for a histogram by tensor. */
+static void choose_ranges(struct npu_scheme *s, struct npu_qstats *stats, struct npu_qsetting now,
+			  double percentile, struct npu_histogram *sum)
+{
+	memset(sum, 0, s->num_tensors * sizeof(*sum));
+	for (unsigned int i = 0; i < s->num_watch; i++) {
+		const struct npu_qstat *st = npu_qstats_find(stats, s->watch[i]->name);
+
+		for (unsigned int p = 0; st && p < stats->parts; p++)
+			if (p != now.left_out)
+				npu_histogram_merge(&sum[s->group_of[s->watch[i]->id]], &st->h[p]);
+	}
+	for (unsigned int i = 0; i < s->num_tensors; i++)
+		if (s->group[i].wanted && s->group_of[i] == i)
+			s->group[i].range = npu_range_choose(&sum[i], now.method, percentile);
+	for (unsigned int i = 0; i < s->num_watch; i++) {
+		struct npu_qstat *st = npu_qstats_find(stats, s->watch[i]->name);
+
+		if (st)
+			st->range[now.method][now.left_out] =
+				s->group[s->group_of[s->watch[i]->id]].range;
+	}
 }
 
 int npu_scheme_ranges(struct npu_scheme *s, struct npu_qstats *stats, enum npu_calib_method method,
@@ -337,21 +422,10 @@ int npu_scheme_ranges(struct npu_scheme *s, struct npu_qstats *stats, enum npu_c
 
 	if (!sum)
 		return -ENOMEM;
-	for (unsigned int i = 0; i < s->num_watch; i++) {
-		const struct npu_qstat *st = npu_qstats_find(stats, s->watch[i]->name);
-
-		if (st)
-			npu_histogram_merge(&sum[s->group_of[s->watch[i]->id]], &st->h);
-	}
-	for (unsigned int i = 0; i < s->num_tensors; i++)
-		if (s->group[i].wanted && s->group_of[i] == i)
-			s->group[i].range = npu_range_choose(&sum[i], method, percentile);
-	for (unsigned int i = 0; i < s->num_watch; i++) {
-		struct npu_qstat *st = npu_qstats_find(stats, s->watch[i]->name);
-
-		if (st)
-			st->range = s->group[s->group_of[s->watch[i]->id]].range;
-	}
+	for (unsigned int p = 0; p < stats->parts && stats->parts > 1; p++)
+		choose_ranges(s, stats, (struct npu_qsetting){ method, p }, percentile, sum);
+	choose_ranges(s, stats, (struct npu_qsetting){ method, NPU_CALIB_ALL_PARTS }, percentile,
+		      sum);
 	free(sum);
-	return npu_scheme_take_ranges(s, stats);
+	return 0;
 }

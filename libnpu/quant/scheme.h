@@ -17,19 +17,45 @@
 #include "compiler/graph.h"
 #include "quant/histogram.h"
 
+/*
+ * Samples are cut into parts, each a run of neighbours in the list (which are often alike: crops of
+ * one picture, frames of a film), so that ranges can be tried on samples that they are not from.
+ */
+#define NPU_CALIB_PARTS		4
+#define NPU_CALIB_ALL_PARTS	NPU_CALIB_PARTS
+
+/* What ranges are taken from, and how. */
+struct npu_qsetting {
+	enum npu_calib_method method;	/* NPU_CALIB_AUTO: of each tensor the one chosen for it */
+	unsigned int left_out;		/* part that is not looked at; NPU_CALIB_ALL_PARTS: none */
+};
+
+#define NPU_NUM_LEFT_OUT	(NPU_CALIB_PARTS + 1)
+
 /* What calibration knows of a tensor, by name: graphs of different shapes share it. */
 struct npu_qstat {
 	const char *name;
-	struct npu_histogram h;
-	struct npu_qrange range;	/* of its group, once chosen */
+	struct npu_histogram h[NPU_CALIB_PARTS];
+	/* of its group, once chosen */
+	struct npu_qrange range[NPU_NUM_CALIB_METHODS][NPU_NUM_LEFT_OUT];
+	enum npu_calib_method method;
 };
 
 struct npu_qstats {
 	struct npu_qstat *stat;		/* sorted by name */
 	unsigned int num;
+	unsigned int parts;		/* that there are; 1: nothing can be left out */
 };
 
 struct npu_qstat *npu_qstats_find(const struct npu_qstats *s, const char *name);
+
+/* Means of a layer's input channels, as floats and as codes, of what is not left out. */
+struct npu_qmeans {
+	size_t channels;
+	uint64_t count[NPU_NUM_LEFT_OUT];	/* values of each channel */
+	double *plain[NPU_NUM_LEFT_OUT];
+	double *coded[NPU_NUM_CALIB_METHODS][NPU_NUM_LEFT_OUT];	/* NULL: not looked at */
+};
 
 /* A layer, in the order of the graph that calibration ran. */
 struct npu_qlayer {
@@ -40,11 +66,17 @@ struct npu_qlayer {
 	const char *why;		/* ... because */
 	bool int8;			/* the choice */
 	bool tried;			/* as int8 after all, by the search */
+	enum npu_calib_method method;	/* chosen for its input */
+	struct npu_qmeans *means;	/* NULL: its bias is not corrected */
+	float *weight_scale;		/* by output channel, NULL: not looked for yet */
+	size_t weight_channels;
 };
 
 struct npu_qlayers {
 	struct npu_qlayer *layer;
 	unsigned int num;
+	struct npu_arena *arena;	/* of ->weight_scale */
+	struct npu_qsetting now;	/* of the ranges, and what the means are to be of */
 };
 
 struct npu_qgroup;
@@ -62,12 +94,10 @@ struct npu_scheme {
 	struct npu_qgroup *group;	/* by that id */
 	struct npu_gtensor **watch;	/* tensors whose values decide a range */
 	unsigned int num_watch;
-	struct npu_qcached *cache;	/* by layer: weights made before */
+	struct npu_qcached *cache;	/* by layer: weights and biases made before */
+	struct npu_gnode **copy;	/* by tensor id: the node that makes its 8-bit copy, or NULL */
 	struct npu_qundo *undo;		/* what apply did */
 };
-
-/* True when @n could be a layer; *@why says why not when it nearly is one. */
-bool npu_scheme_is_layer(const struct npu_gnode *n, const char **why);
 
 /*
  * npu_scheme_layers - list the layers of @g; names live in @arena
@@ -85,21 +115,39 @@ int npu_scheme_init(struct npu_scheme *s, struct npu_graph *g, const struct npu_
 void npu_scheme_fini(struct npu_scheme *s);
 
 /*
- * Choose the ranges of all groups and note them in @stats; npu_scheme_take_ranges() gives those to
- * the same model at another shape. Return 0 or -ENOMEM.
+ * npu_scheme_ranges - choose the ranges of all groups by @method, with each part left out and with
+ * none, and note them in @stats
+ *
+ * npu_scheme_take_ranges - let those of setting @now hold, also for the same model at another shape
+ *
+ * Return 0 or -ENOMEM.
  */
 int npu_scheme_ranges(struct npu_scheme *s, struct npu_qstats *stats, enum npu_calib_method method,
 		      double percentile);
-int npu_scheme_take_ranges(struct npu_scheme *s, const struct npu_qstats *stats);
+int npu_scheme_take_ranges(struct npu_scheme *s, const struct npu_qstats *stats,
+			   struct npu_qsetting now);
 
 /*
- * npu_scheme_apply - make the layers with layer->int8 so
+ * npu_scheme_methods - choose min-max or mse for every tensor
+ * @error: by layer, of each method
+ *
+ * Layers that read the same group decide together. What is clipped can not come back, and other
+ * data may have more of it: to clip has to halve the error.
+ */
+void npu_scheme_methods(const struct npu_scheme *s, struct npu_qstats *stats,
+			struct npu_qlayers *layers, double (*error)[NPU_NUM_CALIB_METHODS]);
+
+/*
+ * npu_scheme_apply - make the layers with layer->int8 so; the ranges are those of layers->now
  *
  * The graph stays canonical. Returns 0 or a negative errno (text in @diag, or -ENOMEM); then, too,
  * npu_scheme_restore() gives the float graph back.
  */
 int npu_scheme_apply(struct npu_scheme *s, const struct npu_qlayers *layers, struct npu_diag *diag);
 int npu_scheme_restore(struct npu_scheme *s, struct npu_diag *diag);
+
+/* The codes that the input of a layer gets, NULL when calibration saw nothing of it. */
+const struct npu_gquant *npu_scheme_quant(const struct npu_scheme *s, const struct npu_gtensor *t);
 
 /*
  * The range of codes of @t, an activation of the graph or the 8-bit copy of one; false when it has

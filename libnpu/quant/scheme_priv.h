@@ -13,6 +13,8 @@ struct npu_qgroup {
 	bool float_reader;	/* applied: a layer that stays float reads one */
 	struct npu_qrange range;
 	const struct npu_gquant *quant;	/* of the range; NULL: calibration saw nothing */
+	/* by setting, so that trials take turns without new ones */
+	const struct npu_gquant *made[NPU_NUM_CALIB_METHODS][NPU_NUM_LEFT_OUT];
 };
 
 struct npu_qundo_input {
@@ -28,9 +30,15 @@ struct npu_qundo {
 	unsigned int num_inputs, num_retyped, num_copies;
 };
 
+/*
+ * The constants of a layer as int8. They are written anew when the ranges are others, in place: no
+ * trial looks at what an earlier one left.
+ */
 struct npu_qcached {
-	float in_scale;
-	struct npu_gtensor *weight;
+	const struct npu_gquant *in;	/* what they were made for */
+	struct npu_gquant quant;	/* of weight */
+	float *scale;			/* of quant */
+	struct npu_gtensor *weight, *bias;	/* bias NULL: that of the model stays */
 };
 
 /* The dimension of a layer's weight along which outputs differ. */

@@ -9,11 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "quant/means.h"
 #include "quant/search.h"
 
 #define DEFAULT_PERCENTILE	99.99
-/* Samples that each layer is tried with. */
-#define SENSITIVITY_SAMPLES	2
+/* Samples that each layer is tried with, and, once more, those that may matter. */
+#define FEW_SAMPLES		4
+#define MANY_SAMPLES		8
+/* Steps that the float share of a speed budget is dealt out in. */
+#define ROOM_STEPS		4096
 /* Share of the work from which on a layer is worth another try. */
 #define WORTH_SHARE		0.01
 /* Layers that are also tried as the only float one. */
@@ -32,6 +36,15 @@ const char *npu_calib_method_name(enum npu_calib_method method)
 static int advance(struct npu_search *s, double fraction)
 {
 	return s->progress && s->progress(s->progress_arg, fraction) ? -ECANCELED : 0;
+}
+
+/*
+ * How far away outputs are: all samples together, or half of what the worst of them is: others like
+ * it will come.
+ */
+static double distance(const struct npu_closeness *c)
+{
+	return fmax(1 - c->pooled, (1 - c->cosine) / 2);
 }
 
 static struct npu_qlayers *layers(struct npu_search *s)
@@ -53,57 +66,22 @@ static void set_prefix(struct npu_search *s, unsigned int count)
 		layers(s)->layer[s->order[i]].int8 = false;
 }
 
-static int set_ranges(struct npu_search *s, enum npu_calib_method method, double percentile)
+/* The first @count layers of the order. */
+static int measure_alone(struct npu_search *s, unsigned int count, unsigned int samples,
+			 double progress, double part)
 {
-	struct npu_calib *c = s->m->c;
-	int err = npu_scheme_ranges(&c->instance[0].scheme, &c->stats, method, percentile);
-
-	for (unsigned int i = 1; i < c->num_instances && !err; i++)
-		err = npu_scheme_take_ranges(&c->instance[i].scheme, &c->stats);
-	return err;
-}
-
-/* All layers int8, by every method: the closest wins. */
-static int choose_method(struct npu_search *s, const struct npu_quant_options *o)
-{
-	struct npu_closeness best = { -1, 0 }, now;
-	int err = 0;
-
-	s->percentile = o->percentile > 0 ? o->percentile : DEFAULT_PERCENTILE;
-	s->method = o->method;
-	set_all(s, true);
-	for (int i = NPU_CALIB_MINMAX;
-	     o->method == NPU_CALIB_AUTO && i < NPU_NUM_CALIB_METHODS && !err; i++) {
-		err = set_ranges(s, (enum npu_calib_method)i, s->percentile);
-		if (!err)
-			err = npu_measure_layers(s->m, s->m->num_samples, &now);
-		if (!err && now.cosine > best.cosine) {
-			best = now;
-			s->method = (enum npu_calib_method)i;
-		}
-		if (!err)
-			err = advance(s, 0.05 * i);
-	}
-	if (!err)
-		err = set_ranges(s, s->method, s->percentile);
-	return err ? err : npu_measure_layers(s->m, s->m->num_samples, &s->all_int8);
-}
-
-static int measure_alone(struct npu_search *s)
-{
-	struct npu_qlayers *all = layers(s);
 	struct npu_closeness now;
 	int err = 0;
 
-	for (unsigned int i = 0; i < all->num && !err; i++) {
-		if (all->layer[i].fixed_float)
-			continue;
+	for (unsigned int i = 0; i < count && !err; i++) {
+		const unsigned int k = s->order[i];
+
 		set_all(s, false);
-		all->layer[i].int8 = true;
-		err = npu_measure_scores(s->m, SENSITIVITY_SAMPLES, &now);
-		s->layer[i].alone = fmax(1 - now.cosine, 0);
+		layers(s)->layer[k].int8 = true;
+		err = npu_measure_alone(s->m, samples, &now);
+		s->layer[k].alone = fmax(distance(&now), 0);
 		if (!err)
-			err = advance(s, 0.2 + 0.5 * i / all->num);
+			err = advance(s, progress + part * i / count);
 	}
 	return err;
 }
@@ -126,25 +104,105 @@ static int rank_layers(struct npu_search *s)
 {
 	const struct npu_qlayers *all = layers(s);
 	struct ranked *r = calloc((size_t)all->num + 1, sizeof(*r));
-	unsigned int n = 0;
 
-	s->order = calloc((size_t)all->num + 1, sizeof(*s->order));
-	if (!r || !s->order) {
-		free(r);
+	if (!r)
 		return -ENOMEM;
+	for (unsigned int i = 0; i < s->num_order; i++) {
+		unsigned int k = s->order[i];
+
+		r[i].gain = s->layer[k].alone / (double)(all->layer[k].macs + 1);
+		r[i].layer = k;
 	}
-	for (unsigned int i = 0; i < all->num; i++) {
-		if (!all->layer[i].fixed_float)
-			r[n++] = (struct ranked){
-				s->layer[i].alone / (double)(all->layer[i].macs + 1), i
-			};
-	}
-	qsort(r, n, sizeof(*r), by_gain);
-	for (unsigned int i = 0; i < n; i++)
+	qsort(r, s->num_order, sizeof(*r), by_gain);
+	for (unsigned int i = 0; i < s->num_order; i++)
 		s->order[i] = r[i].layer;
-	s->num_order = n;
 	free(r);
 	return 0;
+}
+
+/* ---- the method ------------------------------------------------------------------------------ */
+
+static int set_method(struct npu_search *s, enum npu_calib_method method)
+{
+	return npu_calib_choose(s->m->c, (struct npu_qsetting){ method, NPU_CALIB_ALL_PARTS });
+}
+
+/* May the ranges of a tensor be by @method? */
+static bool is_tried(const struct npu_search *s, enum npu_calib_method method)
+{
+	if (s->method == NPU_CALIB_AUTO)
+		return method == NPU_CALIB_MINMAX || method == NPU_CALIB_MSE;
+	return method == s->method;
+}
+
+/*
+ * Ranges and means of channels. With a single sample nothing can tell methods apart: then nothing
+ * that it shows is clipped.
+ */
+static int prepare_methods(struct npu_search *s, const struct npu_quant_options *o)
+{
+	const struct npu_lower plain = { .precision = NPU_PRECISION_F32 };
+	struct npu_calib *c = s->m->c;
+	unsigned int tried = 0;
+	int err = 0;
+
+	s->percentile = o->percentile > 0 ? o->percentile : DEFAULT_PERCENTILE;
+	s->method = o->method == NPU_CALIB_AUTO && c->stats.parts < 2 ? NPU_CALIB_MINMAX : o->method;
+	for (int m = NPU_CALIB_MINMAX; m < NPU_NUM_CALIB_METHODS && !err; m++) {
+		if (!is_tried(s, (enum npu_calib_method)m))
+			continue;
+		tried |= 1u << m;
+		err = npu_scheme_ranges(&c->instance[0].scheme, &c->stats, (enum npu_calib_method)m,
+					s->percentile);
+	}
+	for (unsigned int k = 0; k < layers(s)->num; k++)
+		layers(s)->layer[k].method = s->method;
+	if (!err)
+		err = npu_means_collect(c, s->m->d, &plain, tried);
+	return err || s->method == NPU_CALIB_AUTO ? err : set_method(s, s->method);
+}
+
+/*
+ * Each layer is tried by itself with either method, on samples that the ranges are not from, or the
+ * method that follows the samples most closely would look best; its tensor gets the best one.
+ */
+static int choose_methods(struct npu_search *s)
+{
+	struct npu_calib *c = s->m->c;
+	double(*error)[NPU_NUM_CALIB_METHODS] = calloc((size_t)layers(s)->num + 1, sizeof(*error));
+	int err = error ? 0 : -ENOMEM;
+
+	for (int m = NPU_CALIB_MINMAX; m < NPU_NUM_CALIB_METHODS && !err; m++) {
+		if (!is_tried(s, (enum npu_calib_method)m))
+			continue;
+		err = set_method(s, (enum npu_calib_method)m);
+		if (!err)
+			err = measure_alone(s, s->num_order, FEW_SAMPLES, 0.1 * m, 0.2);
+		for (unsigned int k = 0; k < layers(s)->num; k++)
+			error[k][m] = s->layer[k].alone;
+	}
+	if (!err) {
+		npu_scheme_methods(&c->instance[0].scheme, &c->stats, layers(s), error);
+		err = set_method(s, NPU_CALIB_AUTO);
+	}
+	for (unsigned int k = 0; k < layers(s)->num && !err; k++)
+		s->layer[k].alone = error[k][layers(s)->layer[k].method];
+	free(error);
+	return err;
+}
+
+/* Every layer whose type is free is tried by itself, those that may have to be float more often. */
+static int order_layers(struct npu_search *s)
+{
+	int err = s->method == NPU_CALIB_AUTO ?
+			  choose_methods(s) :
+			  measure_alone(s, s->num_order, FEW_SAMPLES, 0.1, 0.4);
+
+	if (!err)
+		err = rank_layers(s);
+	if (!err && s->m->num_samples > FEW_SAMPLES)
+		err = measure_alone(s, (s->num_order + 1) / 2, MANY_SAMPLES, 0.5, 0.2);
+	return err ? err : rank_layers(s);
 }
 
 /*
@@ -157,16 +215,16 @@ static int measure_spared(struct npu_search *s)
 	int err;
 
 	set_all(s, true);
-	err = npu_measure_scores(s->m, SENSITIVITY_SAMPLES, &base);
+	err = npu_measure_alone(s->m, FEW_SAMPLES, &base);
 	for (unsigned int i = 0; i < s->num_order && i < SPARED_LAYERS && !err; i++) {
 		unsigned int k = s->order[i];
 
 		set_all(s, true);
 		layers(s)->layer[k].int8 = false;
-		err = npu_measure_scores(s->m, SENSITIVITY_SAMPLES, &now);
-		s->layer[k].spared = now.cosine - base.cosine;
+		err = npu_measure_alone(s->m, FEW_SAMPLES, &now);
+		s->layer[k].spared = now.pooled - base.pooled;
 		if (!err)
-			err = advance(s, 0.7 + 0.01 * i);
+			err = advance(s, 0.75 + 0.01 * i);
 	}
 	return err;
 }
@@ -180,6 +238,11 @@ static uint64_t int8_macs(struct npu_search *s)
 	for (unsigned int i = 0; i < layers(s)->num; i++)
 		macs += layers(s)->layer[i].int8 ? layers(s)->layer[i].macs : 0;
 	return macs;
+}
+
+static bool near_enough(const struct npu_closeness *c, double target)
+{
+	return distance(c) <= 1 - target;
 }
 
 /*
@@ -205,7 +268,7 @@ static int take_back(struct npu_search *s, double target)
 			break;
 		all->layer[most].int8 = all->layer[most].tried = true;
 		err = npu_measure_layers(s->m, s->m->num_samples, &now);
-		if (!err && now.cosine >= target)
+		if (!err && near_enough(&now, target))
 			s->chosen = now;
 		else
 			all->layer[most].int8 = false;
@@ -219,7 +282,7 @@ static int by_accuracy(struct npu_search *s, double target)
 		     mid; /* high floats are enough, or all there are */
 	int err = 0;
 
-	if (s->all_int8.cosine >= target) {
+	if (near_enough(&s->all_int8, target)) {
 		set_prefix(s, 0);
 		s->chosen = s->all_int8;
 		return 0;
@@ -230,33 +293,62 @@ static int by_accuracy(struct npu_search *s, double target)
 		mid = low + (high - low) / 2;
 		set_prefix(s, mid);
 		err = npu_measure_layers(s->m, s->m->num_samples, &now);
-		*(now.cosine >= target ? &high : &low) = mid;
+		*(near_enough(&now, target) ? &high : &low) = mid;
 		if (!err)
 			err = advance(s, 0.92);
 	}
 	set_prefix(s, high);
 	if (!err)
 		err = npu_measure_layers(s->m, s->m->num_samples, &s->chosen);
-	return err || s->chosen.cosine < target ? err : take_back(s, target);
+	return err || !near_enough(&s->chosen, target) ? err : take_back(s, target);
+}
+
+/*
+ * Float layers of at most @room multiply-accumulates that take most of the error away: for every step
+ * of room the best that the layers so far can do, and then the way back.
+ */
+static int fill_room(struct npu_search *s, double room)
+{
+	bool(*taken)[ROOM_STEPS + 1] = calloc((size_t)s->num_order + 1, sizeof(*taken));
+	double *best = calloc(ROOM_STEPS + 1, sizeof(*best));
+	const double step = room / ROOM_STEPS;
+	unsigned int at = ROOM_STEPS;
+
+	for (unsigned int i = 0; taken && best && i < s->num_order; i++) {
+		double steps = ceil((double)layers(s)->layer[s->order[i]].macs / step);
+		double gain = s->layer[s->order[i]].alone;
+
+		for (unsigned int u = ROOM_STEPS; gain > 0 && (double)u >= steps; u--)
+			if (best[u - (unsigned int)steps] + gain > best[u]) {
+				best[u] = best[u - (unsigned int)steps] + gain;
+				taken[i][u] = true;
+			}
+	}
+	for (unsigned int i = s->num_order; taken && best && i-- > 0;) {
+		struct npu_qlayer *l = &layers(s)->layer[s->order[i]];
+
+		if (!taken[i][at])
+			continue;
+		l->int8 = false;
+		at -= (unsigned int)ceil((double)l->macs / step);
+	}
+	free(best);
+	free(taken);
+	return taken && best ? 0 : -ENOMEM;
 }
 
 static int by_speed(struct npu_search *s, double share)
 {
 	double room = (double)s->macs * (1 - share);
+	int err = 0;
 
 	for (unsigned int i = 0; i < layers(s)->num; i++)
 		if (layers(s)->layer[i].fixed_float)
 			room -= (double)layers(s)->layer[i].macs;
 	set_all(s, true);
-	for (unsigned int i = 0; i < s->num_order; i++) {
-		struct npu_qlayer *l = &layers(s)->layer[s->order[i]];
-
-		if ((double)l->macs > room || s->layer[s->order[i]].alone <= 0)
-			continue;
-		l->int8 = false;
-		room -= (double)l->macs;
-	}
-	return npu_measure_layers(s->m, s->m->num_samples, &s->chosen);
+	if (room > 0)
+		err = fill_room(s, room);
+	return err ? err : npu_measure_layers(s->m, s->m->num_samples, &s->chosen);
 }
 
 static int measure_inside(struct npu_search *s)
@@ -274,22 +366,34 @@ static int measure_inside(struct npu_search *s)
 	return err;
 }
 
+static int list_layers(struct npu_search *s)
+{
+	s->layer = calloc((size_t)layers(s)->num + 1, sizeof(*s->layer));
+	s->order = calloc((size_t)layers(s)->num + 1, sizeof(*s->order));
+	if (!s->layer || !s->order)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < layers(s)->num; i++) {
+		s->layer[i].inside = s->layer[i].spared = NAN;
+		if (!layers(s)->layer[i].fixed_float)
+			s->order[s->num_order++] = i;
+	}
+	return 0;
+}
+
 int npu_search_run(struct npu_search *s, const struct npu_quant_options *o, uint64_t macs)
 {
 	double value = o->budget == NPU_BUDGET_DEFAULT ? NPU_QUANT_ACCURACY : o->budget_value;
 	int err;
 
 	s->macs = macs;
-	s->layer = calloc((size_t)layers(s)->num + 1, sizeof(*s->layer));
-	if (!s->layer)
-		return -ENOMEM;
-	for (unsigned int i = 0; i < layers(s)->num; i++)
-		s->layer[i].inside = s->layer[i].spared = NAN;
-	err = choose_method(s, o);
+	err = list_layers(s);
 	if (!err)
-		err = measure_alone(s);
+		err = prepare_methods(s, o);
 	if (!err)
-		err = rank_layers(s);
+		err = order_layers(s);
+	set_all(s, true);
+	if (!err)
+		err = npu_measure_layers(s->m, s->m->num_samples, &s->all_int8);
 	if (!err)
 		err = measure_spared(s);
 	if (!err)

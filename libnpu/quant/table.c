@@ -54,7 +54,8 @@ static void write_layer(FILE *f, const struct npu_quant *q, unsigned int k)
 	write_error(f, s->alone);
 	write_error(f, s->spared);
 	write_error(f, s->inside);
-	fprintf(f, "  %.4g..%.4g\n", (double)r.lo, (double)r.hi);
+	fprintf(f, "  %.4g..%.4g %s\n", (double)r.lo, (double)r.hi,
+		npu_calib_method_name(l->method));
 }
 
 void npu_quant_write_text(const struct npu_quant *q, FILE *f)
@@ -71,15 +72,14 @@ void npu_quant_write_text(const struct npu_quant *q, FILE *f)
 		write_layer(f, q, k);
 	fprintf(f,
 		"%.1f %% of %.1f million MACs in int8; cosine of the outputs to float %.5f over %u "
-		"samples "
-		"(%.5f with all layers int8)",
-		percent(s->int8_macs, s->macs), (double)s->macs / 1e6, s->chosen.cosine,
-		q->measure.num_samples, s->all_int8.cosine);
+		"samples, worst %.5f (%.5f with all layers int8)",
+		percent(s->int8_macs, s->macs), (double)s->macs / 1e6, s->chosen.pooled,
+		q->measure.num_samples, s->chosen.cosine, s->all_int8.pooled);
 	if (s->chosen.agree < 1 || s->all_int8.agree < 1)
 		fprintf(f, "; %.2f %% of maxima at the same place (%.2f)", 100 * s->chosen.agree,
 			100 * s->all_int8.agree);
-	fprintf(f, "\n  alone: 1 - cosine of the outputs with only this layer int8; spared: by how "
-		   "much it is less "
+	fprintf(f, "\n  alone: 1 - cosine of the outputs (or half of the worst sample's) with only this "
+		   "layer int8; spared: by how much it is less "
 		   "with only this layer float; inside: 1 - cosine of the layer's own result in "
 		   "the job\n");
 }
@@ -87,7 +87,7 @@ void npu_quant_write_text(const struct npu_quant *q, FILE *f)
 static void json_number(FILE *f, const char *key, double v)
 {
 	if (isfinite(v))
-		fprintf(f, ", \"%s\": %.6g", key, v);
+		fprintf(f, ", \"%s\": %.9g", key, v);
 }
 
 static void json_layer(FILE *f, const struct npu_quant *q, unsigned int k)
@@ -109,6 +109,7 @@ static void json_layer(FILE *f, const struct npu_quant *q, unsigned int k)
 		json_number(f, "inside", s->inside);
 		json_number(f, "low", (double)r.lo);
 		json_number(f, "high", (double)r.hi);
+		fprintf(f, ", \"method\": \"%s\"", npu_calib_method_name(l->method));
 	}
 	fputs(" }", f);
 }
@@ -127,9 +128,10 @@ void npu_quant_write_json(const struct npu_quant *q, FILE *f)
 	npu_json_string(f, npu_quant_budget_text(q));
 	fprintf(f, ",\n    \"macs\": %" PRIu64 ", \"int8_macs\": %" PRIu64 ", \"compared\": %u",
 		s->macs, s->int8_macs, q->measure.num_samples);
-	json_number(f, "cosine", s->chosen.cosine);
+	json_number(f, "cosine", s->chosen.pooled);
+	json_number(f, "cosine_worst", s->chosen.cosine);
 	json_number(f, "agree", s->chosen.agree);
-	json_number(f, "cosine_all_int8", s->all_int8.cosine);
+	json_number(f, "cosine_all_int8", s->all_int8.pooled);
 	fputs(",\n    \"layers\": [\n", f);
 	for (unsigned int k = 0; k < q->calib.layers.num; k++) {
 		json_layer(f, q, k);

@@ -198,6 +198,14 @@ const void *npu_trial_output(const struct npu_trial *t, unsigned int i)
 	return npu_buffer_map(t->io[t->g->num_inputs + i], &p, NULL) ? NULL : p;
 }
 
+bool npu_trial_channels_last(const struct npu_trial *t, unsigned int i)
+{
+	const struct npu_gtensor *g = t->g->outputs[i];
+	const struct npu_lvalue *v = &t->lower.value[g->id];
+
+	return t->lower.any_order && v->channels_last && v->view.buf == t->lower.output_buf[i];
+}
+
 const int64_t *npu_trial_clip(const struct npu_trial *t, unsigned int i,
 			      const struct npu_lclip **clip)
 {

@@ -50,6 +50,9 @@ int npu_trial_build(struct npu_trial *t, struct npu_trial_device *d, struct npu_
 int npu_trial_run(struct npu_trial *t, const void *const *input, struct npu_diag *diag);
 const void *npu_trial_output(const struct npu_trial *t, unsigned int i);
 
+/* Does output @i lie with its channels (dimension 1) innermost? Only with any_order. */
+bool npu_trial_channels_last(const struct npu_trial *t, unsigned int i);
+
 /*
  * After a run: counter @i of clipped values, three numbers, and its name; NULL past the last.
  */

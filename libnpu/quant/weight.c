@@ -91,20 +91,31 @@ static float least_scale(const float *value, const struct npu_weight_shape *s, f
 	return fminf(fmaxf(ldexpf(top / TOP, -30), 1e-30f / fminf(in_scale, 1)), FLT_MAX / TOP);
 }
 
-int npu_weight_quantize(const float *value, const struct npu_weight_shape *s, const float *bias,
-			float in_scale, int8_t *code, float *scale)
+int npu_weight_scales(const float *value, const struct npu_weight_shape *s, float *scale)
+{
+	for (size_t c = 0; c < s->channels; c++) {
+		float top = largest(value, s, c);
+
+		if (isnan(top))
+			return -EINVAL;
+		scale[c] = best_scale(value, s, c, top);
+	}
+	return 0;
+}
+
+int npu_weight_quantize(const float *value, const struct npu_weight_shape *s, const float *best,
+			const float *bias, float in_scale, int8_t *code, float *scale)
 {
 	const float least = least_scale(value, s, in_scale);
 
 	for (size_t c = 0; c < s->channels; c++) {
-		float top = largest(value, s, c), room;
+		float room;
 
-		if (isnan(top) || (bias && !(fabsf(bias[c]) <= FLT_MAX)))
+		if (bias && !(fabsf(bias[c]) <= FLT_MAX))
 			return -EINVAL;
-		scale[c] = best_scale(value, s, c, top);
 		/* half of i32 for the bias, the rest for the products */
 		room = bias ? fabsf(bias[c]) / in_scale / (float)(1 << 30) : 0;
-		scale[c] = fminf(fmaxf(fmaxf(scale[c], room), least), FLT_MAX / TOP);
+		scale[c] = fminf(fmaxf(fmaxf(best[c], room), least), FLT_MAX / TOP);
 		for (size_t o = 0; o < s->outer; o++) {
 			size_t at = (o * s->channels + c) * s->inner;
 

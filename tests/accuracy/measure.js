@@ -50,7 +50,7 @@ class Measured {
 	{
 		const job = path.join(this.dir, `${precision.replace(/\W/g, '-')}.npu`);
 
-		stack.compile(this.model.name, job, precision, this.calib, precision === 'int8' ? this.model.options : []);
+		stack.compile(this.model.name, job, precision, this.calib);
 		const got = this.inputs.map(file => stack.run(job, { [this.input]: file }));
 		const { boxes, join } = this.model;
 

@@ -83,8 +83,8 @@ function read(pages, cache, options)
 	return sum;
 }
 
-// The f32 job's tensors on the test pages, and ONNX Runtime's answers beside them: { det: [{ in, ref }], ... }. Where a
-// page is read a second time upside down, that is left out.
+// The f32 job's tensors on the test pages, and ONNX Runtime's answers beside them: { det: [{ page, in, ref }], ... }. Where
+// a page is read a second time upside down, that is left out.
 function reference(pages, dir, cache)
 {
 	const tensors = { det: [], cls: [], rec: [], worst: 0 };
@@ -104,7 +104,7 @@ function reference(pages, dir, cache)
 			const base = path.join(dump, name.replace('.in.npy', ''));
 			const ref = npy.read(`${base}.ort.npy`);
 			tensors.worst = Math.max(tensors.worst, stack.compare(npy.read(`${base}.out.npy`).data, ref.data).worst);
-			tensors[m[1]].push({ in: `${base}.in.npy`, ref });
+			tensors[m[1]].push({ page: page.name, in: `${base}.in.npy`, ref });
 		}
 	}
 	return tensors;
@@ -113,24 +113,34 @@ function reference(pages, dir, cache)
 // The job that npu-ocr keeps for a network in @cache.
 const cached_job = (cache, net) => path.join(cache, fs.readdirSync(cache).find(f => f.startsWith(`${net}-`)));
 
-// A network's job against the reference: cosine over all maps (or scores) at once, and for a recogniser the share of
-// steps with the same best class.
+// A network's job against the reference: cosine over all maps (or scores) at once, that of the page where it is least,
+// and for a recogniser the share of steps with the same best class.
 function nearness(job, list, steps)
 {
-	const got = [], want = [];
+	const got = [], want = [], pages = {};
 	let same = 0, all = 0;
 
-	for (const { in: file, ref } of list) {
+	for (const { page, in: file, ref } of list) {
 		const { data } = Object.values(stack.run(job, { x: file }))[0];
 
 		got.push(data);
 		want.push(ref.data);
+		pages[page] ??= { page, got: [], want: [] };
+		pages[page].got.push(data);
+		pages[page].want.push(ref.data);
 		if (!steps)
 			continue;
 		for (let t = 0, classes = ref.dims[2]; t < ref.dims[1]; t++, all++)
 			same += arg_max(data, t * classes, classes) === arg_max(ref.data, t * classes, classes);
 	}
-	return { cosine: stack.compare(join(got), join(want)).cosine, steps: steps ? same / all : undefined };
+	const by_page = Object.values(pages).map(p => ({ page: p.page, cosine: stack.compare(join(p.got), join(p.want)).cosine }));
+
+	return {
+		cosine: stack.compare(join(got), join(want)).cosine,
+		by_page,
+		worst: by_page.reduce((a, b) => (b.cosine < a.cosine ? b : a)),
+		steps: steps ? same / all : undefined,
+	};
 }
 
 function arg_max(data, base, n)

@@ -112,8 +112,6 @@ const models = [
 	detector('fr_detect', [320, 240], 'nchw', by_128, rfb_boxes, faces),
 	{
 		name: 'fr_feature',
-		// The faces to calibrate with are less sharp than most: nothing they show may be cut off.
-		options: ['--calib-method', 'minmax'],
 		calib: dir => {
 			write_pictures(dir, [...close, ...scenes], { size: '112x112', ...by_128 });
 			write_small_faces(dir, 112, 3, -127 / 128, 1, 10);

@@ -263,6 +263,26 @@ static void test_codes(void)
 			hi >= (double)r.hi - 0.51 * (double)scale;
 	}
 	tap_ok(good == tries, "%u ranges: zero is a code, both ends are reached", tries);
+	good = 0;
+	for (int bytes = 0; bytes < 2; bytes++) {
+		/* bytes brought to [-1, 1], and less 127 and divided by 128 */
+		float lo = bytes ? -1 : -127.0f / 128;
+		double sum = 0;
+
+		npu_range_code((struct npu_qrange){ lo, 1 }, 0, &scale, &zero);
+		for (int p = 0; p < 256; p++) {
+			float v = bytes ? (float)p / 127.5f - 1 : (float)(p - 127) / 128;
+
+			sum += pow((double)(rintf(v / scale) - v / scale), 2);
+			good += (v / scale) - (float)-zero > -0.001f &&
+				(v / scale) < 255.001f - (float)zero;
+		}
+		/* a step's square twelfth is what values have that nobody chose */
+		tap_ok(sqrt(sum / 256) <= (bytes ? 0.3 : 0),
+		       "bytes as %s: off by %.3f steps in square mean",
+		       bytes ? "-1..1" : "n/128", sqrt(sum / 256));
+	}
+	tap_ok(good == 512, "all of them are inside");
 	npu_range_code((struct npu_qrange){ 0, 0 }, 0, &scale, &zero);
 	tap_ok(scale > 0 && zero == 0, "the empty range has a scale");
 	npu_range_code((struct npu_qrange){ -FLT_MAX, FLT_MAX }, 0, &scale, &zero);
@@ -287,6 +307,17 @@ static double channel_error(const float *v, const struct npu_weight_shape *s, si
 	return sum;
 }
 
+static int quantize(const float *v, const struct npu_weight_shape *s, const float *bias,
+		    float in_scale, int8_t *code, float *scale)
+{
+	float best[16];
+
+	return npu_weight_scales(v, s, best) ||
+			       npu_weight_quantize(v, s, best, bias, in_scale, code, scale) ?
+		       -1 :
+		       0;
+}
+
 static void test_weights(void)
 {
 	const struct npu_weight_shape shapes[] = {
@@ -303,7 +334,7 @@ static void test_weights(void)
 		fill(v, n, r % 3 ? NORMAL : TAIL);
 		for (size_t c = 0; c < s->channels; c++)
 			bias[c] = normal() * (r % 5 ? 1.0f : 1e9f);
-		if (npu_weight_quantize(v, s, bias, 0.01f, code, scale))
+		if (quantize(v, s, bias, 0.01f, code, scale))
 			break;
 		for (size_t c = 0; c < s->channels; c++, channels++) {
 			float top = 0;
@@ -328,17 +359,17 @@ static void test_weights(void)
 	tap_ok(coded == total, "%u codes are the nearest", total);
 	tap_ok(room == channels, "the bias of every channel fits into 31 bits");
 	memset(v, 0, sizeof(v));
-	tap_ok(!npu_weight_quantize(v, &shapes[0], NULL, 1, code, scale) && scale[0] > 0 &&
+	tap_ok(!quantize(v, &shapes[0], NULL, 1, code, scale) && scale[0] > 0 &&
 		       !code[0],
 	       "weights that are all zero");
 	for (size_t i = 0; i < 16 * 27; i++)
 		v[i] = i < 27 ? 1e-40f : 0.5f;
-	tap_ok(!npu_weight_quantize(v, &shapes[0], NULL, 1e-3f, code, scale) &&
+	tap_ok(!quantize(v, &shapes[0], NULL, 1e-3f, code, scale) &&
 		       isnormal(scale[0] * 1e-3f) && !code[0] && code[27] == 127,
 	       "a channel of subnormal weights beside others is zero, and has a scale that can be "
 	       "multiplied");
 	v[5] = NAN;
-	tap_ok(npu_weight_quantize(v, &shapes[0], NULL, 1, code, scale) < 0, "a NaN is refused");
+	tap_ok(quantize(v, &shapes[0], NULL, 1, code, scale) < 0, "a NaN is refused");
 }
 
 int main(void)

@@ -35,7 +35,8 @@ static int calib_sample(struct ocr_calib *calib, size_t i, uint64_t *digest)
 int ocr_calib_load(struct ocr_calib *calib, const char *path, const char *net,
 		   struct npu_error *why)
 {
-	uint64_t digest = 0;
+	const double share = OCR_INT8_SHARE;
+	uint64_t digest = npu_digest(&share, sizeof(share), 0);
 	char folder[PATH_MAX];
 	size_t i;
 	int err;

@@ -6,6 +6,9 @@
 #include "npu_compiler.h"
 #include "tools/common/npy_dir.h"
 
+/* Share of the arithmetic in int8: a tenth stays float for pages that no sample is like. */
+#define OCR_INT8_SHARE	0.9
+
 struct ocr_calib {
 	struct npu_npy_dir dir;
 	struct npu_calib_tensor *tensors;

@@ -248,6 +248,8 @@ static int net_compile(struct ocr_net *net, const struct ocr_net_spec *spec, con
 	opt.precision = rt->precision == OCR_F32 ? NPU_PRECISION_F32 : NPU_PRECISION_F16;
 	if (calib) {
 		npu_quant_options_init(&quant);
+		quant.budget = NPU_BUDGET_SPEED;
+		quant.budget_value = OCR_INT8_SHARE;
 		quant.samples = calib->samples;
 		quant.num_samples = (unsigned int)calib->dir.count;
 		opt.quant = &quant;
