@@ -302,6 +302,29 @@ TEST_F_TIMEOUT(recovery, hang_and_unbind, 120)
 	npu_dev_close(&again);
 }
 
+/* Bus mastering goes under the driver: the device can not reach memory, and a reset brings it back. */
+TEST_F_TIMEOUT(recovery, bus_mastering_off, 120)
+{
+	struct drm_npu_queue_get_state state;
+	const uint16_t command = 0x0402;	/* memory space, no INTx, no bus mastering */
+	char name[64], path[128];
+	uint32_t sync;
+	int fd;
+
+	ASSERT_EQ(0, pci_name(&self->victim, name));
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/config", name);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(2, pwrite(fd, &command, 2, 4));
+	close(fd);
+	ASSERT_EQ(0, npu_syncobj_create(self->victim.fd, &sync));
+	ASSERT_EQ(0, npu_copy_submit(&self->victim, &self->copy, sync, NULL));
+	ASSERT_EQ(0, npu_syncobj_wait(self->victim.fd, sync, 0, WAIT));
+	ASSERT_EQ(0, npu_queue_state(self->victim.fd, self->victim.queue, &state));
+	EXPECT_LT(0, state.resets);
+	expect_well(_metadata, &self->victim, &self->copy, npu_now_ns());
+}
+
 /* 54: a device that does not come back is taken from its users; a new start brings it back. */
 TEST_F_TIMEOUT(recovery, beyond_recovery, 120)
 {
