@@ -188,9 +188,22 @@ static bool is_ours(const struct npu_host_op *op)
 
 #define TRIAL_BYTES	(1 << 18)	/* of all arguments: it takes no time, and finds what attributes say */
 
-/* Integers behind the first input may be parameters; zeros in their place would say nothing. */
+#define TRIAL_TAPS	4096		/* of a window: every output looks at all of them */
+
+/*
+ * Integers behind the first input may be parameters; zeros in their place would say nothing. A window
+ * may reach far beyond a small input, and take hours.
+ */
 static bool can_try(const struct npu_gnode *n)
 {
+	size_t count = 0;
+	const int64_t *kernel = npu_gnode_ints(n, "kernel_shape", &count);
+	double taps = 1;
+
+	for (size_t i = 0; kernel && i < count; i++)
+		taps *= (double)kernel[i];
+	if (!(taps <= TRIAL_TAPS))
+		return false;
 	for (unsigned int i = 0; i < n->num_inputs; i++) {
 		const struct npu_gtensor *t = n->inputs[i];
 
