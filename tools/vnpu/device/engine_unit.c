@@ -188,14 +188,13 @@ static void *unit_run(void *arg)
 
 /* ---- registers ---- */
 
-/* With the lock: the thread is idle. */
+/* With the lock: the thread is idle. The caller wakes it. */
 static void command_post(struct npu_unit *unit, npu_u32 cmd, enum npu_engine_state_code state)
 {
 	unit->args = unit->reg;
 	unit->cmd = cmd;
 	unit->state = state;
 	unit->busy = true;
-	pthread_cond_broadcast(&unit->wake);
 }
 
 static void command_write(struct npu_unit *unit, npu_u32 cmd)
@@ -220,7 +219,6 @@ static void command_write(struct npu_unit *unit, npu_u32 cmd)
 			break;
 		atomic_fetch_or(&unit->why, NPU_UNIT_STOP_FIRMWARE);
 		atomic_store(&unit->stop, true);
-		pthread_cond_broadcast(&unit->wake);
 		break;
 	case NPU_ENGINE_CMD_SAVE:
 		if (state == NPU_ENGINE_YIELDED && !unit->busy)
@@ -295,6 +293,9 @@ bool npu_unit_write(struct npu_unit *unit, npu_u32 offset, npu_u32 value)
 	else
 		ok = false;
 	pthread_mutex_unlock(&unit->lock);
+	/* Not before: the thread would wait for the lock next. */
+	if (offset == NPU_ENGINE_CMD)
+		pthread_cond_broadcast(&unit->wake);
 	return ok;
 }
 
@@ -330,6 +331,7 @@ void npu_unit_reset_finish(struct npu_unit *unit)
 	/* A job that waits for its next slice is lost with the engine's state. */
 	if (unit->state == NPU_ENGINE_YIELDED) {
 		command_post(unit, CMD_RESET, NPU_ENGINE_RUNNING);
+		pthread_cond_broadcast(&unit->wake);
 		wait_idle(unit);
 	}
 	atomic_fetch_and(&unit->why, ~NPU_UNIT_STOP_RESET);
