@@ -23,3 +23,18 @@ bench: tools bench-models $(ACCURACY_BIN)
 bench-kernels: $(BENCH_BIN)
 	@for b in $(BENCH_BIN); do echo "== $$b"; $$b || exit 1; done
 	@echo "== $(BUILD)/bench/bench_gemm -d i8"; $(BUILD)/bench/bench_gemm -d i8
+
+# What runs in the guest, and on the host beside it.
+GUEST_BENCH_OBJ	:= $(call obj,$(filter-out %/npu_floor.c,$(wildcard bench/guest/*.c)))
+$(GUEST_BENCH_OBJ): EXTRA_CFLAGS += -I/usr/include/libdrm
+$(BUILD)/bench/guest_bench: $(GUEST_BENCH_OBJ) $(BUILD)/libnpu.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBNPU_LIBS)
+
+## make bench-guest	the driver in a guest: latency, throughput, large pages, models, recovery
+.PHONY: bench-guest
+bench-guest: tools firmware modules $(BUILD)/npu-qemu $(BUILD)/bench/guest_bench
+	@scripts/models.sh ocr faces
+	@scripts/modules.sh --source bench/guest -s
+	@NPU_BUILD=$(abspath $(BUILD)) node bench/guest.js $(BENCH)

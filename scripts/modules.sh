@@ -5,7 +5,8 @@
 # the compiler that those were built with, and leave it in build/guest/modules/KERNEL, where
 # guest-initrd.sh takes it from. With KDIR=FOLDER, the headers or the tree of a kernel of this
 # machine, for that one alone, in build/modules. With --source, the modules of another folder with a
-# Kbuild, to build/guest/modules/KERNEL/<the folder's name>. Arguments are make's: W=1, C=1, -j4.
+# Kbuild, to build/guest/modules/KERNEL/<the folder's name>; uapi/ is copied into it. Arguments are
+# make's: W=1, C=1, -j4.
 set -u
 . "$(dirname "$(readlink -f "$0")")/guest-lib.sh"
 top=$(dirname "$guest_scripts")
@@ -61,6 +62,7 @@ for kernel in $kernels; do
 	if [ -n "$source" ]; then
 		dir=$guest_out/modules/$kernel/$(basename "$source")
 		guest_sync "$source" "$dir"
+		guest_sync "$top/uapi" "$dir/uapi"
 		build_in_root "$kernel" "$dir" "$@"
 	else
 		dir=$guest_out/modules/$kernel/npu
