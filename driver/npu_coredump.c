@@ -54,8 +54,7 @@ struct npu_coredump_queue {
  * @events: page of events
  * @info: firmware's
  * @queues: by hardware number
- * @log_size: bytes of @log
- * @log: firmware's
+ * @log: firmware's, terminated
  */
 struct npu_coredump_snapshot {
 	struct npu_device *npu;
@@ -67,8 +66,7 @@ struct npu_coredump_snapshot {
 	struct npu_hw_events events;
 	struct npu_fw_info info;
 	struct npu_coredump_queue queues[NPU_HW_MAX_QUEUES];
-	size_t log_size;
-	char log[NPU_FW_LOG_DATA];
+	char log[NPU_FW_LOG_DATA + 1];
 };
 
 static void npu_coredump_print_queue(struct drm_printer *p, u32 id,
@@ -125,7 +123,8 @@ static void npu_coredump_print(struct drm_printer *p, const struct npu_coredump_
 			npu_coredump_print_queue(p, id, &snap->queues[id]);
 	}
 	drm_puts(p, "fw-log:\n");
-	drm_printf(p, "%.*s\n", (int)snap->log_size, snap->log);
+	drm_puts(p, snap->log);
+	drm_puts(p, "\n");
 }
 
 static void npu_coredump_work(struct work_struct *work)
@@ -193,6 +192,7 @@ static void npu_coredump_copy_queues(struct npu_device *npu, struct npu_queue *g
 void npu_coredump_capture(struct npu_device *npu, const char *why, struct npu_queue *queue)
 {
 	struct npu_coredump_snapshot *snap = npu->coredump;
+	size_t size;
 
 	if (atomic_cmpxchg(&snap->busy, 0, 1))
 		return;
@@ -203,7 +203,8 @@ void npu_coredump_capture(struct npu_device *npu, const char *why, struct npu_qu
 	snap->events = *npu->hw.events;
 	snap->info = *npu_fw_info(npu);
 	npu_coredump_copy_queues(npu, queue);
-	snap->log_size = npu_fw_log_read(npu, snap->log, sizeof(snap->log));
+	size = npu_fw_log_read(npu, snap->log, NPU_FW_LOG_DATA);
+	snap->log[size] = '\0';
 	queue_work(system_dfl_wq, &snap->work);
 }
 

@@ -98,7 +98,9 @@ static int npu_mmu_inv_wait(struct npu_device *npu, unsigned int timeout_ms)
 				   msecs_to_jiffies(NPU_MMU_INV_POLL_MS));
 		if (npu_mmu_inv_done(npu))
 			break;
-		if (npu_mmu_inv_in_vain(npu) || time_after(jiffies, end))
+		if (npu_mmu_inv_in_vain(npu))
+			return -EAGAIN;
+		if (time_after(jiffies, end))
 			return -ETIMEDOUT;
 	}
 	dma_rmb();
@@ -139,7 +141,9 @@ void npu_mmu_invalidate(struct npu_device *npu, u32 context, u64 va, u64 size)
 	if (!ret)
 		return;
 
-	npu_reset_request(npu, "invalidation is not acknowledged");
+	/* -EAGAIN: one is coming already. */
+	if (ret == -ETIMEDOUT)
+		npu_reset_request(npu, "invalidation is not acknowledged");
 	npu_reset_wait(npu);
 }
 

@@ -175,6 +175,7 @@ static void npu_queue_release(struct work_struct *work)
 	npu_user_uncharge(npu, queue->user, NPU_LIMIT_QUEUES);
 	npu_user_put(npu, queue->user);
 	npu_stats_put(queue->stats);
+	mutex_destroy(&queue->abort_lock);
 	mutex_destroy(&queue->submit_lock);
 	/* Last: it keeps the device. */
 	npu_vm_put(queue->vm);
@@ -349,6 +350,7 @@ static struct npu_queue *npu_queue_alloc(struct npu_device *npu, const struct np
 
 	kref_init(&queue->ref);
 	mutex_init(&queue->submit_lock);
+	mutex_init(&queue->abort_lock);
 	spin_lock_init(&queue->lock);
 	INIT_LIST_HEAD(&queue->jobs);
 	INIT_WORK(&queue->release_work, npu_queue_release);
@@ -424,6 +426,7 @@ err_free_memory:
 err_uncharge:
 	npu_user_uncharge(npu, args->user, NPU_LIMIT_QUEUES);
 err_free:
+	mutex_destroy(&queue->abort_lock);
 	mutex_destroy(&queue->submit_lock);
 	kfree(queue);
 	return ERR_PTR(ret);

@@ -64,6 +64,9 @@ struct npu_queue {
 	/** @submit_lock: makes jobs enter the entity in the order of their ids */
 	struct mutex submit_lock;
 
+	/** @abort_lock: one abort at a time; the second finds that there is nothing left to end */
+	struct mutex abort_lock;
+
 	/** @ring: struct npu_fw_index and struct npu_fw_job[depth] behind it */
 	struct npu_kbo *ring;
 

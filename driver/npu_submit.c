@@ -373,7 +373,7 @@ static int npu_submit_one(struct npu_queue *queue, struct drm_file *file,
 	int ret;
 
 	if (npu_submit_queue_is_dead(queue))
-		return -EIO;
+		return READ_ONCE(queue->npu->hw.gone) ? -ENODEV : -EIO;
 
 	ret = npu_submit_prepare(&ctx, ujob);
 	if (!ret) {

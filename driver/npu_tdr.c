@@ -112,15 +112,13 @@ static int npu_tdr_reset_engine(struct npu_queue *queue)
 int npu_tdr_abort(struct npu_queue *queue)
 {
 	struct npu_device *npu = queue->npu;
-	struct npu_fw_ctl abort = {
-		.cmd = NPU_FW_CTL_QUEUE_ABORT,
-		.queue = queue->id,
-		.job_id = npu_queue_last_ringed(queue),
-	};
+	struct npu_fw_ctl abort = { .cmd = NPU_FW_CTL_QUEUE_ABORT, .queue = queue->id };
 	int ret;
 
 	lockdep_assert_held(&npu->hw.lock);
 
+	guard(mutex)(&queue->abort_lock);
+	abort.job_id = npu_queue_last_ringed(queue);
 	if (!abort.job_id)
 		return 0;
 
