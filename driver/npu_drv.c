@@ -122,9 +122,13 @@ static void npu_file_end_queues_of(struct npu_file *file, struct npu_vm *vm)
 	unsigned long id;
 
 	xa_for_each(&file->queues, id, queue) {
+		/* Another thread may destroy it meanwhile. */
+		queue = npu_file_get_queue(file, id);
 		/* Whoever takes it out ends it. */
-		if (queue->vm == vm && xa_cmpxchg(&file->queues, id, queue, NULL, 0) == queue)
+		if (queue && queue->vm == vm &&
+		    xa_cmpxchg(&file->queues, id, queue, NULL, 0) == queue)
 			npu_file_end_queue(queue);
+		npu_queue_put(queue);
 	}
 }
 

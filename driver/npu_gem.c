@@ -65,6 +65,7 @@ static void npu_bo_free(struct drm_gem_object *obj)
 {
 	struct npu_device *npu = to_npu_device(obj->dev);
 	struct npu_bo *bo = to_npu_bo(obj);
+	struct drm_gem_object *root = bo->exclusive_root;
 	struct dma_buf *import = bo->import;
 
 	scoped_guard(rwsem_read, &npu->gem.dma_lock) {
@@ -73,11 +74,11 @@ static void npu_bo_free(struct drm_gem_object *obj)
 		npu_bo_unmap(bo);
 	}
 
-	drm_gem_object_put(bo->exclusive_root);
 	mutex_destroy(&bo->label_lock);
 	kfree(bo->label);
 	drm_gem_shmem_free(&bo->base);
-	/* Last: the object used its reservation. */
+	/* Last: the object used the reservation of one of them. */
+	drm_gem_object_put(root);
 	if (import)
 		dma_buf_put(import);
 }

@@ -266,13 +266,14 @@ static void npu_vm_release(struct kref *ref)
 
 	/* First of all the device forgets all of it. */
 	npu_mmu_set_root(npu, vm->context, 0);
-	drm_gpuvm_for_each_va_safe(va, next, &vm->base) {
-		drm_gpuva_remove(va);
-		npu_va_free(to_npu_va(va));
-	}
-
-	scoped_guard(mutex, &vm->lock)
+	/* The context's table still names it: debugfs and unplug may look at it. */
+	scoped_guard(mutex, &vm->lock) {
+		drm_gpuvm_for_each_va_safe(va, next, &vm->base) {
+			drm_gpuva_remove(va);
+			npu_va_free(to_npu_va(va));
+		}
 		npu_pt_fini(&vm->pt);
+	}
 	npu_mmu_context_free(npu, vm->context);
 	npu_user_uncharge(npu, vm->user, NPU_LIMIT_VMS);
 	npu_user_put(npu, vm->user);
