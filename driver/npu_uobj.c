@@ -2,6 +2,7 @@
 /* Arrays and structures of growing size, to and from programs. */
 #include <linux/err.h>
 #include <linux/mm.h>
+#include <linux/sizes.h>
 #include <linux/uaccess.h>
 
 #include "../uapi/drm/npu_drm.h"
@@ -30,6 +31,9 @@ void *npu_uobj_array_get(const struct drm_npu_obj_array *in, u32 size, u32 min_s
 		return NULL;
 	if (in->stride < min_size || in->stride % 8)
 		return ERR_PTR(-EINVAL);
+	/* No structure will be so large, and looking for what is not zero takes its time. */
+	if (in->stride > SZ_4K)
+		return ERR_PTR(-E2BIG);
 
 	out = kvmalloc_array(in->count, size, GFP_KERNEL_ACCOUNT);
 	if (!out)

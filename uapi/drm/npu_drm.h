@@ -53,7 +53,7 @@ extern "C" {
 
 /**
  * struct drm_npu_obj_array - array of objects in the program's memory
- * @stride: size of one object in bytes, a multiple of 8
+ * @stride: size of one object in bytes, a multiple of 8, at most 4096 (else -E2BIG)
  * @count: number of objects; 0: @array is not looked at
  * @array: pointer to the first one
  */
