@@ -146,13 +146,15 @@ const struct npu_host_op *npu_host_op_find(const char *domain, const char *name)
 
 /* ---- element types --------------------------------------------------------------------------- */
 
+#define HOST_TYPE(dtype, bytes, text)	[(dtype) - NPU_HOST_F64] = { bytes, text }
+
 static const struct {
 	size_t size;
 	const char *name;
 } host_types[] = {
-	[NPU_HOST_F64 - NPU_HOST_F64] = { 8, "f64" }, [NPU_HOST_I16 - NPU_HOST_F64] = { 2, "i16" },
-	[NPU_HOST_U16 - NPU_HOST_F64] = { 2, "u16" }, [NPU_HOST_U32 - NPU_HOST_F64] = { 4, "u32" },
-	[NPU_HOST_U64 - NPU_HOST_F64] = { 8, "u64" },
+	HOST_TYPE(NPU_HOST_F64, 8, "f64"), HOST_TYPE(NPU_HOST_I16, 2, "i16"),
+	HOST_TYPE(NPU_HOST_U16, 2, "u16"), HOST_TYPE(NPU_HOST_U32, 4, "u32"),
+	HOST_TYPE(NPU_HOST_U64, 8, "u64"),
 };
 
 size_t npu_host_dtype_size(uint32_t dtype)
