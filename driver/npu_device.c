@@ -112,8 +112,13 @@ static void npu_device_fini_memory(struct npu_device *npu)
 	npu_hw_events_fini(npu);
 }
 
-/* The device can not reach memory any more when it returns. */
-static void npu_device_shut(struct npu_device *npu)
+/**
+ * npu_device_shut() - take the device off the bus, for good
+ * @npu: device
+ *
+ * It can not reach memory any more when this returns; what is mapped stays mapped.
+ */
+void npu_device_shut(struct npu_device *npu)
 {
 	down_write(&npu->hw.lock);
 	npu_device_stop(npu);

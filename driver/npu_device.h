@@ -227,6 +227,7 @@ extern struct workqueue_struct *npu_release_wq;
 extern struct workqueue_struct *npu_sched_wq;
 
 int npu_device_init(struct npu_device *npu, struct pci_dev *pdev);
+void npu_device_shut(struct npu_device *npu);
 void npu_device_fini(struct npu_device *npu);
 
 #endif

