@@ -27,15 +27,14 @@ struct drm_device {
 	int fd;
 	uint32_t vm;
 	uint32_t timeout_ms, limit_ms;	/* of a job, for texts */
-	uint64_t clock_hz;
 	/* Protects free, handle_refs, num_handles and clock_*; never held while a fence signals. */
 	pthread_mutex_t lock;
 	struct drm_range *free;
 	/* A GEM handle stands for one object however often it was imported: users of each. */
 	uint32_t *handle_refs;
 	uint32_t num_handles;
-	uint64_t clock_device, clock_cpu;	/* counts at one moment */
-	uint64_t clock_read;			/* npu_now() of it */
+	uint64_t clock_device, clock_cpu;	/* ns at one moment */
+	uint64_t clock_read;			/* npu_now() of it; 0: not asked yet */
 };
 
 /* A GEM object, mapped into the device's address space. */

@@ -24,15 +24,15 @@ uint64_t drm_clock(struct drm_device *drm, uint64_t device_ns)
 		.size = sizeof(info),
 		.pointer = (uintptr_t)&info,
 	};
-	uint64_t now = npu_now(), ns;
+	uint64_t now, ns;
 
 	if (!device_ns)
 		return 0;
 	pthread_mutex_lock(&drm->lock);
 	/* The clocks drift; asking costs register reads, so it is done once a second. */
-	if ((!drm->clock_hz || now - drm->clock_read > 1000000000u) &&
-	    !drmIoctl(drm->fd, DRM_IOCTL_NPU_DEV_QUERY, &q) && info.frequency) {
-		drm->clock_hz = info.frequency;
+	now = npu_now();
+	if ((!drm->clock_read || now - drm->clock_read > 1000000000u) &&
+	    !drmIoctl(drm->fd, DRM_IOCTL_NPU_DEV_QUERY, &q)) {
 		drm->clock_device = info.device;
 		drm->clock_cpu = info.cpu_ns;
 		drm->clock_read = now;
