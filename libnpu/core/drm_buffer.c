@@ -10,27 +10,30 @@
 #include <unistd.h>
 #include "core/drm.h"
 
-/* One more user of @handle. */
-static int handle_get(struct drm_device *drm, uint32_t handle)
+/* One more user of @handle; with the lock. */
+static int handle_count(struct drm_device *drm, uint32_t handle)
 {
 	uint32_t room, *refs;
-	int ret = 0;
 
-	pthread_mutex_lock(&drm->lock);
 	if (handle >= drm->num_handles) {
 		room = handle + 64;
 		refs = realloc(drm->handle_refs, room * sizeof(*refs));
-		if (refs) {
-			memset(refs + drm->num_handles, 0,
-			       (room - drm->num_handles) * sizeof(*refs));
-			drm->handle_refs = refs;
-			drm->num_handles = room;
-		} else {
-			ret = -ENOMEM;
-		}
+		if (!refs)
+			return -ENOMEM;
+		memset(refs + drm->num_handles, 0, (room - drm->num_handles) * sizeof(*refs));
+		drm->handle_refs = refs;
+		drm->num_handles = room;
 	}
-	if (!ret)
-		drm->handle_refs[handle]++;
+	drm->handle_refs[handle]++;
+	return 0;
+}
+
+static int handle_get(struct drm_device *drm, uint32_t handle)
+{
+	int ret;
+
+	pthread_mutex_lock(&drm->lock);
+	ret = handle_count(drm, handle);
 	pthread_mutex_unlock(&drm->lock);
 	return ret;
 }
@@ -214,23 +217,19 @@ static int import_handle(struct drm_device *drm, int fd, struct drm_bo *bo, stru
 	int ret = 0;
 
 	pthread_mutex_lock(&drm->lock);
-	if (drmPrimeFDToHandle(drm->fd, fd, &handle))
+	if (drmPrimeFDToHandle(drm->fd, fd, &handle)) {
 		ret = -errno;
-	else if (handle < drm->num_handles && drm->handle_refs[handle])
-		drm->handle_refs[handle]++;
-	else
-		bo->handle = handle;	/* new: counted below, nobody else can have it yet */
+	} else if (handle_count(drm, handle)) {
+		/* Beyond the table, so nobody else has it. */
+		drmCloseBufferHandle(drm->fd, handle);
+		ret = -ENOMEM;
+	}
 	pthread_mutex_unlock(&drm->lock);
 	if (ret)
 		return npu_error_set(err, ret, "device '%s': importing descriptor %d: %s",
 				     drm->dev->info.uri, fd, ret == -ENODEV ? "the device is gone" :
 				     ret == -EBADF || ret == -EINVAL ? "it is not a dma-buf that the driver takes" :
 				     strerror(-ret));
-	if (bo->handle && handle_get(drm, handle)) {
-		drmCloseBufferHandle(drm->fd, handle);
-		bo->handle = 0;
-		return npu_error_set(err, -ENOMEM, "no memory for a buffer");
-	}
 	bo->handle = info.handle = handle;
 	ret = drm_call(drm, DRM_IOCTL_NPU_BO_QUERY_INFO, &info, err, "asking about a dma-buf");
 	bo->size = info.size;
