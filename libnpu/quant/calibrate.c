@@ -475,7 +475,6 @@ static int count_values(void *arg, unsigned int k, const struct npu_gtensor *t, 
 {
 	struct npu_calib *c = arg;
 	struct npu_qstat *st = npu_qstats_find(&c->stats, t->name);
-
 	struct npu_histogram *h = st ? &st->h[npu_calib_part(c, k)] : NULL;
 
 	(void)channels_last;

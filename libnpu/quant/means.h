@@ -13,8 +13,8 @@
 #include "quant/calibrate.h"
 
 /*
- * npu_means_collect - fill in ->means of every layer from up to a dozen and a half samples, for the
- * ranges of @methods (a bit each), which have been chosen
+ * npu_means_collect - fill in ->means of every layer from up to sixteen samples, for the ranges of
+ * @methods (a bit each), which have been chosen
  *
  * Leaves the ranges of one setting or other in force. Returns 0 or a negative errno with a text.
  */

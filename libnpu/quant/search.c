@@ -278,8 +278,8 @@ static int take_back(struct npu_search *s, double target)
 
 static int by_accuracy(struct npu_search *s, double target)
 {
-	unsigned int low = 0, high = s->num_order,
-		     mid; /* high floats are enough, or all there are */
+	/* high floats are enough, or all there are */
+	unsigned int low = 0, high = s->num_order, mid;
 	int err = 0;
 
 	if (near_enough(&s->all_int8, target)) {
