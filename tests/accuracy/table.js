@@ -84,8 +84,9 @@ always ONNX Runtime in fp32 on the same input. Calibration never sees what is me
 in other fonts and sizes (tests/accuracy/pages_calib.txt), its pictures are other ones (tests/accuracy/samples.js).
 
 *f16* and *f32* are npu-compile's \`--precision\`. *int8* is \`--int8 --calib DIR\` as it is, for the networks that read
-pages with \`--budget ${ocr_budget}\` as npu-ocr has it: layers that would cost too much stay float. *int8 min-max* is \`--calib-method minmax --budget speed=1\`: all layers in int8, ranges as wide as the
-samples, what a plain quantizer does. Results are the same bits on every machine, so the figures are, too.
+pages with \`--budget ${ocr_budget}\` as npu-ocr has it: layers that would cost too much stay float. *int8 min-max* is
+\`--calib-method minmax --budget speed=1\`: all layers in int8, ranges as wide as the samples, what a plain quantizer
+does. Results are the same bits on every machine, so the figures are, too.
 
 ## Reading pages
 
