@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# The two commands a user needs are `make demo` and `make check`; both install what is missing.
+# The two commands a user needs are `make demo` and `make check`; both install what is missing. Their
+# rules are in scripts/setup.mk and tests/build.mk.
 # `make` alone builds the library and the tools; `make help` lists the rest.
 
 # $(BUILD) may be anywhere; a sanitizer has one of its own.
