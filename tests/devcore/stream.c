@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "stream.h"
 
@@ -27,6 +29,10 @@ static struct npu_operand *insn_add(struct stream *s, unsigned int opcode, npu_u
 		*param = s->words + s->used + words;
 	words += desc->num_params;
 	words += words % 2;
+	if (words > STREAM_WORDS - s->used) {
+		fprintf(stderr, "a test's stream has more than %u words\n", STREAM_WORDS);
+		abort();
+	}
 	*h = (struct npu_insn_header){ .opcode = (npu_u16)opcode,
 				       .words = (npu_u16)words,
 				       .num_operands = desc->num_slots,
