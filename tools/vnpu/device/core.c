@@ -46,8 +46,9 @@ static void core_destroy(struct npu_vdev_core *core)
 {
 	npu_reset_begin(core);
 	npu_service_fini(core);
-	npu_mcu_fini(&core->mcu);
+	npu_mcu_stop(&core->mcu);
 	units_fini(core);
+	npu_mcu_fini(&core->mcu);
 	npu_mmu_fini(&core->mmu);
 	npu_events_fini(core);
 	npu_engine_destroy(core->engine);
@@ -87,9 +88,13 @@ static struct npu_vdev_core *core_create(struct npu_vdev *dev, const struct npu_
 	return core;
 
 err_mcu:
+	npu_mcu_stop(&core->mcu);
+	units_fini(core);
 	npu_mcu_fini(&core->mcu);
+	goto err_mmu;
 err_units:
 	units_fini(core);
+err_mmu:
 	npu_mmu_fini(&core->mmu);
 err_events:
 	npu_events_fini(core);

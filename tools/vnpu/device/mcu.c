@@ -357,7 +357,7 @@ int npu_mcu_init(struct npu_vdev_core *core)
 	return 0;
 }
 
-void npu_mcu_fini(struct npu_mcu *mcu)
+void npu_mcu_stop(struct npu_mcu *mcu)
 {
 	if (mcu->started) {
 		npu_mcu_halt(mcu);
@@ -369,6 +369,10 @@ void npu_mcu_fini(struct npu_mcu *mcu)
 		pthread_join(mcu->thread, NULL);
 	}
 	rv32_gdb_stop(mcu->gdb);
+}
+
+void npu_mcu_fini(struct npu_mcu *mcu)
+{
 	if (mcu->hart)
 		rv32_destroy(mcu->hart);
 	free(mcu->tcm);

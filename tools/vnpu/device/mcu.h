@@ -54,6 +54,11 @@ struct npu_mcu {
 };
 
 int npu_mcu_init(struct npu_vdev_core *core);
+/*
+ * In this order, the engine units' end between them: a debugger or the firmware may still write to
+ * a unit before the first, a unit may have an event for the MCU before the second.
+ */
+void npu_mcu_stop(struct npu_mcu *mcu);
 void npu_mcu_fini(struct npu_mcu *mcu);
 
 /* From the transport's thread; do not wait. Ignored when it runs already. */
