@@ -16,7 +16,7 @@ static const char usage[] =
 "       npu-vdev --ctl PATH COMMAND [ARGUMENT...]\n"
 "       npu-vdev --list faults|counters\n"
 "\n"
-"A virtual NPU. A QEMU of version 11 or later attaches to it with\n"
+"A virtual NPU. A QEMU that has vfio-user-pci (10.1 or newer) attaches to it with\n"
 "  -device '{\"driver\":\"vfio-user-pci\",\"socket\":{\"type\":\"unix\",\"path\":\"PATH\"}}'\n"
 "and guest memory that is shared: -object memory-backend-memfd,id=mem,size=1G,share=on and\n"
 "-machine memory-backend=mem. Ends on SIGTERM and SIGINT.\n"
