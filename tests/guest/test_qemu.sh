@@ -52,6 +52,11 @@ refused "no npu-vdev" "a device program that is not there" "$qemu" --vdev /no/su
 refused "device did not start.*it is broken" "a device that does not start" "$qemu" --vdev "$(
 	printf '#!/bin/sh\necho it is broken\nexit 1\n' >"$tap_tmp/vdev"; chmod +x "$tap_tmp/vdev"; echo "$tap_tmp/vdev")"
 refused "--attach '/no/such': no device listens" "a device that does not run" "$qemu" --attach /no/such
+perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Listen => 1, Local => $ARGV[0]) or die' "$tap_tmp/dev.sock"
+refused "--npus '0': a number from 1 to 8" "fewer devices than are attached" "$qemu" --npus 0 --attach "$tap_tmp/dev.sock"
+tap_is "$("$qemu" --attach "$tap_tmp/dev.sock" --vdev true --dry-run | grep -c -e '^true --socket')" 0 "a device attached: none is started"
+tap_is "$("$qemu" --attach "$tap_tmp/dev.sock" --npus 2 --vdev true --dry-run | grep -c -e '^true --socket.*npu1.sock')" 1 \
+	"beside it, one is started with --npus 2"
 tap_like "$("$qemu" --npus 0 --iommu intel --dry-run)" 'caching-mode=on.*intel_iommu=on' "--dry-run shows the command line"
 left "after all of them"
 
