@@ -446,7 +446,7 @@ static void test_hangs(struct guest *g, struct small *t)
 	unit_cmd(g, 0, CMD_RELEASE);
 }
 
-/* A product that takes a while: 2 x 640 MMACs of one thread. */
+/* Twenty products of 2 GMAC each: there is time to be inside of one. */
 #define BIG		1280u
 #define BIG_BYTES	(BIG * BIG * 4)
 
