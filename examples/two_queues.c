@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Run a job file from two threads on two queues:
- *	cc two_queues.c $(pkg-config --cflags --libs libnpu) -pthread -o two_queues && ./two_queues
- *	model.npu
+ *	cc two_queues.c $(pkg-config --cflags --libs libnpu) -pthread -o two_queues
+ *	./two_queues model.npu
  */
 #include <npu.h>
 #include <pthread.h>
