@@ -150,8 +150,8 @@ static void npu_coredump_work(struct work_struct *work)
 	atomic_set(&snap->busy, 0);
 }
 
-static void npu_coredump_copy_queue(struct npu_device *npu, u32 id, struct npu_queue *queue,
-				    bool guilty, struct npu_coredump_queue *copy)
+static void npu_coredump_copy_queue(struct npu_queue *queue, bool guilty,
+				    struct npu_coredump_queue *copy)
 {
 	copy->used = true;
 	copy->guilty = guilty;
@@ -162,23 +162,17 @@ static void npu_coredump_copy_queue(struct npu_device *npu, u32 id, struct npu_q
 	copy->completed = queue->completed;
 	copy->ringed = queue->ringed;
 	spin_unlock_irq(&queue->lock);
-	copy->fw = *npu_fw_queue_state(npu, id);
+	copy->fw = *npu_fw_queue_state(queue->npu, queue->id);
 }
 
 static void npu_coredump_copy_queues(struct npu_device *npu, struct npu_queue *guilty)
 {
 	struct npu_coredump_snapshot *snap = npu->coredump;
 	struct npu_queue *queue;
-	u32 id;
 
 	memset(snap->queues, 0, sizeof(snap->queues));
-	for (id = 0; id < npu->caps.num_queues; id++) {
-		queue = npu_queue_find(npu, id);
-		if (queue)
-			npu_coredump_copy_queue(npu, id, queue, queue == guilty,
-						&snap->queues[id]);
-		npu_queue_put(queue);
-	}
+	npu_for_each_queue(queue, npu)
+		npu_coredump_copy_queue(queue, queue == guilty, &snap->queues[queue->id]);
 }
 
 /**

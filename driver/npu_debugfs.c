@@ -199,14 +199,9 @@ static int npu_debugfs_queues(struct seq_file *m, void *data)
 {
 	struct npu_device *npu = npu_debugfs_device(m);
 	struct npu_queue *queue;
-	u32 id;
 
-	for (id = 0; id < npu->caps.num_queues; id++) {
-		queue = npu_queue_find(npu, id);
-		if (queue)
-			npu_debugfs_queue(m, queue);
-		npu_queue_put(queue);
-	}
+	npu_for_each_queue(queue, npu)
+		npu_debugfs_queue(m, queue);
 
 	return 0;
 }

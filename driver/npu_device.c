@@ -191,7 +191,7 @@ void npu_device_fini(struct npu_device *npu)
 		drm_dev_unplug(&npu->base);
 
 	npu_device_shut(npu);
-	npu_queues_end(npu, -ENODEV);
+	npu_queues_end(npu);
 	wait_event(npu->jobs_wait, !atomic_read(&npu->jobs));
 	npu_reset_fini(npu);
 	npu_hw_irq_fini(npu);

@@ -226,6 +226,25 @@ struct npu_queue *npu_queue_find(struct npu_device *npu, u32 id)
 	return queue;
 }
 
+/**
+ * npu_queue_next() - go through the table of queues, see npu_for_each_queue()
+ * @npu: device
+ * @queue: what the last call returned, its reference is dropped; NULL at first
+ *
+ * Return: the next queue, with a reference; or NULL.
+ */
+struct npu_queue *npu_queue_next(struct npu_device *npu, struct npu_queue *queue)
+{
+	u32 id = queue ? queue->id + 1 : 0;
+	struct npu_queue *next = NULL;
+
+	for (; !next && id < npu->caps.num_queues; id++)
+		next = npu_queue_find(npu, id);
+	npu_queue_put(queue);
+
+	return next;
+}
+
 static int npu_queue_publish(struct npu_queue *queue)
 {
 	struct npu_device *npu = queue->npu;
@@ -512,35 +531,30 @@ void npu_queue_kill(struct npu_queue *queue)
 int npu_queues_start(struct npu_device *npu)
 {
 	struct npu_queue *queue;
-	int ret = 0;
-	u32 id;
+	int ret;
 
 	lockdep_assert_held_write(&npu->hw.lock);
 
-	for (id = 0; id < npu->caps.num_queues && !ret; id++) {
-		queue = npu_queue_find(npu, id);
-		if (queue && !queue->dead)
-			ret = npu_queue_start(queue);
-		npu_queue_put(queue);
+	npu_for_each_queue(queue, npu) {
+		ret = queue->dead ? 0 : npu_queue_start(queue);
+		if (ret) {
+			npu_queue_put(queue);
+			return ret;
+		}
 	}
 
-	return ret;
+	return 0;
 }
 
 /* Nothing is written to rings any more. */
 void npu_queues_stop(struct npu_device *npu)
 {
 	struct npu_queue *queue;
-	u32 id;
 
 	lockdep_assert_held_write(&npu->hw.lock);
 
-	for (id = 0; id < npu->caps.num_queues; id++) {
-		queue = npu_queue_find(npu, id);
-		if (queue)
-			npu_queue_deactivate(queue);
-		npu_queue_put(queue);
-	}
+	npu_for_each_queue(queue, npu)
+		npu_queue_deactivate(queue);
 }
 
 /*
@@ -577,31 +591,21 @@ static void npu_queue_sort_out(struct npu_queue *queue)
 void npu_queues_sort_out(struct npu_device *npu)
 {
 	struct npu_queue *queue;
-	u32 id;
 
 	lockdep_assert_held_write(&npu->hw.lock);
 
-	for (id = 0; id < npu->caps.num_queues; id++) {
-		queue = npu_queue_find(npu, id);
-		if (queue)
-			npu_queue_sort_out(queue);
-		npu_queue_put(queue);
-	}
+	npu_for_each_queue(queue, npu)
+		npu_queue_sort_out(queue);
 }
 
 /* The device is gone. */
-void npu_queues_end(struct npu_device *npu, int error)
+void npu_queues_end(struct npu_device *npu)
 {
 	struct npu_queue *queue;
-	u32 id;
 
-	for (id = 0; id < NPU_HW_MAX_QUEUES; id++) {
-		queue = npu_queue_find(npu, id);
-		if (queue) {
-			npu_queue_die(queue);
-			npu_queue_end_all(queue, error);
-		}
-		npu_queue_put(queue);
+	npu_for_each_queue(queue, npu) {
+		npu_queue_die(queue);
+		npu_queue_end_all(queue, -ENODEV);
 	}
 }
 
@@ -609,14 +613,9 @@ void npu_queues_end(struct npu_device *npu, int error)
 void npu_queues_unplug(struct npu_device *npu)
 {
 	struct npu_queue *queue;
-	u32 id;
 
-	for (id = 0; id < NPU_HW_MAX_QUEUES; id++) {
-		queue = npu_queue_find(npu, id);
-		if (queue)
-			npu_queue_free_memory(queue);
-		npu_queue_put(queue);
-	}
+	npu_for_each_queue(queue, npu)
+		npu_queue_free_memory(queue);
 }
 
 /* For DRM_IOCTL_NPU_QUEUE_GET_STATE. */

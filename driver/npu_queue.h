@@ -173,11 +173,17 @@ void npu_queue_kill(struct npu_queue *queue);
 struct npu_queue *npu_queue_get(struct npu_queue *queue);
 void npu_queue_put(struct npu_queue *queue);
 struct npu_queue *npu_queue_find(struct npu_device *npu, u32 id);
+struct npu_queue *npu_queue_next(struct npu_device *npu, struct npu_queue *queue);
+
+/* Who leaves it early has a reference to drop. */
+#define npu_for_each_queue(queue, npu)						\
+	for ((queue) = npu_queue_next(npu, NULL); (queue);			\
+	     (queue) = npu_queue_next(npu, queue))
 
 int npu_queues_start(struct npu_device *npu);
 void npu_queues_stop(struct npu_device *npu);
 void npu_queues_sort_out(struct npu_device *npu);
-void npu_queues_end(struct npu_device *npu, int error);
+void npu_queues_end(struct npu_device *npu);
 void npu_queues_unplug(struct npu_device *npu);
 
 void npu_queue_write_job(struct npu_queue *queue, struct npu_job *job);

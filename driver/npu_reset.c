@@ -101,7 +101,7 @@ static void npu_device_give_up(struct npu_device *npu)
 	drm_err(&npu->base, "device can not be recovered\n");
 	WRITE_ONCE(npu->hw.gone, true);
 	pci_clear_master(to_pci_dev(npu->base.dev));
-	npu_queues_end(npu, -ENODEV);
+	npu_queues_end(npu);
 	queue_work(npu_release_wq, &npu->reset.unplug);
 }
 

@@ -271,16 +271,14 @@ static void npu_tdr_check_all(struct npu_device *npu)
 {
 	struct npu_tdr_round round = { .now = ktime_get(), .busy = npu_tdr_is_busy(npu) };
 	struct npu_queue *queue;
-	u32 id;
 
 	npu_tdr_check_heartbeat(npu);
-	for (id = 0; id < npu->caps.num_queues; id++) {
-		if (READ_ONCE(npu->reset.pending))
-			break;
-		queue = npu_queue_find(npu, id);
-		if (queue)
-			npu_tdr_check(queue, &round);
-		npu_queue_put(queue);
+	npu_for_each_queue(queue, npu) {
+		if (READ_ONCE(npu->reset.pending)) {
+			npu_queue_put(queue);
+			return;
+		}
+		npu_tdr_check(queue, &round);
 	}
 }
 
