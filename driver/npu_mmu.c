@@ -5,7 +5,8 @@
  * Translations are forgotten by writing a sequence number to a register; the device stores it in
  * the events page when no access by an old translation is left. That may take as long as the
  * instruction that uses the range. Memory is freed only then, or after a reset of the device, or
- * when the device can not reach memory any more.
+ * when the device can not reach memory any more. What is only made valid needs none of this, as the
+ * device keeps no entry that is not valid.
  */
 #include <linux/dmapool.h>
 

@@ -85,7 +85,8 @@
  * Forget translations of CONTEXT that touch [VA, VA + SIZE) (SIZE 0: all of them). Writing SEQ
  * starts it; when no access by an old translation is left, the device stores the value in
  * npu_hw_events.inv_seq and raises the interrupt. One at a time. Pages and tables may be freed
- * then, or after a device reset.
+ * then, or after a device reset. The device keeps no entry that is not valid: one that becomes
+ * valid needs no invalidation.
  */
 #define NPU_REG_INV_VA		0x00c0u	/* 64 bits */
 #define NPU_REG_INV_SIZE	0x00c8u	/* 64 bits */
@@ -481,13 +482,18 @@ struct npu_fw_job {
 enum npu_fw_ctl_cmd {
 	NPU_FW_CTL_PING = 1,
 	NPU_FW_CTL_QUEUE_CREATE,	/* all members */
-	NPU_FW_CTL_QUEUE_DESTROY,	/* queue; NPU_FW_BUSY while a job of it is on an engine */
+	/* queue; NPU_FW_BUSY while a job of it is on an engine or an abort is not over */
+	NPU_FW_CTL_QUEUE_DESTROY,
 	/*
 	 * queue, job_id: end all its jobs up to this one with NPU_FW_ABORTED, the running one too.
-	 * Their NPU_FW_MSG_JOB come before the answer.
+	 * Their NPU_FW_MSG_JOB come before the answer. A second order takes the place of the first,
+	 * which is answered NPU_FW_BUSY.
 	 */
 	NPU_FW_CTL_QUEUE_ABORT,
-	/* Finish what has begun, start nothing more; answered when all engines are idle. */
+	/*
+	 * Finish what has begun, start nothing more; answered when all engines are idle. A second
+	 * one is answered NPU_FW_BUSY.
+	 */
 	NPU_FW_CTL_SUSPEND,
 	NPU_FW_CTL_LOG_LEVEL,		/* arg */
 	NPU_FW_CTL_SLICE		/* arg: slice_us */
