@@ -18,8 +18,8 @@
  * - Every addition raises the driver's minor version. Numbers of ioctls are never used again.
  *
  * Errors that every ioctl may return: -EINVAL (flag, padding, value), -EFAULT (pointer), -ENOENT (this
- * file has no object of that handle or id), -ENODEV (the device is gone), -ENOMEM, -EINTR or -ERESTART
- * (call again, nothing was done).
+ * file has no object of that handle or id), -ENODEV (the device is gone), -ENOMEM, -EINTR (make the
+ * same call again).
  */
 #ifndef _UAPI_NPU_DRM_H_
 #define _UAPI_NPU_DRM_H_
