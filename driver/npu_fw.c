@@ -240,6 +240,8 @@ int npu_fw_boot(struct npu_device *npu)
 void npu_fw_halt(struct npu_device *npu)
 {
 	npu_hw_write(npu, NPU_REG_MCU_CTRL, 0);
+	/* The write is posted: until it has arrived the firmware may end a job and start another. */
+	npu_hw_read(npu, NPU_REG_MCU_CTRL);
 }
 
 /**

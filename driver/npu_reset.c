@@ -71,6 +71,9 @@ void npu_device_quiesce(struct npu_device *npu)
 	lockdep_assert_held_write(&npu->hw.lock);
 
 	npu_queues_stop(npu);
+	/* Jobs that it ended or started behind the last look at its messages would be lost. */
+	if (npu->hw.online)
+		npu_fw_halt(npu);
 	npu_hw_irq_process(npu);
 	npu_hw_events_stop(npu);
 	npu->hw.online = false;
@@ -86,8 +89,6 @@ void npu_device_stop(struct npu_device *npu)
 {
 	lockdep_assert_held_write(&npu->hw.lock);
 
-	if (npu->hw.online)
-		npu_fw_halt(npu);
 	npu_device_quiesce(npu);
 	if (npu_hw_reset(npu))
 		pci_clear_master(to_pci_dev(npu->base.dev));
