@@ -394,7 +394,7 @@ struct npu_fw_config {
 	/* Before another queue of the same priority gets its turn; 0: until the job ends. */
 	npu_u32 slice_us;
 	npu_u32 age_us;			/* waiting so long raises a queue by one priority; 0: never */
-	npu_u32 heartbeat_us;		/* how often running jobs' progress is shown, at least */
+	npu_u32 heartbeat_us;		/* how often progress is shown, at least; 0: 100 ms */
 	npu_u32 log_level;		/* enum npu_fw_log_level */
 	npu_u32 reserved[13];		/* zero */
 };
@@ -529,7 +529,7 @@ enum npu_fw_msg_type { NPU_FW_MSG_CTL = 1, NPU_FW_MSG_JOB };
 	X(BAD_JOB,	4, "the job's descriptor is not valid, see arg")	\
 	X(BAD_QUEUE,	5, "no such queue, or it exists already")		\
 	X(BAD_ARG,	6, "a member of the message is not valid, see arg")	\
-	X(BUSY,		7, "a job of the queue is on an engine")		\
+	X(BUSY,		7, "a job is on an engine, or a later order came")	\
 	X(BAD_CMD,	8, "command is not known")				\
 	X(ENGINE_ERROR,	9, "the engine could not use kernel memory")		\
 	X(BAD_INDEX,	10, "the driver's count of a ring is not valid, see arg")

@@ -79,7 +79,7 @@ function document(list)
 
 	return `# Accuracy of each model in each precision
 
-Written by \`make accuracy\` (tests/accuracy/table.js); \`make check\` tests the same figures for int8. The reference is
+Written by \`make accuracy\` (tests/accuracy/table.js); \`make check\` tests limits on the same figures for int8. The reference is
 always ONNX Runtime in fp32 on the same input. Calibration never sees what is measured on: its pages have other text
 in other fonts and sizes (tests/accuracy/pages_calib.txt), its pictures are other ones (tests/accuracy/samples.js).
 

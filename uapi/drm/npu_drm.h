@@ -191,7 +191,7 @@ struct drm_npu_queue_info {
 /**
  * struct drm_npu_timestamp_info - clocks, read close together
  * @frequency: of the device's clock in Hz
- * @device: its count, the one of times in struct drm_npu_job_get_result
+ * @device: its count: the ns of struct drm_npu_job_get_result at the @frequency of today, 10^9
  * @cpu_ns: CLOCK_MONOTONIC
  */
 struct drm_npu_timestamp_info {
