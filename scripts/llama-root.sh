@@ -116,7 +116,7 @@ unpack()
 }
 
 # What configuring the packages would have done. llama.cpp looks for its back ends beside the program
-# that runs, which is the dynamic linker here. BLAS is an alternative of its package.
+# that runs, which is the dynamic linker here.
 finish()
 {
 	local backend
@@ -124,22 +124,19 @@ finish()
 	for backend in "$new/$lib"/ggml/backends*/libggml-cpu*.so; do
 		ln -sf "${backend#"$new/$lib/"}" "$new/$lib/"
 	done
-	for backend in blas lapack; do
-		ln -sf "openblas-pthread/lib$backend.so.3" "$new/$lib/"
-	done
 	basename -a "$apt"/cache/archives/llama.cpp-tools_*.deb | cut -d_ -f2 |
 		sed 's/%3a/:/' >"$new/.version"
 }
 
 run()
 {
-	local program=$llama_root/usr/bin/$1 blas
+	local program=$llama_root/usr/bin/$1 dir=$llama_root/$lib blas
 
 	[ -x "$program" ] || die "no program $1 in $llama_root"
-	blas=$(echo "$llama_root/$lib"/ggml/backends*/libggml-blas.so)
+	blas=$(echo "$dir"/ggml/backends*/libggml-blas.so)
 	[ -z "${NPU_LLAMA_BLAS:-}" ] || export GGML_BACKEND_PATH=$blas
-	"$llama_root/$lib/ld-linux-x86-64.so.2" --argv0 "$1" \
-		--library-path "$llama_root/$lib:$llama_root/$lib/llama" "$program" "${@:2}"
+	"$dir/ld-linux-x86-64.so.2" --argv0 "$1" \
+		--library-path "$dir:$dir/llama:$dir/openblas-pthread" "$program" "${@:2}"
 }
 
 make_root()
