@@ -3,7 +3,7 @@
 # the engine.
 
 ENGINE_SRC	:= $(call src,tools/vnpu/engine)
-LIBNPU_SRC	:= $(call src,uapi libnpu/core libnpu/host libnpu/kernels libnpu/compiler libnpu/quant) \
+LIBNPU_SRC	:= $(call src,uapi libnpu/core libnpu/host libnpu/kernels libnpu/compiler libnpu/quant libnpu/llm) \
 		   $(ENGINE_SRC)
 ONNX_PROTO	?= $(firstword $(wildcard /usr/include/onnx/onnx.proto /usr/include/onnx/onnx-ml.proto))
 ONNX_PB		:= $(BUILD)/gen/onnx.pb-c
