@@ -34,9 +34,12 @@ static const struct rule {
 	{ NPU_OP_CONV_TRANSPOSE, "as conv" },
 	{ NPU_OP_MATMUL, "types and epilogue as conv, with a for in and b for weight" },
 	{ NPU_OP_MATMUL,
-	  "a grouped16 b needs GROUP and GROUP_SCALE, 8-bit a with A_SCALE or a scale of its own, a float out, f32 bias" },
+	  "a grouped16 b needs GROUP and GROUP_SCALE, a float out, f32 bias, and a float a, or i8 a with zero point 0 and with A_SCALE "
+	  "or a scale of its own" },
 	{ NPU_OP_MATMUL,
-	  "without SUPER group scales and minimums are f16 or f32; with SUPER, a multiple of GROUP, they are u8 and "
+	  "with A_GROUP, a multiple of GROUP, A_SCALE has the groups of a as its last dim" },
+	{ NPU_OP_MATMUL,
+	  "without SUPER group scales and minimums are f16 or f32; with SUPER, a multiple of GROUP, they are plain i8 or u8 and "
 	  "SUPER_SCALE is there, with a leading dim of 2 when there are minimums" },
 	{ NPU_OP_EWISE1,
 	  "plain integers: abs, neg, sign, not, square, copy and bitnot only, without ACT, POST_MUL and POST_ADD" },
@@ -51,7 +54,7 @@ static const struct rule {
 	  "in and out have one quantization; reflect pads by less than the size of in; BEFORE beyond the rank is 0" },
 	{ NPU_OP_IOTA, "START and STEP are below 2^62 for an integer out" },
 	{ NPU_OP_GATHER,
-	  "with GROUP: u4, u5, u6, i8 or u8 rows, outer 1, a float out; scales as for matmul but [rows, groups]" },
+	  "with GROUP: u4, u5, u6 or u8 rows, strided or grouped16, outer 1, a float out; scales as for matmul but [rows, groups]" },
 	{ NPU_OP_GATHER_ELEMENTS, "dims of index other than AXIS are at most those of in" },
 	{ NPU_OP_SCATTER, "in and inout have one type and quantization" },
 	{ NPU_OP_SCATTER_ELEMENTS,
@@ -162,6 +165,9 @@ static void print_params(FILE *out, const struct npu_op_desc *d)
 		print_range(out, &d->params[i]);
 		fprintf(out, " | ");
 		print_cell(out, d->params[i].doc);
+		if (d->params[i].since)
+			fprintf(out, "%ssince %u.%u", *d->params[i].doc ? "; " : "", NPU_ISA_MAJOR,
+				d->params[i].since);
 		fprintf(out, " |\n");
 	}
 }
@@ -241,7 +247,7 @@ static void print_encoding(FILE *out)
 		"Generated from uapi/npu_isa_table.h by `make docs`; change it there. The encoding stands in uapi/npu_isa.h, what the\n"
 		"parts of the architecture are for in [README.md](README.md).\n\n"
 		"Version %u.%u. A stream has a header of %zu bytes. An instruction has a header of %zu bytes, an operand of %zu bytes for\n"
-		"each row of its table of operands (those of later versions may be left off), a word for each parameter, and terms of %zu bytes in rising order of the word they\n"
+		"each row of its table of operands, a word for each parameter (those of later versions may be left off), and terms of %zu bytes in rising order of the word they\n"
 		"name; a zero word fills it up to a multiple of 8 bytes.\n",
 		NPU_ISA_MAJOR, NPU_ISA_MINOR, sizeof(struct npu_stream_header),
 		sizeof(struct npu_insn_header), sizeof(struct npu_operand),

@@ -7,7 +7,7 @@
  *	struct npu_insn_header
  *	struct npu_operand	operand[num_operands]	in the order of the opcode's slots; those of later
  *							minor versions may be left off
- *	u32			param[num_params]	in the order of the opcode's parameters
+ *	u32			param[num_params]	in the order of the opcode's parameters; the same
  *	struct npu_term		term[num_terms]		lengths given at run time
  *
  * all little-endian, filled up with a zero word to a multiple of 8 bytes. Opcodes, slots,
@@ -42,7 +42,7 @@ typedef int64_t npu_s64;
 #endif
 
 #define NPU_ISA_MAJOR		1	/* a change breaks old streams */
-#define NPU_ISA_MINOR		1	/* a change only adds */
+#define NPU_ISA_MINOR		2	/* a change only adds */
 
 #define NPU_STREAM_MAGIC	0x3153504eu	/* "NPS1" */
 
@@ -95,12 +95,19 @@ enum npu_dtype {
  *		zeros. Dense, strides unused (zero). For MATMUL leading batch dims precede, dense.
  * PANEL16K4	i8/u8 weights: as PANEL16, but for each quad of k (K filled up to a multiple of 4 with
  *		zeros): 16 outputs x 4 consecutive k.
- * GROUPED16	group-quantized weights of MATMUL: as PANEL16 with packed 4-, 5-, 6- or 8-bit codes, the 16 codes of
- *		one k in 2 * bits bytes, lowest bits first; scales and minimums are operands of
- *		their own.
+ * GROUPED16	group-quantized weights, MATMUL's b and rows of GATHER: unsigned codes of 4, 5, 6 or 8 bits in
+ *		quads as PANEL16K4, 64 codes each, number i being output i / 4 of the panel, k i % 4 of
+ *		the quad. A quad of 8-bit codes is 64 bytes. For fewer bits it is 32 bytes, byte j with
+ *		the lower four bits of code j in its lower half and of code 32 + j in the upper one;
+ *		then for 5 bits 8 bytes, bit i of which (bit i % 8 of byte i / 8) is the fifth bit of
+ *		code i, for 6 bits 16 bytes, where bits 2 * (i / 16) and the next of byte i % 16 are
+ *		the upper two bits of code i. Codes of k beyond K and of outputs beyond the last mean
+ *		nothing. In GATHER, whose dims are [1][N][K], the memory is that of the same weight as
+ *		b of MATMUL, [K][N]. Scales and minimums are operands of their own, STRIDED or PANEL16
+ *		with their groups for K.
  *
  * 4-, 5- and 6-bit codes in a STRIDED operand (rows of GATHER): the last dim is packed lowest bits
- * first, its stride is zero, and each row starts at a byte.
+ * first, its stride is zero, and each row starts at a byte. Their zero point is that of the operand.
  */
 #define NPU_LAYOUTS(X)			\
 	X(STRIDED,	0, "strided")	\
@@ -250,7 +257,8 @@ struct npu_operand {
 	npu_s64 stride[NPU_MAX_RANK];	/* bytes; unused ones zero */
 	/* i8, u8, i32 as quantized data: value = scale * (code - zero_point) */
 	float scale;
-	npu_s32 zero_point;		/* scale 0: plain integers, no quantization */
+	/* scale 0: plain integers, no quantization; of grouped codes the zero point counts all the same */
+	npu_s32 zero_point;
 };
 
 struct npu_term {

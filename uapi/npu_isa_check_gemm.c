@@ -279,62 +279,135 @@ static int check_matmul_shapes(struct npu_check *c)
 	       npu_want_dim(c, NPU_MATMUL_B, r - 1, out->dim[r - 1], "columns of out");
 }
 
-int npu_check_groups(struct npu_check *c, const struct npu_group_slots *g)
+/* What belongs to groups of codes lies at strides, or in panels as the codes do. */
+static int check_group_layout(struct npu_check *c, unsigned int slot)
 {
-	npu_u64 groups = npu_div_up(g->grouped, g->group);
-	unsigned int gdim = g->transposed, odim = !g->transposed;
+	const struct npu_operand *op = &c->op[slot];
+
+	if (!npu_is_present(op) || op->layout == NPU_LAYOUT_STRIDED || op->layout == NPU_LAYOUT_PANEL16)
+		return 0;
+	return check_fail(c, OPERAND, slot, NPU_NO_FIELD, op->layout,
+			  "layout of %s is %s, expected strided or panel16",
+			  c->insn->desc->slots[slot].name, npu_layout_name(op->layout));
+}
+
+static int check_group_codes(struct npu_check *c, const struct npu_group_slots *g)
+{
+	const struct npu_operand *op = &c->op[g->data];
+
+	if (npu_want_type(c, g->data, T_U8 | T_SUB8, "u8, u6, u5 or u4 in groups"))
+		return -EINVAL;
+	if (op->scale != 0)
+		return check_fail(c, OPERAND, g->data, NPU_NO_FIELD, 0,
+				  "%s has a scale of its own, expected 0 beside operand group_scale",
+				  c->insn->desc->slots[g->data].name);
+	if (!npu_is_present(&c->op[g->codebook]))
+		return 0;
+	if (op->zero_point)
+		return check_fail(c, OPERAND, g->data, NPU_NO_FIELD, op->zero_point,
+				  "zero point of %s is %d, expected 0 beside a codebook",
+				  c->insn->desc->slots[g->data].name, op->zero_point);
+	return npu_want_type(c, g->data, 1u << NPU_U4, "u4 beside a codebook") ?:
+		       npu_want_vector(c, g->codebook, 16, "codes");
+}
+
+/* Second-level scales, [2, ..] with minimums. */
+static int check_super_groups(struct npu_check *c, const struct npu_group_slots *g)
+{
 	bool has_min = npu_is_present(&c->op[g->min]);
 
-	if (npu_want_present(c, g->scale, "by parameter group") ||
-	    npu_want_dim(c, g->scale, gdim, groups, "groups") ||
-	    npu_want_dim(c, g->scale, odim, g->other, "rows or columns") ||
-	    (has_min && npu_want_same_dims(c, g->min, g->scale)))
-		return -EINVAL;
-	if (npu_is_present(&c->op[g->codebook]) &&
-	    (npu_want_type(c, g->data, 1u << NPU_U4, "u4 beside a codebook") ||
-	     npu_want_vector(c, g->codebook, 16, "codes")))
-		return -EINVAL;
-	if (!g->super)
-		return npu_want_absent(c, g->super_scale, "without parameter super") ?:
-			       npu_want_type(c, g->scale, T_F16 | T_F32,
-					     "f16 or f32 without parameter super") ?:
-			       (has_min ? npu_want_type(c, g->min, T_F16 | T_F32,
-							"f16 or f32 without parameter super") :
-					  0);
 	if (g->super % g->group)
 		return check_fail(c, PARAM, NPU_NO_FIELD, NPU_MATMUL_P_SUPER, g->super,
 				  "parameter super is %u, expected a multiple of group = %u",
 				  g->super, g->group);
 	if (npu_want_present(c, g->super_scale, "by parameter super") ||
-	    npu_want_type(c, g->scale, T_U8, "u8 with parameter super") ||
-	    (has_min && npu_want_type(c, g->min, T_U8, "u8 with parameter super")) ||
+	    npu_want_type(c, g->scale, T_INT8, "i8 or u8 with parameter super") ||
+	    (has_min && npu_want_type(c, g->min, T_INT8, "i8 or u8 with parameter super")) ||
 	    npu_want_rank(c, g->super_scale, 2 + has_min, "2, or 3 with minimums"))
 		return -EINVAL;
 	if (has_min && npu_want_dim(c, g->super_scale, 0, 2, "scales and minimums"))
 		return -EINVAL;
-	return npu_want_dim(c, g->super_scale, has_min + gdim,
+	return npu_want_dim(c, g->super_scale, has_min + g->transposed,
 			    npu_div_up(g->grouped, g->super), "second-level groups") ?:
-		       npu_want_dim(c, g->super_scale, has_min + odim, g->other, "rows or columns");
+		       npu_want_dim(c, g->super_scale, has_min + !g->transposed, g->other,
+				    "rows or columns");
 }
 
-static int check_a_scale(struct npu_check *c)
+/* Integers here are factors: their own quantization would be a third level. */
+static int check_group_plain(struct npu_check *c, unsigned int slot)
 {
-	const struct npu_operand *out = &c->op[NPU_MATMUL_OUT];
+	const struct npu_operand *op = &c->op[slot];
+
+	if (op->scale == 0 && !op->zero_point)
+		return 0;
+	return check_fail(c, OPERAND, slot, NPU_NO_FIELD, op->zero_point,
+			  "%s is quantized, expected plain integers", c->insn->desc->slots[slot].name);
+}
+
+int npu_check_groups(struct npu_check *c, const struct npu_group_slots *g)
+{
+	npu_u64 groups = npu_div_up(g->grouped, g->group);
+	bool has_min = npu_is_present(&c->op[g->min]);
+
+	if (g->group % 4)
+		return check_fail(c, PARAM, NPU_NO_FIELD, NPU_MATMUL_P_GROUP, g->group,
+				  "parameter group is %u, expected a multiple of 4", g->group);
+	if (npu_want_present(c, g->scale, "by parameter group") ||
+	    npu_want_dim(c, g->scale, g->transposed, groups, "groups") ||
+	    npu_want_dim(c, g->scale, !g->transposed, g->other, "rows or columns") ||
+	    (has_min && npu_want_same_dims(c, g->min, g->scale)) || check_group_codes(c, g) ||
+	    check_group_layout(c, g->scale) || check_group_layout(c, g->min) ||
+	    check_group_layout(c, g->super_scale) || check_group_plain(c, g->scale) ||
+	    check_group_plain(c, g->min) || check_group_plain(c, g->codebook))
+		return -EINVAL;
+	if (g->super)
+		return check_super_groups(c, g);
+	return npu_want_absent(c, g->super_scale, "without parameter super") ?:
+	       npu_want_type(c, g->scale, T_F16 | T_F32, "f16 or f32 without parameter super") ?:
+	       (has_min ? npu_want_type(c, g->min, T_F16 | T_F32, "f16 or f32 without parameter super") : 0);
+}
+
+/* Rows of codes beside a grouped weight: one scale for all, for each row, or for each of its groups. */
+static int check_a_scale(struct npu_check *c, npu_u32 group)
+{
+	const struct npu_operand *out = &c->op[NPU_MATMUL_OUT], *a = &c->op[NPU_MATMUL_A];
+	npu_u32 a_group = npu_insn_param(c->insn, NPU_MATMUL_P_A_GROUP);
 	unsigned int i;
 
+	if (a->zero_point)
+		return check_fail(c, OPERAND, NPU_MATMUL_A, NPU_NO_FIELD, a->zero_point,
+				  "zero point of a is %d, expected 0 beside a grouped weight",
+				  a->zero_point);
+	if (a_group % group)
+		return check_fail(c, PARAM, NPU_NO_FIELD, NPU_MATMUL_P_A_GROUP, a_group,
+				  "parameter a_group is %u, expected a multiple of group = %u",
+				  a_group, group);
 	if (!npu_is_present(&c->op[NPU_MATMUL_A_SCALE])) {
-		if (c->op[NPU_MATMUL_A].scale == 0)
+		if (a->scale == 0 || a_group)
 			return check_fail(
 				c, OPERAND, NPU_MATMUL_A, NPU_NO_FIELD, 0,
-				"a has no scale and a_scale is absent, expected one of them with a grouped weight");
+				"a has no scale and a_scale is absent, expected one of them with a grouped weight, a_scale with a_group");
 		return 0;
 	}
-	if (npu_want_rank(c, NPU_MATMUL_A_SCALE, out->rank - 1, "rank of out - 1"))
+	if (npu_want_rank(c, NPU_MATMUL_A_SCALE, out->rank - !a_group,
+			  a_group ? "that of out with a_group" : "rank of out - 1"))
 		return -EINVAL;
 	for (i = 0; i + 1 < out->rank; i++)
-		if (npu_want_dim(c, NPU_MATMUL_A_SCALE, i, c->op[NPU_MATMUL_A].dim[i], "that of a"))
+		if (npu_want_dim(c, NPU_MATMUL_A_SCALE, i, a->dim[i], "that of a"))
 			return -EINVAL;
-	return 0;
+	return a_group ? npu_want_dim(c, NPU_MATMUL_A_SCALE, i, npu_div_up(a->dim[i], a_group),
+				      "groups of a") :
+			 0;
+}
+
+static int check_a_float(struct npu_check *c)
+{
+	npu_u32 a_group = npu_insn_param(c->insn, NPU_MATMUL_P_A_GROUP);
+
+	if (a_group)
+		return check_fail(c, PARAM, NPU_NO_FIELD, NPU_MATMUL_P_A_GROUP, a_group,
+				  "parameter a_group is %u, expected 0 with a float a", a_group);
+	return npu_want_absent(c, NPU_MATMUL_A_SCALE, "with a float a");
 }
 
 static int check_grouped_matmul(struct npu_check *c, const struct epilogue *e)
@@ -354,13 +427,12 @@ static int check_grouped_matmul(struct npu_check *c, const struct epilogue *e)
 	for (i = 0; i + 2 < b->rank; i++)
 		if (npu_want_dim(c, NPU_MATMUL_B, i, 1, "one grouped weight"))
 			return -EINVAL;
-	return npu_want_type(c, NPU_MATMUL_A, T_INT8, "i8 or u8 beside a grouped weight") ?:
-		       npu_want_type(c, NPU_MATMUL_B, T_INT8 | T_SUB8,
-				     "i8, u8, u6, u5 or u4 for a grouped weight") ?:
+	return npu_want_type(c, NPU_MATMUL_A, T_FLOAT | T_I8,
+			     "f32, f16, bf16 or i8 beside a grouped weight") ?:
 		       npu_want_absent(c, NPU_MATMUL_B_ZERO, "with a grouped weight") ?:
 		       npu_want_absent(c, NPU_MATMUL_A_ZERO, "with a grouped weight") ?:
 		       npu_check_groups(c, &g)					      ?:
-		       check_a_scale(c)						      ?:
+		       (c->op[NPU_MATMUL_A].dtype == NPU_I8 ? check_a_scale(c, g.group) : check_a_float(c)) ?:
 		       check_epilogue(c, e, false);
 }
 
@@ -375,10 +447,11 @@ int npu_check_matmul(struct npu_check *c)
 		return -EINVAL;
 	if (b->layout == NPU_LAYOUT_GROUPED16)
 		return check_grouped_matmul(c, &e);
-	if (c->param[NPU_MATMUL_P_GROUP] || c->param[NPU_MATMUL_P_SUPER])
+	if (c->param[NPU_MATMUL_P_GROUP] || c->param[NPU_MATMUL_P_SUPER] ||
+	    npu_insn_param(c->insn, NPU_MATMUL_P_A_GROUP))
 		return check_fail(
 			c, PARAM, NPU_NO_FIELD, NPU_MATMUL_P_GROUP, c->param[NPU_MATMUL_P_GROUP],
-			"parameter group or super is set, expected 0: b is not grouped16");
+			"parameter group, super or a_group is set, expected 0: b is not grouped16");
 	if (npu_want_absent(c, NPU_MATMUL_GROUP_SCALE, "without a grouped weight") ||
 	    npu_want_absent(c, NPU_MATMUL_GROUP_MIN, "without a grouped weight") ||
 	    npu_want_absent(c, NPU_MATMUL_SUPER_SCALE, "without a grouped weight") ||

@@ -9,6 +9,7 @@
 _Static_assert((int)NPU_GATHER_P_SUPER == (int)NPU_MATMUL_P_SUPER,
 	       "npu_check_groups() names the parameter");
 
+/* Rows of codes, one behind the other or as a weight of MATMUL has them. */
 static int check_quantized_rows(struct npu_check *c)
 {
 	const struct npu_operand *in = &c->op[NPU_GATHER_IN];
@@ -19,12 +20,13 @@ static int check_quantized_rows(struct npu_check *c)
 		.grouped = in->dim[2], .other = in->dim[1], .transposed = true,
 	};
 
-	return npu_want_type(c, NPU_GATHER_IN, T_INT8 | T_SUB8,
-			     "i8, u8, u6, u5 or u4 for quantized rows") ?:
-		       npu_want_type(c, NPU_GATHER_OUT, T_FLOAT,
-				     "f32, f16 or bf16 for quantized rows") ?:
-		       npu_want_dim(c, NPU_GATHER_IN, 0, 1, "one table of quantized rows") ?:
-		       npu_check_groups(c, &g);
+	if (in->layout != NPU_LAYOUT_STRIDED && in->layout != NPU_LAYOUT_GROUPED16)
+		return check_fail(c, OPERAND, NPU_GATHER_IN, NPU_NO_FIELD, in->layout,
+				  "layout of in is %s, expected strided or grouped16 for quantized rows",
+				  npu_layout_name(in->layout));
+	return npu_want_type(c, NPU_GATHER_OUT, T_FLOAT, "f32, f16 or bf16 for quantized rows") ?:
+	       npu_want_dim(c, NPU_GATHER_IN, 0, 1, "one table of quantized rows") ?:
+	       npu_check_groups(c, &g);
 }
 
 int npu_check_gather(struct npu_check *c)
@@ -42,6 +44,10 @@ int npu_check_gather(struct npu_check *c)
 				  c->param[NPU_GATHER_P_SUPER],
 				  "parameter super is %u, expected 0 without group",
 				  c->param[NPU_GATHER_P_SUPER]);
+	if (in->layout != NPU_LAYOUT_STRIDED)
+		return check_fail(c, OPERAND, NPU_GATHER_IN, NPU_NO_FIELD, in->layout,
+				  "layout of in is %s, expected strided for plain rows",
+				  npu_layout_name(in->layout));
 	return npu_want_type(c, NPU_GATHER_IN, T_ALL, "a type of 8 bits or more for plain rows") ?:
 	       npu_want_absent(c, NPU_GATHER_GROUP_SCALE, "without parameter group") ?:
 	       npu_want_absent(c, NPU_GATHER_GROUP_MIN, "without parameter group") ?:

@@ -23,7 +23,6 @@ static int decode_sizes(const npu_u32 *words, size_t avail, struct npu_insn *ins
 			struct npu_isa_error *err)
 {
 	const struct npu_insn_header *h = (const struct npu_insn_header *)words;
-	unsigned int slots;
 	size_t fixed, used;
 
 	if ((uintptr_t)words & 7 || avail < NPU_HEADER_WORDS)
@@ -39,15 +38,12 @@ static int decode_sizes(const npu_u32 *words, size_t avail, struct npu_insn *ins
 	if (h->reserved || h->reserved2)
 		return decode_fail(err, h, ENCODING, NPU_NO_FIELD, NPU_NO_FIELD, h->reserved2,
 				   "reserved header fields are not zero");
-	slots = insn->desc->num_slots;
-	insn->desc = npu_op_desc_of(h->opcode, h->num_operands);
-	if (!insn->desc)
+	if (!npu_op_desc_of(h->opcode, h->num_operands, h->num_params))
 		return decode_fail(err, h, ENCODING, NPU_NO_FIELD, NPU_NO_FIELD, h->num_operands,
-				   "%u operands, expected %u", h->num_operands, slots);
-	if (h->num_params != insn->desc->num_params)
-		return decode_fail(err, h, ENCODING, NPU_NO_FIELD, NPU_NO_FIELD, h->num_params,
-				   "%u parameters, expected %u", h->num_params,
+				   "%u operands and %u parameters, expected %u and %u",
+				   h->num_operands, h->num_params, insn->desc->num_slots,
 				   insn->desc->num_params);
+	insn->desc = npu_op_desc_of(h->opcode, h->num_operands, h->num_params);
 	if (h->num_terms > NPU_MAX_TERMS)
 		return decode_fail(err, h, ENCODING, NPU_NO_FIELD, NPU_NO_FIELD, h->num_terms,
 				   "%u terms, at most %u are allowed", h->num_terms, NPU_MAX_TERMS);
@@ -88,6 +84,23 @@ static int decode_absent(const struct npu_insn *insn, unsigned int slot, struct 
 	return 0;
 }
 
+/* Codes of less than 8 bits have a zero point, but no scale of their own. */
+static int decode_sub8_quant(const struct npu_insn *insn, unsigned int slot,
+			     struct npu_isa_error *err)
+{
+	const struct npu_operand *op = &insn->operand[slot];
+	npu_s32 hi = (1 << npu_dtype_bits(op->dtype)) - 1;
+	npu_u32 bits;
+
+	memcpy(&bits, &op->scale, 4);
+	if (!bits && op->zero_point >= 0 && op->zero_point <= hi)
+		return 0;
+	return decode_fail(err, insn->header, OPERAND, slot, NPU_NO_FIELD, op->zero_point,
+			   "%s of type %s has the scale's bits 0x%08x and zero point %d, expected 0 and 0 to %d",
+			   insn->desc->slots[slot].name, npu_dtype_name(op->dtype), bits,
+			   op->zero_point, hi);
+}
+
 /* Quantization belongs to i8, u8 and i32 only; a zero point must be a code. */
 static int decode_quant(const struct npu_insn *insn, unsigned int slot, struct npu_isa_error *err)
 {
@@ -99,6 +112,8 @@ static int decode_quant(const struct npu_insn *insn, unsigned int slot, struct n
 	memcpy(&bits, &op->scale, 4);
 	if (!bits && !op->zero_point)
 		return 0;
+	if (npu_type_bit(op) & T_SUB8)
+		return decode_sub8_quant(insn, slot, err);
 	if (op->dtype != NPU_I8 && op->dtype != NPU_U8 && op->dtype != NPU_I32)
 		return decode_fail(
 			err, insn->header, OPERAND, slot, NPU_NO_FIELD, op->zero_point,

@@ -38,18 +38,23 @@ _Static_assert(sizeof(struct npu_region) == 24, "region");
 
 #define OP(name, code, mnemonic, summary, formula)	static const struct npu_param_desc params_##name[] = {
 #define SLOT(...)
-#define PARAM(op, name, kind, min, max, doc)	{ LOW(name), NPU_PARAM_##kind, min, max, doc },
+#define PARAM_SINCE(minor, op, name, kind, min, max, doc)	{ LOW(name), NPU_PARAM_##kind, min, max, doc, minor },
+#define PARAM(...)	PARAM_SINCE(0, __VA_ARGS__)
 #define END(op)		{ .doc = NULL } };
 #include "npu_isa_table.h"
 #undef OP
 #undef SLOT
 #undef PARAM
+#undef PARAM_SINCE
 #undef END
 
-/* Slots that were there in version 1.0; 0 for an opcode that came later, whose slots all did. */
-enum { SLOT_COUNTS_BEGIN = -1,
-#define OP(name, code, mnemonic, summary, formula)	SLOTS_1_0_##name = 0
-#define SLOT(op, name, dir, types, rmin, rmax, flags, doc) + (NPU_SLOT_SINCE(flags) == 0)
+/* How many slots and parameters each version has: a byte for each of them. */
+_Static_assert(NPU_ISA_MINOR == 2, "BY_VERSION() and the rows of ops[] are those of versions 0 to 2");
+#define BY_VERSION(since)	(((since) <= 0) + ((since) <= 1) * 0x100 + ((since) <= 2) * 0x10000)
+
+enum { SLOTS_BEGIN = -1,
+#define OP(name, code, mnemonic, summary, formula)	SLOTS_##name = 0
+#define SLOT(op, name, dir, types, rmin, rmax, flags, doc) + BY_VERSION(NPU_SLOT_SINCE(flags))
 #define PARAM(...)
 #define END(op)	,
 #include "npu_isa_table.h"
@@ -59,27 +64,45 @@ enum { SLOT_COUNTS_BEGIN = -1,
 #undef END
 };
 
-/* One row for each number of operands that an instruction can have: all, and those of version 1.0. */
-static const struct npu_op_desc ops[][NPU_NUM_OPCODES] = { {
-#define OP(name, op_code, op_mnemonic, op_summary, op_formula)					\
-	[op_code] = {										\
-		.mnemonic = op_mnemonic, .summary = op_summary, .formula = op_formula, .code = op_code, \
-		.slots = slots_##name, .params = params_##name,					\
-		.num_slots = OP_SLOTS(name), .num_params = NPU_##name##_NUM_PARAMS,
+enum { PARAMS_BEGIN = -1,
+#define OP(name, code, mnemonic, summary, formula)	PARAMS_##name = 0
 #define SLOT(...)
-#define PARAM(...)
-#define END(op)	},
-#define OP_SLOTS(name) NPU_##name##_NUM_SLOTS
-#include "npu_isa_table.h"
-#undef OP_SLOTS
-}, {
-#define OP_SLOTS(name) SLOTS_1_0_##name
+#define PARAM(...)		+ BY_VERSION(0)
+#define PARAM_SINCE(minor, ...)	+ BY_VERSION(minor)
+#define END(op)	,
 #include "npu_isa_table.h"
 #undef OP
 #undef SLOT
 #undef PARAM
+#undef PARAM_SINCE
 #undef END
-#undef OP_SLOTS
+};
+
+static const struct npu_op_desc ops[NPU_ISA_MINOR + 1][NPU_NUM_OPCODES] = { {
+#define OP(name, op_code, op_mnemonic, op_summary, op_formula)					\
+	[op_code] = {										\
+		.mnemonic = op_mnemonic, .summary = op_summary, .formula = op_formula, .code = op_code, \
+		.slots = slots_##name, .params = params_##name,					\
+		.num_slots = SLOTS_##name >> 8 * VERSION & 0xff,				\
+		.num_params = PARAMS_##name >> 8 * VERSION & 0xff,
+#define SLOT(...)
+#define PARAM(...)
+#define END(op)	},
+#define VERSION 0
+#include "npu_isa_table.h"
+#undef VERSION
+}, {
+#define VERSION 1
+#include "npu_isa_table.h"
+#undef VERSION
+}, {
+#define VERSION 2
+#include "npu_isa_table.h"
+#undef VERSION
+#undef OP
+#undef SLOT
+#undef PARAM
+#undef END
 } };
 
 #define OP(name, code, mnemonic, summary, formula)						\
@@ -97,20 +120,32 @@ static const struct npu_op_desc ops[][NPU_NUM_OPCODES] = { {
 
 const struct npu_op_desc *npu_op_desc(unsigned int opcode)
 {
-	if (opcode >= NPU_NUM_OPCODES || !ops[0][opcode].mnemonic)
-		return NULL;
-	return &ops[0][opcode];
+	return npu_op_desc_at(opcode, NPU_ISA_MINOR);
 }
 
-const struct npu_op_desc *npu_op_desc_of(unsigned int opcode, unsigned int num_operands)
+const struct npu_op_desc *npu_op_desc_at(unsigned int opcode, unsigned int minor)
 {
-	unsigned int i;
+	const struct npu_op_desc *newest;
 
-	if (!npu_op_desc(opcode))
+	if (opcode >= NPU_NUM_OPCODES || minor > NPU_ISA_MINOR)
 		return NULL;
-	for (i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
-		if (ops[i][opcode].num_slots == num_operands)
-			return &ops[i][opcode];
+	newest = &ops[NPU_ISA_MINOR][opcode];
+	if (!newest->mnemonic || (newest->num_slots && NPU_SLOT_SINCE(newest->slots[0].flags) > minor))
+		return NULL;
+	return &ops[minor][opcode];
+}
+
+const struct npu_op_desc *npu_op_desc_of(unsigned int opcode, unsigned int num_operands,
+					 unsigned int num_params)
+{
+	const struct npu_op_desc *desc;
+	unsigned int minor = NPU_ISA_MINOR + 1;
+
+	while (minor-- > 0) {
+		desc = npu_op_desc_at(opcode, minor);
+		if (desc && desc->num_slots == num_operands && desc->num_params == num_params)
+			return desc;
+	}
 	return NULL;
 }
 
@@ -121,14 +156,33 @@ const struct npu_operand *npu_insn_slot(const struct npu_insn *insn, unsigned in
 	return slot < insn->desc->num_slots ? &insn->operand[slot] : &absent;
 }
 
+npu_u32 npu_insn_param(const struct npu_insn *insn, unsigned int param)
+{
+	return param < insn->desc->num_params ? insn->param[param] : 0;
+}
+
+/* Codes in groups have had their encoding, and an engine that reads it, since 1.2. */
+static unsigned int grouped_minor(const struct npu_insn *insn)
+{
+	unsigned int i;
+
+	for (i = 0; i < insn->desc->num_slots; i++)
+		if (insn->operand[i].layout == NPU_LAYOUT_GROUPED16)
+			return 2;
+	return insn->desc->code == NPU_OP_GATHER && insn->param[NPU_GATHER_P_GROUP] ? 2 : 0;
+}
+
 unsigned int npu_insn_minor(const struct npu_insn *insn)
 {
-	unsigned int i, minor = 0, since;
+	unsigned int i, minor = grouped_minor(insn), since;
 
 	for (i = 0; i < insn->desc->num_slots; i++) {
 		since = NPU_SLOT_SINCE(insn->desc->slots[i].flags);
 		minor = since > minor ? since : minor;
 	}
+	for (i = 0; i < insn->desc->num_params; i++)
+		if (insn->desc->params[i].since > minor)
+			minor = insn->desc->params[i].since;
 	return minor;
 }
 

@@ -78,6 +78,7 @@ struct npu_param_desc {
 	/* F32: any finite value, and with max 1 also infinities; MASK: max is the mask */
 	npu_s64 min, max;
 	const char *doc;
+	npu_u8 since;			/* the minor version of the instruction set that it came with */
 };
 
 struct npu_op_desc {
@@ -95,14 +96,22 @@ struct npu_op_desc {
 const struct npu_op_desc *npu_op_desc(unsigned int opcode);
 
 /*
- * The same for an instruction of @num_operands operands: the slots of later minor versions may be
- * left off. NULL when the opcode never had that many.
+ * The same as minor version @minor of the instruction set has it: slots and parameters of later ones
+ * are not there. NULL when the opcode is not, or when there is no such version.
  */
-const struct npu_op_desc *npu_op_desc_of(unsigned int opcode, unsigned int num_operands);
+const struct npu_op_desc *npu_op_desc_at(unsigned int opcode, unsigned int minor);
+
+/*
+ * The newest one with this many operands and parameters: those of later minor versions may be left
+ * off. NULL when the opcode never had as many.
+ */
+const struct npu_op_desc *npu_op_desc_of(unsigned int opcode, unsigned int num_operands,
+					 unsigned int num_params);
 
 /* One decoded instruction; the pointers look into the words given to npu_insn_decode(). */
 struct npu_insn {
-	const struct npu_op_desc *desc;		/* of the operands that are there: npu_op_desc_of() */
+	/* of the operands and parameters that are there: npu_op_desc_of() */
+	const struct npu_op_desc *desc;
 	const struct npu_insn_header *header;
 	const struct npu_operand *operand;	/* desc->num_slots of them */
 	const npu_u32 *param;			/* desc->num_params of them */
@@ -120,14 +129,17 @@ struct npu_isa_error {
  * Decode the instruction that starts at @words (aligned to 8 bytes), of which @avail 32-bit words
  * may be read. Checks sizes, counts, reserved fields, slots (types, ranks, presence), parameters'
  * ranges (those of LEN parameters are left to npu_insn_check()) and what terms name, but no shapes.
- * An instruction may leave off the slots of later minor versions: then insn->desc has fewer, and
- * they are looked at through npu_insn_slot(). Returns 0, or -EINVAL with *@err filled in.
+ * An instruction may leave off the slots and parameters of later minor versions: then insn->desc has
+ * fewer, and they are looked at through npu_insn_slot() and npu_insn_param(). Returns 0, or -EINVAL with *@err filled in.
  */
 int npu_insn_decode(const npu_u32 *words, size_t avail, struct npu_insn *insn,
 		    struct npu_isa_error *err);
 
 /* The operand in @slot, an absent one where the instruction leaves it off. */
 const struct npu_operand *npu_insn_slot(const struct npu_insn *insn, unsigned int slot);
+
+/* Parameter @param, 0 where the instruction leaves it off. */
+npu_u32 npu_insn_param(const struct npu_insn *insn, unsigned int param);
 
 /* The minor version of the instruction set that @insn needs. */
 unsigned int npu_insn_minor(const struct npu_insn *insn);

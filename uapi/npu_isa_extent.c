@@ -36,7 +36,7 @@ static int panel_bytes(const struct npu_operand *op, npu_u64 outs, npu_u64 k, np
 {
 	npu_u64 sum;
 
-	if (op->layout == NPU_LAYOUT_PANEL16K4)
+	if (op->layout == NPU_LAYOUT_PANEL16K4 || op->layout == NPU_LAYOUT_GROUPED16)
 		k = (k + 3) & ~3ull;
 	if (__builtin_mul_overflow(npu_div_up(outs, NPU_PANEL), k, &sum) ||
 	    __builtin_mul_overflow(sum, (npu_u64)NPU_PANEL / 8 * npu_dtype_bits(op->dtype), &sum) ||
@@ -67,6 +67,11 @@ int npu_insn_operand_extent(const struct npu_insn *insn, unsigned int slot, npu_
 			if (__builtin_mul_overflow(count, op->dim[i], &count))
 				return -EOVERFLOW;
 		return panel_bytes(op, op->dim[op->rank - 1], op->dim[op->rank - 2], count, bytes);
+	case NPU_OP_GATHER:	/* the same memory, its dims in the other order */
+		for (i = 0; i + 2 < op->rank; i++)
+			if (__builtin_mul_overflow(count, op->dim[i], &count))
+				return -EOVERFLOW;
+		return panel_bytes(op, op->dim[op->rank - 2], op->dim[op->rank - 1], count, bytes);
 	default:
 		return -EINVAL;
 	}

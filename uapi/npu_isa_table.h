@@ -6,13 +6,16 @@
  * SLOT(op, name, dir, types, min rank, max rank, flags, doc)	dir: IN, OUT or INOUT
  * PARAM(op, name, kind, min, max, doc)				kind: U32, I32, F32 (finite; max 1: or infinite),
  *								LEN (u32 that a term may name), MASK
+ * PARAM_SINCE(minor, op, ...)					a parameter that came with this minor version of the instruction
+ *								set; PARAM() where it is not defined. 0 when it is left off.
  * END(op)
  *
  * Slots and parameters are encoded in the order written here and a minor version only appends to them.
  * types: T_* masks. flags: S_REQ the operand must be there, S_PANEL weight layouts are allowed beside STRIDED,
  * S_INPLACE the output may be exactly the first input (same region, offset, dims, strides and type size).
  * S_SINCE(minor) the slot came with this minor version of the instruction set: an instruction may leave such slots off at
- * the end of its operands, and does when they are absent, so that what an older version can say stays readable to it. An
+ * the end of its operands, and does when they are absent, so that what an older version can say stays readable to it. The
+ * same goes for parameters that are 0: an instruction has the operands and parameters of one version of the opcode. An
  * opcode came with the minor version of its first slot.
  *
  * Formulas: every float operation is IEEE binary32, round to nearest even, operands widened exactly on load
@@ -28,6 +31,11 @@
  * has it all in one place. exp, log, sigmoid, tanh, erf, sin, cos and the others made of
  * them are the fixed polynomials of tools/vnpu/engine/npu_math.h.
  */
+
+#ifndef PARAM_SINCE
+#define PARAM_SINCE(minor, ...) PARAM(__VA_ARGS__)
+#define NPU_ISA_TABLE_PARAMS
+#endif
 
 #ifndef OP	/* included by itself: nothing but the encoding */
 #define NPU_ISA_TABLE_ALONE
@@ -117,23 +125,27 @@ END(CONV_TRANSPOSE)
 
 OP(MATMUL, 0x12, "matmul", "batched matrix product of two activations, or of an activation and a weight",
    "float: acc = +0; for k in order: acc = fma(a[.., m, k], b[.., k, n], acc); integer: exact sum of (a - za) * (b - zb) in i32; "
-   "grouped weight: per group the exact integer sum, then one fma with a_scale * group scale, groups in order; "
+   "grouped weight, a i8: acc = +0; for groups in order: s = exact sum of a * (code - zero_point) in i32, acc = fma(f32(s), a_scale * scale, acc), and with "
+   "minimums acc = fma(f32(sum of the group's a), a_scale * min, acc); a float: acc = +0; for k in order: acc = fma(a, w, acc), w = f32(code - zero_point) * scale, "
+   "with minimums w = fma(f32(code - zero_point), scale, min). scale and min are GROUP_SCALE and GROUP_MIN of the group in f32, with SUPER times SUPER_SCALE of the "
+   "second-level group, every product rounded; with CODEBOOK the code stands for codebook[code]; "
    "then the epilogue, with o = n, and q()")
 	SLOT(MATMUL, OUT, OUT, T_DATA | T_I32, 2, 5, S_REQ, "[.., M, N]")
 	SLOT(MATMUL, A, IN, T_DATA, 2, 5, S_REQ, "[.., M, K]; same rank as out, leading dims equal out's or 1")
 	SLOT(MATMUL, B, IN, T_DATA | T_SUB8, 2, 5, S_REQ | S_PANEL, "[.., K, N]; same rank as out, leading dims equal out's or 1")
 	EPILOGUE_SLOTS(MATMUL)
-	SLOT(MATMUL, GROUP_SCALE, IN, T_F16 | T_F32 | T_U8, 2, 2, 0, "[ceil(K/group), N]; grouped weights")
-	SLOT(MATMUL, GROUP_MIN, IN, T_F16 | T_F32 | T_U8, 2, 2, 0, "[ceil(K/group), N]")
-	SLOT(MATMUL, SUPER_SCALE, IN, T_F16 | T_F32, 2, 3, 0, "[ceil(K/super), N] or [2, ..]; two-level scales and minimums")
+	SLOT(MATMUL, GROUP_SCALE, IN, T_F16 | T_F32 | T_INT8, 2, 2, S_PANEL, "[ceil(K/group), N]; grouped weights")
+	SLOT(MATMUL, GROUP_MIN, IN, T_F16 | T_F32 | T_INT8, 2, 2, S_PANEL, "[ceil(K/group), N]; added, so a format that subtracts its minimums has them with the other sign")
+	SLOT(MATMUL, SUPER_SCALE, IN, T_F16 | T_F32, 2, 3, S_PANEL, "[ceil(K/super), N] or [2, ..]; two-level scales, and minimums")
 	SLOT(MATMUL, CODEBOOK, IN, T_I8, 1, 1, 0, "[16]; values of 4-bit codes")
 	SLOT(MATMUL, B_ZERO, IN, T_I8 | T_U8, 1, 1, 0, "[N]; zero points of b, instead of the operand's")
-	SLOT(MATMUL, A_SCALE, IN, T_F32, 1, 5, 0, "[.., M]; scales of dynamically quantized rows")
+	SLOT(MATMUL, A_SCALE, IN, T_F32, 1, 5, 0, "[.., M], with A_GROUP [.., M, ceil(K/a_group)]; scales of dynamically quantized rows")
 	SLOT(MATMUL, A_ZERO, IN, T_I8 | T_U8, 0, 1, S_SINCE(1),
 	     "[1]; zero point of a, known when it runs, instead of the operand's, which is 0")
-	PARAM(MATMUL, GROUP, U32, 0, 1024, "elements of K that share a scale, 0: none")
-	PARAM(MATMUL, SUPER, U32, 0, 4096, "elements of K that share a second-level scale, 0: none")
+	PARAM(MATMUL, GROUP, U32, 0, 65536, "elements of K that share a scale, 0: none; a multiple of 4")
+	PARAM(MATMUL, SUPER, U32, 0, 65536, "elements of K that share a second-level scale, 0: none")
 	EPILOGUE_PARAMS(MATMUL)
+	PARAM_SINCE(2, MATMUL, A_GROUP, U32, 0, 65536, "elements of K that share a scale of a, 0: all of a row")
 END(MATMUL)
 
 OP(EWISE1, 0x20, "ewise1", "unary element-wise function",
@@ -315,16 +327,16 @@ OP(IOTA, 0x3b, "iota", "a rising sequence along one axis",
 END(IOTA)
 
 OP(GATHER, 0x40, "gather", "rows by index",
-   "out[o, i, n] = in[o, index[i], n], cast; a negative index counts from the end; an index outside faults with its value")
+   "out[o, i, n] = in[o, index[i], n], cast; quantized rows: w as the grouped weight of matmul beside a float a, then q(); a negative index counts from the end; an index outside faults with its value")
 	SLOT(GATHER, OUT, OUT, T_ALL, 3, 3, S_REQ, "[outer, count, inner]")
-	SLOT(GATHER, IN, IN, T_ALL | T_SUB8, 3, 3, S_REQ, "[outer, rows, inner]; quantized rows too")
+	SLOT(GATHER, IN, IN, T_ALL | T_SUB8, 3, 3, S_REQ | S_PANEL, "[outer, rows, inner]; quantized rows too, also out of a grouped16 weight of matmul [inner, rows]")
 	SLOT(GATHER, INDEX, IN, T_I32 | T_I64, 1, 1, S_REQ, "[count]")
-	SLOT(GATHER, GROUP_SCALE, IN, T_F16 | T_F32 | T_U8, 2, 2, 0, "[rows, ceil(inner/group)]; quantized rows")
-	SLOT(GATHER, GROUP_MIN, IN, T_F16 | T_F32 | T_U8, 2, 2, 0, "")
-	SLOT(GATHER, SUPER_SCALE, IN, T_F16 | T_F32, 2, 3, 0, "")
+	SLOT(GATHER, GROUP_SCALE, IN, T_F16 | T_F32 | T_INT8, 2, 2, S_PANEL, "[rows, ceil(inner/group)]; quantized rows; in panels the memory is that of matmul's")
+	SLOT(GATHER, GROUP_MIN, IN, T_F16 | T_F32 | T_INT8, 2, 2, S_PANEL, "[rows, ceil(inner/group)]")
+	SLOT(GATHER, SUPER_SCALE, IN, T_F16 | T_F32, 2, 3, S_PANEL, "[rows, ceil(inner/super)] or [2, ..]")
 	SLOT(GATHER, CODEBOOK, IN, T_I8, 1, 1, 0, "[16]")
-	PARAM(GATHER, GROUP, U32, 0, 1024, "0: plain rows")
-	PARAM(GATHER, SUPER, U32, 0, 4096, "")
+	PARAM(GATHER, GROUP, U32, 0, 65536, "0: plain rows")
+	PARAM(GATHER, SUPER, U32, 0, 65536, "")
 END(GATHER)
 
 OP(GATHER_ELEMENTS, 0x41, "gather_elements", "one element per index along an axis",
@@ -423,6 +435,10 @@ END(COUNT)
 
 #undef EPILOGUE_SLOTS
 #undef EPILOGUE_PARAMS
+#ifdef NPU_ISA_TABLE_PARAMS
+#undef NPU_ISA_TABLE_PARAMS
+#undef PARAM_SINCE
+#endif
 #ifdef NPU_ISA_TABLE_ALONE
 #undef NPU_ISA_TABLE_ALONE
 #undef OP

@@ -255,12 +255,13 @@ struct npu_matmul_args {
 	/* (o) grouped weights */
 	const struct npu_tensor *group_scale, *group_min, *super_scale, *codebook;
 	const struct npu_tensor *b_zero;	/* (o) [N] */
-	const struct npu_tensor *a_scale;	/* (o) [.., M] */
+	const struct npu_tensor *a_scale;	/* (o) [.., M], or by groups of K with a_group */
 	uint32_t group, super;
 	struct npu_epilogue epilogue;
 	uint32_t tag;
 	/* (o) [1], of the type of a: its zero point, instead of a's own, which is 0 */
 	const struct npu_tensor *a_zero;
+	uint32_t a_group;			/* a_scale is [.., M, ceil(K / a_group)] */
 };
 
 struct npu_unary_args {
@@ -553,7 +554,7 @@ void npu_pack_nk(struct npu_pack_shape *s, uint32_t batch, uint32_t n, uint32_t 
 
 /**
  * npu_pack_size - bytes of packed weights
- * @layout: PANEL16 (f32, f16, bf16), PANEL16K4 (i8, u8) or GROUPED16 (i8, u8, u6, u5, u4)
+ * @layout: PANEL16 (f32, f16, bf16), PANEL16K4 (i8, u8) or GROUPED16 (u8, u6, u5, u4)
  *
  * Returns 0, -EINVAL (layout, type, a zero in the shape, outputs that groups do not divide) or
  * -EOVERFLOW.
@@ -564,7 +565,7 @@ int npu_pack_size(enum npu_layout layout, enum npu_dtype dtype, const struct npu
 /**
  * npu_pack_weights - pack into a panel layout
  * @src_type: any float type for a float @type (rounded to nearest even); the same type for i8 and
- *	u8; u8, one code each, for u4 to u6
+ *	u8; u8, one code each, for u4 to u6 (codes beyond the type lose their upper bits)
  * @src_size: bytes that may be read at @src
  * @dst_size: exactly what npu_pack_size() gives
  *

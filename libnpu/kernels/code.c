@@ -155,30 +155,46 @@ int npu_code_param_len(struct npu_code *c, unsigned int index, const struct npu_
 			   c->desc->params[index].name);
 }
 
+/* Whether version @desc of the opcode can say the same: what it lacks is absent or 0. */
+static bool code_fits(struct npu_code *c, const struct npu_op_desc *desc)
+{
+	unsigned int i;
+
+	for (i = desc->num_slots; i < c->desc->num_slots; i++)
+		if (npu_code_operand(c, i)->dtype)
+			return false;
+	for (i = desc->num_params; i < c->desc->num_params; i++)
+		if (npu_code_params(c)[i])
+			return false;
+	return true;
+}
+
 /*
- * Absent operands of later versions at the end are left off, so that a library of the version that
+ * The oldest version of the opcode that has all that is given, so that a library of the version that
  * an instruction needs can read it.
  */
 static void code_shorten(struct npu_code *c)
 {
 	struct npu_insn_header *h = (struct npu_insn_header *)c->words;
 	const struct npu_op_desc *desc = c->desc;
-	unsigned int n = desc->num_slots, cut, i;
+	const struct npu_op_desc *older = NULL;
+	unsigned int minor, cut, i;
 
-	while (n && NPU_SLOT_SINCE(desc->slots[n - 1].flags) && !npu_code_operand(c, n - 1)->dtype)
-		n--;
-	while (!npu_op_desc_of(desc->code, n))
-		n++;
-	cut = (desc->num_slots - n) * OPERAND_WORDS;
-	if (!cut)
+	for (minor = 0; !older || !code_fits(c, older); minor++)
+		older = npu_op_desc_at(desc->code, minor);
+	cut = (desc->num_slots - older->num_slots) * OPERAND_WORDS;
+	if (older->num_slots == desc->num_slots && older->num_params == desc->num_params)
 		return;
-	memmove(npu_code_operand(c, n), npu_code_params(c), desc->num_params * sizeof(npu_u32));
+	memmove(npu_code_operand(c, older->num_slots), npu_code_params(c),
+		older->num_params * sizeof(npu_u32));
 	for (i = 0; i < c->num_terms; i++)
 		if (c->term[i].word >= HEADER_WORDS + OPERAND_WORDS * desc->num_slots)
 			c->term[i].word -= cut;
-	c->desc = npu_op_desc_of(desc->code, n);
-	h->num_operands = n;
-	memset(npu_code_params(c) + desc->num_params, 0, cut * sizeof(npu_u32));
+	c->desc = older;
+	h->num_operands = older->num_slots;
+	h->num_params = older->num_params;
+	memset(npu_code_params(c) + older->num_params, 0,
+	       (cut + desc->num_params - older->num_params) * sizeof(npu_u32));
 }
 
 int npu_code_close(struct npu_code *c)

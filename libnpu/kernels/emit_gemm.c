@@ -83,6 +83,7 @@ int npu_emit_matmul(struct npu_stream_builder *b, const struct npu_matmul_args *
 	t[NPU_MATMUL_A_ZERO] = a->a_zero;
 	p[NPU_MATMUL_P_GROUP] = a->group;
 	p[NPU_MATMUL_P_SUPER] = a->super;
+	p[NPU_MATMUL_P_A_GROUP] = a->a_group;
 	emit_epilogue(&a->epilogue, t + NPU_MATMUL_BIAS, p + NPU_MATMUL_P_ACT);
 	return EMIT(MATMUL);
 }

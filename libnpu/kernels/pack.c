@@ -2,13 +2,14 @@
 /* Weights into the panel layouts and back. */
 #include <errno.h>
 #include <string.h>
+#include "npu_grouped.h"
 #include "npu_half.h"
 #include "npu_kernels.h"
 
 int npu_pack_size(enum npu_layout layout, enum npu_dtype dtype, const struct npu_pack_shape *s,
 		  size_t *bytes)
 {
-	bool k4 = layout == NPU_LAYOUT_PANEL16K4;
+	bool grouped = layout == NPU_LAYOUT_GROUPED16, k4 = layout == NPU_LAYOUT_PANEL16K4;
 	npu_u64 k, n;
 
 	*bytes = 0;
@@ -17,11 +18,12 @@ int npu_pack_size(enum npu_layout layout, enum npu_dtype dtype, const struct npu
 		return -EINVAL;
 	if ((layout == NPU_LAYOUT_PANEL16 && !npu_dtype_is_float(dtype)) ||
 	    (k4 && dtype != NPU_I8 && dtype != NPU_U8) || layout == NPU_LAYOUT_STRIDED ||
+	    (grouped && dtype != NPU_U8 && (npu_dtype_bits(dtype) < 4 || npu_dtype_bits(dtype) > 6)) ||
 	    (unsigned int)layout >= NPU_NUM_LAYOUTS || !npu_dtype_bits(dtype))
 		return -EINVAL;
 	if (__builtin_mul_overflow((npu_u64)s->kh * s->kw, s->channels, &k))
 		return -EOVERFLOW;
-	if (k4)
+	if (k4 || grouped)
 		k = (k + 3) & ~3ull;
 	n = (npu_u64)s->outputs / s->groups;
 	n = (n + NPU_PANEL - 1) / NPU_PANEL;
@@ -135,59 +137,30 @@ static void store_bits(npu_u8 *p, enum npu_dtype type, npu_u32 u)
 	memcpy(p, &h, 2);
 }
 
-/* Where element @k of output @lane of a panel lies, in bits from the panel's start. */
-static npu_u64 panel_bit(enum npu_layout layout, unsigned int bits, npu_u64 k, unsigned int lane)
-{
-	if (layout == NPU_LAYOUT_PANEL16K4)
-		return (k / 4 * NPU_PANEL * 4 + lane * 4 + k % 4) * 8;
-	return (k * NPU_PANEL + lane) * bits;
-}
-
-static void put_code(npu_u8 *panel, npu_u64 bit, unsigned int bits, npu_u32 code)
-{
-	unsigned int i;
-
-	for (i = 0; i < bits; i++, bit++)
-		panel[bit / 8] = (panel[bit / 8] & ~(1u << bit % 8)) | (code >> i & 1) << bit % 8;
-}
-
-static npu_u32 get_code(const npu_u8 *panel, npu_u64 bit, unsigned int bits)
-{
-	npu_u32 code = 0;
-	unsigned int i;
-
-	for (i = 0; i < bits; i++, bit++)
-		code |= (npu_u32)(panel[bit / 8] >> bit % 8 & 1) << i;
-	return code;
-}
-
-/* 8-bit codes and floats lie at whole bytes; the rest are strings of bits. */
-static void move_element(const struct walk *w, npu_u8 *panel, npu_u64 bit, npu_u8 *plain, bool pack)
+/* Floats of PANEL16, else quads of codes: those of PANEL16K4 lie as the grouped ones of 8 bits. */
+static void move_element(const struct walk *w, npu_u8 *panel, npu_u64 k, unsigned int lane,
+			 npu_u8 *plain, bool pack)
 {
 	unsigned int bits = npu_dtype_bits(w->type);
+	npu_u8 *at = panel + (k * NPU_PANEL + lane) * (bits / 8);
+	npu_u8 *quad = panel + k / 4 * npu_grouped_quad_bytes(bits);
 
 	if (npu_dtype_is_float(w->type)) {
 		if (pack)
-			store_bits(panel + bit / 8, w->type, load_bits(plain, w->plain_type));
+			store_bits(at, w->type, load_bits(plain, w->plain_type));
 		else
-			store_bits(plain, w->plain_type, load_bits(panel + bit / 8, w->type));
-	} else if (bits == 8) {
-		if (pack)
-			panel[bit / 8] = *plain;
-		else
-			*plain = panel[bit / 8];
+			store_bits(plain, w->plain_type, load_bits(at, w->type));
 	} else if (pack) {
-		put_code(panel, bit, bits, *plain);
+		npu_grouped_put(quad, bits, lane, k % 4, *plain);
 	} else {
-		*plain = get_code(panel, bit, bits);
+		*plain = npu_grouped_get(quad, bits, lane, k % 4);
 	}
 }
 
-static void walk_panel(const struct walk *w, enum npu_layout layout, npu_u8 *panel, npu_u8 *plain,
-		       unsigned int lanes, bool pack)
+static void walk_panel(const struct walk *w, npu_u8 *panel, npu_u8 *plain, unsigned int lanes, bool pack)
 {
 	const struct npu_pack_shape *s = w->s;
-	unsigned int bits = npu_dtype_bits(w->type), lane;
+	unsigned int lane;
 	npu_u64 k = 0;
 	uint32_t h, x, c;
 
@@ -195,7 +168,7 @@ static void walk_panel(const struct walk *w, enum npu_layout layout, npu_u8 *pan
 		for (x = 0; x < s->kw; x++)
 			for (c = 0; c < s->channels; c++, k++)
 				for (lane = 0; lane < lanes; lane++)
-					move_element(w, panel, panel_bit(layout, bits, k, lane),
+					move_element(w, panel, k, lane,
 						     plain + (lane * s->stride[2] +
 							      h * s->stride[3] + x * s->stride[4] +
 							      c * s->stride[5]) *
@@ -203,7 +176,7 @@ static void walk_panel(const struct walk *w, enum npu_layout layout, npu_u8 *pan
 						     pack);
 }
 
-static void walk_all(const struct walk *w, enum npu_layout layout, size_t size, bool pack)
+static void walk_all(const struct walk *w, size_t size, bool pack)
 {
 	const struct npu_pack_shape *s = w->s;
 	uint32_t outs = s->outputs / s->groups, panels = outs / NPU_PANEL + (outs % NPU_PANEL != 0),
@@ -214,7 +187,7 @@ static void walk_all(const struct walk *w, enum npu_layout layout, size_t size, 
 	for (b = 0; b < s->batch; b++)
 		for (g = 0; g < s->groups; g++)
 			for (p = 0; p < panels; p++, panel += panel_bytes)
-				walk_panel(w, layout, panel,
+				walk_panel(w, panel,
 					   w->plain + (b * s->stride[0] + g * s->stride[1] +
 						       (int64_t)p * NPU_PANEL * s->stride[2]) *
 							      w->plain_bytes,
@@ -258,7 +231,7 @@ int npu_pack_weights(enum npu_layout layout, const struct npu_pack_shape *s,
 	if (ret)
 		return ret;
 	memset(dst, 0, dst_size);
-	walk_all(&w, layout, dst_size, true);
+	walk_all(&w, dst_size, true);
 	return 0;
 }
 
@@ -271,6 +244,6 @@ int npu_unpack_weights(enum npu_layout layout, const struct npu_pack_shape *s, e
 
 	if (ret)
 		return ret;
-	walk_all(&w, layout, src_size, false);
+	walk_all(&w, src_size, false);
 	return 0;
 }

@@ -26,9 +26,12 @@ const struct sample_good sample_good[] = {
 	{ NPU_OP_MATMUL,
 	  "out=f16[8,24] a=i8[8,40] b=u4[40,24]/grouped16 group_scale=f16[2,24] a_scale=f32[8] codebook=i8[16] group=32" },
 	{ NPU_OP_MATMUL,
-	  "out=f16[8,24] a=i8[8,512]*0.1:0 b=u6[512,24]/grouped16 group_scale=u8[16,24] group_min=u8[16,24] "
-	  "super_scale=f16[2,2,24] group=32 super=256" },
+	  "out=f16[8,24] a=i8[8,512]*0.1:0 b=u6[512,24]*0:32/grouped16 group_scale=i8[16,24]/panel16 group_min=u8[16,24] "
+	  "super_scale=f16[2,2,24]/panel16 group=32 super=256" },
 	{ NPU_OP_MATMUL, "out=f32[8,24] a=u8[8,40] b=u8[40,24] scale=f32[24] a_zero=u8[1]" },
+	{ NPU_OP_MATMUL,
+	  "out=f16[2,8,24] a=i8[2,8,100] b=u5[1,100,24]/grouped16 group_scale=f32[4,24] a_scale=f32[2,8,2] group=32 a_group=64" },
+	{ NPU_OP_MATMUL, "out=f32[8,24] a=bf16[8,40] b=u8[40,24]*0:128/grouped16 group_scale=f16[1,24] group=40" },
 	{ NPU_OP_EWISE1, "out=f16[2,3,4] in=f16[2,1,4] func=2 act=10" },
 	{ NPU_OP_EWISE1, "out=i32[5] in=i32[5] func=0" },
 	{ NPU_OP_EWISE2,
@@ -57,6 +60,9 @@ const struct sample_good sample_good[] = {
 	{ NPU_OP_GATHER, "out=f16[1,7,64] in=f16[1,1000,64] index=i64[7]" },
 	{ NPU_OP_GATHER,
 	  "out=f16[1,7,70] in=u5[1,100,70]/(4400,44,0) index=i32[7] group_scale=f16[100,3] group=32" },
+	{ NPU_OP_GATHER,
+	  "out=f32[1,7,70] in=u6[1,100,70]*0:32/grouped16 index=i32[7] group_scale=i8[100,5]/panel16 super_scale=f16[100,2]/panel16 "
+	  "group=16 super=64" },
 	{ NPU_OP_GATHER_ELEMENTS, "out=f32[2,9] in=f32[3,4] index=i64[2,9] axis=1" },
 	{ NPU_OP_SCATTER, "inout=f16[2,50,8] in=f16[2,3,8] index=i32[3] join=1 skip=1" },
 	{ NPU_OP_SCATTER_ELEMENTS, "inout=f32[4,4] in=f32[2,4] index=i64[2,4] axis=0" },
@@ -244,17 +250,29 @@ static void default_params(const struct npu_op_desc *d, npu_u32 *params)
 	}
 }
 
-/* Operands of later versions at the end, when absent: CONV's tenth, MATMUL's fifteenth. */
+/*
+ * What came later is left off when it is not used: CONV's tenth operand and MATMUL's fifteenth of
+ * version 1, the last parameter of MATMUL of version 2.
+ */
 static void leave_off(struct sample *s, const struct npu_op_desc *d)
 {
 	struct npu_insn_header *h = (struct npu_insn_header *)s->words;
-	npu_u32 *last = s->words + 4 + 26 * (d->num_slots - 1), i;
-	struct npu_term *term = (struct npu_term *)(last + d->num_params);
+	npu_u32 *params = s->words + 4 + 26 * d->num_slots, *last = params - 26, i;
+	struct npu_term *term;
 
-	if ((d->code != NPU_OP_CONV && d->code != NPU_OP_MATMUL) || ((struct npu_operand *)last)->dtype)
+	if (d->code == NPU_OP_MATMUL) {
+		if (params[d->num_params - 1])
+			return;
+		h->num_params--;
+		memmove(params + h->num_params, params + d->num_params, h->num_terms * sizeof(*term));
+	} else if (d->code != NPU_OP_CONV) {
+		return;
+	}
+	if (((struct npu_operand *)last)->dtype)
 		return;
 	h->num_operands--;
-	memmove(last, last + 26, (size_t)(s->words + NPU_MAX_INSN_WORDS - last - 26) * 4);
+	memmove(last, params, (size_t)(s->words + NPU_MAX_INSN_WORDS - params) * 4);
+	term = (struct npu_term *)(last + h->num_params);
 	for (i = 0; i < h->num_terms; i++)
 		if (term[i].word > last - s->words)
 			term[i].word -= 26;
@@ -293,7 +311,7 @@ int sample_parse(struct sample *s, unsigned int opcode, const char *text, const 
 	qsort(term, h->num_terms, sizeof(*term), compare_terms);
 	leave_off(s, d);
 	s->num_words = h->words =
-		(4 + 26 * h->num_operands + d->num_params + 2 * h->num_terms + 1) & ~1u;
+		(4 + 26 * h->num_operands + h->num_params + 2 * h->num_terms + 1) & ~1u;
 	return 0;
 }
 

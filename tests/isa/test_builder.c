@@ -136,6 +136,11 @@ static void test_gemm_emitters(void)
 	     .b = weight(NPU_U4, NPU_LAYOUT_GROUPED16, D(512, 24)), .group_scale = T(8, U8, 16, 24),
 	     .group_min = T(9, U8, 16, 24), .super_scale = T(10, F16, 2, 2, 24),
 	     .codebook = T(11, I8, 16), .a_scale = T(13, F32, 8), .group = 32, .super = 256);
+	SAME(matmul, MATMUL,
+	     "out=f32[8,24] a=i8[8,100] b=u6[100,24]*0:32/grouped16 group_scale=f16[4,24] a_scale=f32[8,2] group=32 a_group=64",
+	     .out = T(0, F32, 8, 24), .a = T(1, I8, 8, 100),
+	     .b = quant(weight(NPU_U6, NPU_LAYOUT_GROUPED16, D(100, 24)), 0, 32),
+	     .group_scale = T(8, F16, 4, 24), .a_scale = T(13, F32, 8, 2), .group = 32, .a_group = 64);
 	SAME(matmul, MATMUL, "out=i32[8,24] a=u8[8,40] b=i8[40,24] b_zero=i8[24]",
 	     .out = T(0, I32, 8, 24), .a = T(1, U8, 8, 40), .b = T(2, I8, 40, 24),
 	     .b_zero = T(12, I8, 24));
@@ -281,6 +286,7 @@ static void test_generic(void)
 	for (i = 0; i + 1 < sample_num_good; i++) {
 		unsigned int slots = npu_op_desc(sample_good[i].opcode)->num_slots;
 		struct npu_operand operand[NPU_MAX_OPERANDS] = { 0 };
+		npu_u32 param[NPU_MAX_PARAMS];
 		struct npu_insn insn;
 		struct sample s;
 
@@ -288,12 +294,14 @@ static void test_generic(void)
 		wrong += !!npu_insn_decode(s.words, s.num_words, &insn, &err);
 		for (j = 0; j < slots; j++)
 			operand[j] = *npu_insn_slot(&insn, j);
+		for (j = 0; j < NPU_MAX_PARAMS; j++)
+			param[j] = npu_insn_param(&insn, j);
 		for (j = 0; j < insn.header->num_terms; j++) {
 			terms[j] = insn.term[insn.header->num_terms - 1 - j];
 			if (terms[j].word >= 4 + 26 * insn.desc->num_slots)
 				terms[j].word += 26 * (slots - insn.desc->num_slots);
 		}
-		wrong += !!npu_stream_emit(b, sample_good[i].opcode, operand, insn.param,
+		wrong += !!npu_stream_emit(b, sample_good[i].opcode, operand, param,
 					   terms, insn.header->num_terms, 42);
 	}
 	tap_ok(!wrong && npu_stream_num_insns(b) == sample_num_good - 1,
@@ -309,6 +317,38 @@ static void test_generic(void)
 		       strstr(npu_stream_error(b), "finished"),
 	       "nothing comes after finish");
 	free(want);
+}
+
+/* Codes in groups, and the parameter that came with them. */
+static void test_version_2(void)
+{
+	struct npu_matmul_args a = { .out = T(0, F32, 8, 24), .a = T(1, I8, 8, 64),
+				     .b = weight(NPU_U4, NPU_LAYOUT_GROUPED16, D(64, 24)),
+				     .group_scale = T(8, F16, 2, 24), .a_scale = T(13, F32, 8),
+				     .group = 32 };
+	const struct npu_tensor *groups = T(13, F32, 8, 2);
+	struct npu_stream_header header;
+	const npu_u8 *insn;
+	const void *data;
+	size_t size;
+
+	begin();
+	tap_ok(!npu_emit_matmul(b, &a) && !npu_stream_finish(b, &data, &size), "codes in groups");
+	memcpy(&header, data, sizeof(header));
+	insn = (const npu_u8 *)data + sizeof(header);
+	tap_ok(header.isa_minor == 2 && insn[4] == 14 && insn[5] == 11,
+	       "14 operands and 11 parameters, the stream says 1.2");
+	a.a_scale = groups;
+	a.a_group = 32;
+	begin();
+	if (!tap_ok(!npu_emit_matmul(b, &a) && !npu_stream_finish(b, &data, &size), "and a's too"))
+		tap_diag("%s", npu_stream_error(b));
+	insn = (const npu_u8 *)data + sizeof(header);
+	tap_ok(insn[4] == 15 && insn[5] == 12, "15 operands and 12 parameters");
+	tap_ok(!npu_op_desc_of(NPU_OP_MATMUL, 14, 12) && !npu_op_desc_of(NPU_OP_COUNT, 0, 0) &&
+		       !npu_op_desc_at(NPU_OP_COUNT, 0) && npu_op_desc_at(NPU_OP_COUNT, 1) &&
+		       !npu_op_desc_at(NPU_OP_MATMUL, 3),
+	       "versions are not mixed, and an opcode begins with its own");
 }
 
 /* A stream says the version that its instructions need, and what says less than that is refused. */
@@ -346,6 +386,7 @@ static void test_versions(void)
 		       err.fault.insn == 1,
 	       "saying 1.0 it is refused: %s", err.text);
 	free(copy);
+	test_version_2();
 }
 
 /* Dense at every length: what the device sees at s0 = 3 is what a dense tensor of that size is. */

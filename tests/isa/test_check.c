@@ -149,7 +149,26 @@ static const struct bad bads[] = {
 	  "f16 or f32 without parameter super"),
 	B(MATMUL, 2, "a_scale=-", OPERAND, "a", "a has no scale"),
 	B(MATMUL, 2, "a_scale=f32[7]", SHAPE, "a_scale", "a_scale dim 0 is 7"),
-	B(MATMUL, 2, "a=f16[8,40]", OPERAND, "a", "beside a grouped weight"),
+	B(MATMUL, 2, "a=f16[8,40]", OPERAND, "a_scale", "with a float a"),
+	B(MATMUL, 2, "a=u8[8,40]", OPERAND, "a", "beside a grouped weight"),
+	B(MATMUL, 2, "a=i8[8,40]*1:3", OPERAND, "a", "zero point of a is 3"),
+	B(MATMUL, 2, "group=10", PARAM, "", "a multiple of 4"),
+	B(MATMUL, 2, "b=i8[40,24]/grouped16 codebook=-", OPERAND, "b", "u8, u6, u5 or u4 in groups"),
+	B(MATMUL, 2, "b=u4[40,24]*0:8/grouped16", OPERAND, "b", "expected 0 beside a codebook"),
+	B(MATMUL, 2, "b=u4[40,24]*0:16/grouped16 codebook=-", OPERAND, "b", "expected 0 and 0 to 15"),
+	B(MATMUL, 2, "b=u4[40,24]*1:8/grouped16 codebook=-", OPERAND, "b", "expected 0 and 0 to 15"),
+	B(MATMUL, 2, "b=u8[40,24]*1:8/grouped16 codebook=-", OPERAND, "b", "a scale of its own"),
+	B(MATMUL, 2, "group_scale=f16[2,24]/panel16k4", OPERAND, "group_scale", "strided or panel16"),
+	B(MATMUL, 2, "a_group=40", PARAM, "", "expected a multiple of group = 32"),
+	B(MATMUL, 2, "a_group=32", SHAPE, "a_scale", "that of out with a_group = 2"),
+	B(MATMUL, 2, "a_group=32 a_scale=f32[8,3]", SHAPE, "a_scale", "groups of a = 2"),
+	B(MATMUL, 2, "a=i8[8,40]*1:0 a_scale=- a_group=32", OPERAND, "a", "a_scale with a_group"),
+	B(MATMUL, 2, "a_group=65540", PARAM, "", "a_group is 65540"),
+	B(MATMUL, 0, "a_group=32", PARAM, "", "b is not grouped16"),
+	B(MATMUL, 6, "a_group=40", PARAM, "", "expected 0 with a float a"),
+	B(MATMUL, 6, "b=u8[40,24]*0:256/grouped16", OPERAND, "b", "expected 0 to 255"),
+	B(MATMUL, 3, "group_scale=f16[16,24]", OPERAND, "group_scale", "with parameter super"),
+	B(MATMUL, 3, "group_scale=u8[16,24]*1:0", OPERAND, "group_scale", "expected plain integers"),
 	B(MATMUL, 2, "b=u5[40,24]/grouped16", OPERAND, "b", "u4 beside a codebook"),
 	B(MATMUL, 3, "super=100", PARAM, "", "multiple of group = 32"),
 	B(MATMUL, 3, "super_scale=f16[2,24]", SHAPE, "super_scale", "2, or 3 with minimums"),
@@ -219,6 +238,10 @@ static const struct bad bads[] = {
 	B(GATHER, 1, "group_scale=f16[100,2]", SHAPE, "group_scale", "groups = 3"),
 	B(GATHER, 1, "in=u5[1,100,70]/(4400,44,1)", OPERAND, "in", "codes are packed"),
 	B(GATHER, 1, "out=i32[1,7,70]", OPERAND, "out", "for quantized rows"),
+	B(GATHER, 1, "in=u8[1,100,70]/panel16k4", OPERAND, "in", "expected strided or grouped16"),
+	B(GATHER, 0, "in=f16[1,1000,64]/panel16", OPERAND, "in", "expected strided for plain rows"),
+	B(GATHER, 2, "super_scale=f16[100,3]/panel16", SHAPE, "super_scale", "second-level groups = 2"),
+	B(GATHER, 2, "group=18", PARAM, "", "a multiple of 4"),
 	B(GATHER_ELEMENTS, 0, "index=i64[4,9] out=f32[4,9]", SHAPE, "index",
 	  "at most that of in = 3"),
 	B(GATHER_ELEMENTS, 0, "out=f32[2,8]", SHAPE, "out", "that of index = 9"),
@@ -378,6 +401,10 @@ static void test_sizes(void)
 	const char *kn = "out=f16[3,8,24] a=f16[3,8,40] b=f16[3,40,24]/panel16";
 	const char *q =
 		"out=f16[8,24] a=i8[8,40]*1:0 b=u5[40,24]/grouped16 group=32 group_scale=f16[2,24]";
+	const char *two = "out=f16[8,24] a=i8[8,42]*1:0 b=u6[42,24]/grouped16 group=16 super=32 group_scale=i8[3,24]/panel16 "
+			  "group_min=u8[3,24]/panel16 super_scale=f16[2,2,24]/panel16";
+	const char *rows = "out=f16[1,7,42] in=u6[1,24,42]/grouped16 index=i32[7] group=16 super=32 group_scale=i8[24,3]/panel16 "
+			   "group_min=u8[24,3]/panel16 super_scale=f16[2,24,2]/panel16";
 	struct npu_isa_error err;
 	struct npu_insn insn;
 	struct sample s;
@@ -391,6 +418,14 @@ static void test_sizes(void)
 	       "bytes of a batch of panel16 matrices");
 	tap_ok(extent(NPU_OP_MATMUL, q, NPU_MATMUL_B) == 2 * 40 * 10,
 	       "bytes of a grouped16 weight of u5");
+	/* 2 panels of 11 quads of 32 + 16 bytes; 2 matrices of 2 panels of 2 rows of 16 lanes of 2 bytes */
+	tap_ok(extent(NPU_OP_MATMUL, two, NPU_MATMUL_B) == 2 * 11 * 48 &&
+		       extent(NPU_OP_MATMUL, two, NPU_MATMUL_SUPER_SCALE) == 2 * 2 * 2 * 32 &&
+		       extent(NPU_OP_MATMUL, two, NPU_MATMUL_GROUP_SCALE) == 2 * 3 * 16,
+	       "bytes of a grouped16 weight of u6, and of its scales in panels");
+	tap_ok(extent(NPU_OP_GATHER, rows, NPU_GATHER_IN) == 2 * 11 * 48 &&
+		       extent(NPU_OP_GATHER, rows, NPU_GATHER_SUPER_SCALE) == 2 * 2 * 2 * 32,
+	       "and the same memory as rows");
 	tap_ok(extent(NPU_OP_GATHER, "out=f16[1,7,70] in=u5[1,100,70]/(4400,44,0) index=i32[7]",
 		      NPU_GATHER_IN) == 99 * 44 + 44,
 	       "bytes of packed rows");

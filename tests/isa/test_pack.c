@@ -79,8 +79,7 @@ static npu_u8 rng(void)
 static npu_u32 packed_at(enum npu_layout layout, enum npu_dtype type, const npu_u8 *panel,
 			 unsigned int k, unsigned int lane)
 {
-	unsigned int bits = npu_dtype_bits(type);
-	unsigned __int128 row = 0;
+	unsigned int bits = npu_dtype_bits(type), i;
 	npu_u32 v = 0;
 
 	if (layout == NPU_LAYOUT_PANEL16K4)
@@ -89,8 +88,16 @@ static npu_u32 packed_at(enum npu_layout layout, enum npu_dtype type, const npu_
 		memcpy(&v, panel + (k * 16 + lane) * (bits / 8), bits / 8);
 		return v;
 	}
-	memcpy(&row, panel + (size_t)k * 2 * bits, 2 * bits);
-	return (npu_u32)(row >> lane * bits) & ((1u << bits) - 1);
+	i = lane * 4 + k % 4;
+	panel += (size_t)k / 4 * 8 * bits;
+	if (bits == 8)
+		return panel[i];
+	/* halves of 32 bytes, then a plane of one or two bits of each code */
+	v = i < 32 ? panel[i] & 15 : panel[i - 32] >> 4;
+	panel += 32;
+	if (bits == 5)
+		return v + 16 * (panel[i / 8] >> (i & 7) & 1);
+	return bits == 6 ? v + 16 * (panel[i & 15] >> 2 * (i >> 4) & 3) : v;
 }
 
 static npu_u32 convert(npu_u32 bits, enum npu_dtype from, enum npu_dtype to)
@@ -108,7 +115,7 @@ static unsigned int compare(const struct shape *s, enum npu_layout layout, enum 
 {
 	unsigned int og = s->o / s->g, panels = (og + 15) / 16, kn = s->kh * s->kw * s->c,
 		     wrong = 0, b, g, p, k, lane;
-	unsigned int kfull = layout == NPU_LAYOUT_PANEL16K4 ? (kn + 3) / 4 * 4 : kn,
+	unsigned int kfull = layout == NPU_LAYOUT_PANEL16 ? kn : (kn + 3) / 4 * 4,
 		     from_bytes = npu_dtype_bits(from) / 8;
 	size_t panel_bytes = (size_t)kfull * 2 * npu_dtype_bits(to);
 	const npu_u8 *panel = packed;
@@ -196,6 +203,8 @@ static void test_sizes(void)
 	tap_ok(npu_pack_size(NPU_LAYOUT_PANEL16, NPU_I8, &s, &n) == -22 &&
 		       npu_pack_size(NPU_LAYOUT_PANEL16K4, NPU_F16, &s, &n) == -22 &&
 		       npu_pack_size(NPU_LAYOUT_STRIDED, NPU_F16, &s, &n) == -22 &&
+		       npu_pack_size(NPU_LAYOUT_GROUPED16, NPU_I8, &s, &n) == -22 &&
+		       npu_pack_size(NPU_LAYOUT_GROUPED16, NPU_F16, &s, &n) == -22 &&
 		       npu_pack_size(9, NPU_F16, &s, &n) == -22,
 	       "type and layout");
 	npu_pack_oihw(&s, 5, 24, 16, 3, 3);
@@ -260,7 +269,7 @@ int main(void)
 		{ NPU_LAYOUT_GROUPED16, NPU_U8, NPU_U4 },
 		{ NPU_LAYOUT_GROUPED16, NPU_U8, NPU_U5 },
 		{ NPU_LAYOUT_GROUPED16, NPU_U8, NPU_U6 },
-		{ NPU_LAYOUT_GROUPED16, NPU_I8, NPU_I8 },
+		{ NPU_LAYOUT_GROUPED16, NPU_U8, NPU_U8 },
 	};
 	unsigned int i, j;
 

@@ -280,17 +280,31 @@ void case_epilogue(struct tcase *c, unsigned int bias_slot, unsigned int act_par
 	case_activation(c, act_param + 6, 0);
 }
 
-/* Operands of later versions are left off in half of the cases that could. */
+/* Whether version @d of the opcode can say all that the case does. */
+static int can_say(const struct tcase *c, const struct npu_op_desc *d)
+{
+	const struct npu_op_desc *newest = npu_op_desc(c->opcode);
+	unsigned int i;
+
+	for (i = d->num_slots; i < newest->num_slots; i++)
+		if (c->operand[i].dtype)
+			return 0;
+	for (i = d->num_params; i < newest->num_params; i++)
+		if (c->param[i])
+			return 0;
+	return 1;
+}
+
+/* What later versions added is left off in half of the cases that could. */
 static const struct npu_op_desc *encoded_desc(const struct tcase *c)
 {
-	const struct npu_op_desc *desc = npu_op_desc(c->opcode);
-	unsigned int n = desc->num_slots;
+	for (unsigned int minor = 0; c->size[0] % 2 == 0 && minor < NPU_ISA_MINOR; minor++) {
+		const struct npu_op_desc *d = npu_op_desc_at(c->opcode, minor);
 
-	while (n && NPU_SLOT_SINCE(desc->slots[n - 1].flags) && !c->operand[n - 1].dtype)
-		n--;
-	if (c->size[0] % 2 || !npu_op_desc_of(c->opcode, n))
-		return desc;
-	return npu_op_desc_of(c->opcode, n);
+		if (d && can_say(c, d))
+			return d;
+	}
+	return npu_op_desc(c->opcode);
 }
 
 /* The stream: header, the instruction, END. */

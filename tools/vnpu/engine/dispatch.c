@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "dw.h"
 #include "gemm.h"
+#include "grouped.h"
 #include "igemm.h"
 #include "run.h"
 
@@ -103,6 +104,15 @@ const struct npu_igemm *npu_igemm_select(enum npu_simd simd, bool vnni)
 #endif
 	default:
 		return &npu_igemm_portable;
+	}
+}
+
+const struct npu_gq *npu_gq_select(enum npu_simd simd, bool vnni)
+{
+	(void)vnni;
+	switch (simd) {
+	default:
+		return &npu_gq_portable;
 	}
 }
 

@@ -16,7 +16,8 @@ struct npu_matmul {
 	npu_s32 *b_zero;			/* per column, in whole panels; integer only */
 	npu_s32 a_zero;
 	bool integer;
-	/* npu_matmul_pack_bytes() or npu_matmul_int_bytes() of shared memory, aligned to 64 */
+	bool grouped;
+	/* as many bytes of shared memory as the kernel asks for, aligned to 64 */
 	char *pack_mem;
 	const char *packed;			/* b as f32 panels, or NULL */
 };
@@ -52,6 +53,14 @@ int npu_matmul_strided(struct npu_exec *x, struct npu_matmul *m);
 bool npu_matmul_int_can(const struct npu_matmul *m);
 size_t npu_matmul_int_bytes(const struct npu_matmul *m);
 int npu_matmul_int(struct npu_exec *x, struct npu_matmul *m);
+/* Codes in groups beside rows of codes, beside float rows, and beside any. */
+bool npu_matmul_grouped_can(struct npu_exec *x, struct npu_matmul *m);
+size_t npu_matmul_grouped_bytes(struct npu_exec *x, struct npu_matmul *m);
+int npu_matmul_grouped(struct npu_exec *x, struct npu_matmul *m);
+bool npu_matmul_grouped_float_can(const struct npu_matmul *m);
+size_t npu_matmul_grouped_float_bytes(const struct npu_matmul *m);
+int npu_matmul_grouped_float(struct npu_exec *x, struct npu_matmul *m);
+int npu_matmul_grouped_generic(struct npu_exec *x, struct npu_matmul *m);
 /* Anything. */
 int npu_matmul_generic(struct npu_exec *x, struct npu_matmul *m);
 

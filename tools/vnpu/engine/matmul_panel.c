@@ -34,7 +34,7 @@ static size_t panels_bytes(const struct npu_matmul *m)
 
 bool npu_matmul_panel_can(const struct npu_matmul *m)
 {
-	if (m->integer || m->b->layout == NPU_LAYOUT_GROUPED16)
+	if (m->integer || m->grouped)
 		return false;
 	if (m->b->layout == NPU_LAYOUT_STRIDED)
 		return panels_bytes(m) <= PACK_MAX;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* GATHER of plain rows. */
+/* GATHER of plain rows and of rows of codes in groups. */
+#include "grouped.h"
 #include "index.h"
 #include "iter.h"
+#include "npu_math.h"
 #include "raw.h"
 
 struct gather {
@@ -72,6 +74,78 @@ static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begi
 	}
 }
 
+/* Rows of codes in groups. */
+struct rows_grouped {
+	const struct npu_vec *vec;
+	const struct npu_operand *out;
+	struct npu_elem oe;
+	struct npu_codes_groups g;
+	char *op;
+	const npu_s64 *index;
+	npu_u64 first;			/* row of this part */
+};
+
+static void grouped_row(const struct npu_exec *x, const struct rows_grouped *w, char *dst, npu_s64 row)
+{
+	const struct npu_codes_groups *g = &w->g;
+	npu_s64 k, n, i, end, step = w->out->stride[2];
+	float v[NPU_BLOCK], scale, min, code;
+
+	for (k = 0; k < g->k && !npu_exec_stopped(x); k += n) {
+		/* blocks end where groups do */
+		end = k - k % g->group + g->group;
+		n = (end < g->k ? end : g->k) - k;
+		n = n < NPU_BLOCK ? n : NPU_BLOCK;
+		scale = npu_codes_scale(g, k / g->group, row);
+		min = npu_codes_min(g, k / g->group, row);
+		for (i = 0; i < n; i++) {
+			code = (float)((npu_s32)npu_codes_get(g, k + i, row) - g->zero);
+			v[i] = g->min_ptr ? npu_fma_f32(code, scale, min) : code * scale;
+		}
+		w->vec->store(v, &w->oe,
+			      &(struct npu_patch){ .p = dst + k * step, .col = step, .rows = 1,
+						   .cols = (npu_u32)n });
+	}
+}
+
+static void run_grouped(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+{
+	const struct rows_grouped *w = arg;
+
+	for (; begin < end; begin++)
+		grouped_row(x, w, w->op + (npu_s64)(w->first + begin) * w->out->stride[1],
+			    w->index[begin]);
+}
+
+static int gather_grouped(struct npu_exec *x)
+{
+	static const struct npu_codes_slots slots = {
+		.codes = NPU_GATHER_IN, .scale = NPU_GATHER_GROUP_SCALE, .min = NPU_GATHER_GROUP_MIN,
+		.super = NPU_GATHER_SUPER_SCALE, .book = NPU_GATHER_CODEBOOK,
+		.group = NPU_GATHER_P_GROUP, .super_param = NPU_GATHER_P_SUPER, .transposed = true,
+	};
+	const struct npu_operand *out = &x->operand[NPU_GATHER_OUT];
+	struct rows_grouped w = {
+		.vec = npu_vec_get(x->simd),
+		.out = out,
+		.oe = npu_elem_of(out),
+		.op = x->ptr[NPU_GATHER_OUT],
+	};
+	npu_u64 count;
+	int ret = 0;
+
+	npu_codes_init(&w.g, x, &slots);
+	npu_exec_path(x, NPU_PATH_GATHER_GROUPED);
+	for (; !ret && w.first < out->dim[1]; w.first += count) {
+		ret = npu_index_copy(x, NPU_GATHER_INDEX, w.first, (npu_u64)w.g.n, false);
+		w.index = npu_exec_shared(x);
+		count = out->dim[1] - w.first < NPU_INDEX_PART ? out->dim[1] - w.first : NPU_INDEX_PART;
+		if (!ret)
+			ret = npu_exec_parallel(x, count, 20 + 4 * (double)w.g.k, run_grouped, &w);
+	}
+	return ret;
+}
+
 int npu_op_gather(struct npu_exec *x)
 {
 	const struct npu_operand *out = &x->operand[NPU_GATHER_OUT],
@@ -88,9 +162,7 @@ int npu_op_gather(struct npu_exec *x)
 	int ret = 0;
 
 	if (x->param[NPU_GATHER_P_GROUP])
-		return npu_exec_fault(x, 0, NPU_FAULT_OPERAND, NPU_GATHER_IN, NPU_GATHER_P_GROUP,
-				      x->param[NPU_GATHER_P_GROUP],
-				      "gather: this engine has no rows of group-quantized data");
+		return gather_grouped(x);
 	w.raw = npu_elem_same_code(&w.oe, &w.ie);
 	w.as_int = npu_elem_plain_int(&w.oe) && npu_elem_plain_int(&w.ie);
 	npu_exec_path(x, w.raw ? NPU_PATH_GATHER_ROWS : NPU_PATH_GATHER_GENERIC);

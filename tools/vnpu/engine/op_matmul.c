@@ -35,10 +35,26 @@ static void matmul_sizes(struct npu_matmul *m, const struct npu_exec *x)
 	m->batch = 1;
 	for (i = 0; i + 2 < m->rank; i++)
 		m->batch *= m->out->dim[i];
-	m->integer = m->a->dtype == NPU_I8 || m->a->dtype == NPU_U8;
+	m->grouped = m->b->layout == NPU_LAYOUT_GROUPED16;
+	m->integer = !m->grouped && (m->a->dtype == NPU_I8 || m->a->dtype == NPU_U8);
 }
 
-/* Shared memory: the epilogue's vectors, zero points, b packed. */
+static bool grouped_can(struct npu_exec *x, struct npu_matmul *m)
+{
+	return m->a->dtype == NPU_I8 ? npu_matmul_grouped_can(x, m) : npu_matmul_grouped_float_can(m);
+}
+
+static size_t pack_bytes(struct npu_exec *x, struct npu_matmul *m)
+{
+	if (!m->grouped)
+		return npu_matmul_int_can(m) ? npu_matmul_int_bytes(m) : npu_matmul_pack_bytes(m);
+	if (!grouped_can(x, m))
+		return 0;
+	return m->a->dtype == NPU_I8 ? npu_matmul_grouped_bytes(x, m) :
+				       npu_matmul_grouped_float_bytes(m);
+}
+
+/* Shared memory: the epilogue's vectors, zero points, b packed or the rows made ready. */
 int npu_matmul_init(struct npu_matmul *m, struct npu_exec *x)
 {
 	size_t vectors, zeros, pack, bytes;
@@ -47,7 +63,7 @@ int npu_matmul_init(struct npu_matmul *m, struct npu_exec *x)
 	matmul_sizes(m, x);
 	vectors = (npu_epi_bytes((npu_u32)m->n) + 63) & ~(size_t)63;
 	zeros = (((size_t)m->n + NPU_PANEL) * sizeof(npu_s32) + 63) & ~(size_t)63;
-	pack = npu_matmul_int_can(m) ? npu_matmul_int_bytes(m) : npu_matmul_pack_bytes(m);
+	pack = pack_bytes(x, m);
 	if (__builtin_add_overflow(vectors + zeros, pack, &bytes) ||
 	    npu_exec_reserve_shared(x, bytes))
 		return -ENOMEM;
@@ -100,18 +116,23 @@ void npu_matmul_place(const struct npu_matmul *m, const struct npu_matmul_batch 
 	place->res = at->res ? at->res + row * place->res_step : NULL;
 }
 
+static int matmul_grouped(struct npu_exec *x, struct npu_matmul *m)
+{
+	if (!grouped_can(x, m))
+		return npu_matmul_grouped_generic(x, m);
+	return m->a->dtype == NPU_I8 ? npu_matmul_grouped(x, m) : npu_matmul_grouped_float(x, m);
+}
+
 int npu_op_matmul(struct npu_exec *x)
 {
 	struct npu_matmul m;
 	int ret;
 
-	if (x->operand[NPU_MATMUL_B].layout == NPU_LAYOUT_GROUPED16)
-		return npu_exec_fault(
-			x, 0, NPU_FAULT_OPCODE, NPU_MATMUL_B, ~0u, NPU_LAYOUT_GROUPED16,
-			"matmul: group-quantized weights are not supported by this engine");
 	ret = npu_matmul_init(&m, x);
 	if (ret)
 		return ret;
+	if (m.grouped)
+		return matmul_grouped(x, &m);
 	if (npu_matmul_int_can(&m))
 		return npu_matmul_int(x, &m);
 	if (!npu_matmul_panel_can(&m))

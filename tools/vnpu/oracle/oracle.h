@@ -95,6 +95,20 @@ float oracle_weight_real(struct oracle_view w, npu_u32 o, npu_u64 k, npu_u32 out
 npu_s64 oracle_weight_int(struct oracle_view w, npu_u32 o, npu_u64 k, npu_u32 outputs,
 			  npu_u64 k_size);
 
+/* oracle_grouped.c: codes in groups, K by N. */
+struct oracle_groups {
+	struct oracle_view code, scale, min, super, book;
+	npu_u32 k, n, group, per_super;
+	bool rows_first;		/* the operands' dims are [N][K] */
+};
+struct oracle_groups oracle_groups_matmul(const struct npu_insn *insn, const struct oracle_memory *mem);
+struct oracle_groups oracle_groups_gather(const struct npu_insn *insn, const struct oracle_memory *mem);
+/* Code less its zero point, or what the codebook has for it. */
+npu_s64 oracle_group_code(const struct oracle_groups *g, npu_u32 k, npu_u32 n);
+float oracle_group_scale(const struct oracle_groups *g, npu_u32 group, npu_u32 n);
+float oracle_group_min(const struct oracle_groups *g, npu_u32 group, npu_u32 n);
+float oracle_group_weight(const struct oracle_groups *g, npu_u32 k, npu_u32 n);
+
 /* oracle_math.c */
 float oracle_act(unsigned int act, float v, float alpha, float beta, float slope);
 bool oracle_act_is_exact(unsigned int act);

@@ -20,16 +20,21 @@ int oracle_gather(const struct npu_insn *insn, const struct oracle_memory *mem)
 			   in = oracle_view(insn, mem, NPU_GATHER_IN);
 	struct oracle_view list = oracle_view(insn, mem, NPU_GATHER_INDEX);
 	npu_u32 index[3] = { 0 };
+	struct oracle_groups g;
 
 	if (insn->param[NPU_GATHER_P_GROUP])
-		return -ENOTSUP;
+		g = oracle_groups_gather(insn, mem);
 	do {
 		npu_s64 row = wrapped(list, oracle_at(list, &index[1]), in.op->dim[1]);
 		npu_u32 from[3] = { index[0], (npu_u32)row, index[2] };
 
 		if (row < 0)
 			return -ERANGE;
-		oracle_move(out, oracle_at(out, index), in, oracle_at(in, from));
+		if (insn->param[NPU_GATHER_P_GROUP])
+			oracle_store_real(out, oracle_at(out, index),
+					  oracle_group_weight(&g, index[2], (npu_u32)row));
+		else
+			oracle_move(out, oracle_at(out, index), in, oracle_at(in, from));
 	} while (oracle_next(index, out.op->dim, 3));
 	return 0;
 }
