@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: MIT
+/*
+ * ggml's blocks: values worked out here from the published formats, element by element in double,
+ * against npu_ggml_dequantize() and against what GATHER and MATMUL make of the packed weight. And the
+ * project's own quantizers: their error, their bounds and what they refuse.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "llm/ggml_types.h"
+#include "npu_engine.h"
+#include "npu_half.h"
+#include "tap.h"
+
+static uint64_t rng_state = 0x853c49e6748fea9bull;
+
+static uint32_t rng(void)
+{
+	rng_state ^= rng_state << 13;
+	rng_state ^= rng_state >> 7;
+	rng_state ^= rng_state << 17;
+	return (uint32_t)(rng_state >> 16);
+}
+
+/* ---- the formats ----------------------------------------------------------------------------- */
+
+static double f16_at(const uint8_t *p)
+{
+	unsigned int h = p[0] + 256u * p[1], e = h >> 10 & 31, m = h & 1023;
+
+	return (h >> 15 ? -1 : 1) * (e ? ldexp(1024 + m, (int)e - 25) : ldexp(m, -24));
+}
+
+static unsigned int half_of(const uint8_t *q, unsigned int i)
+{
+	return i < 16 ? q[i] % 16 : q[i - 16] / 16;
+}
+
+static unsigned int bit_of(const uint8_t *p, unsigned int i)
+{
+	return p[i / 8] >> i % 8 & 1;
+}
+
+static double simple_value(uint32_t type, const uint8_t *s, unsigned int i)
+{
+	static const int nl[] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
+
+	switch (type) {
+	case NPU_GGML_Q4_0:
+		return f16_at(s) * ((int)half_of(s + 2, i) - 8);
+	case NPU_GGML_Q4_1:
+		return f16_at(s) * half_of(s + 4, i) + f16_at(s + 2);
+	case NPU_GGML_Q5_0:
+		return f16_at(s) * ((int)(half_of(s + 6, i) + 16 * bit_of(s + 2, i)) - 16);
+	case NPU_GGML_Q5_1:
+		return f16_at(s) * (half_of(s + 8, i) + 16 * bit_of(s + 4, i)) + f16_at(s + 2);
+	case NPU_GGML_Q8_0:
+		return f16_at(s) * (signed char)s[2 + i];
+	default:
+		return f16_at(s) * nl[half_of(s + 2, i)];
+	}
+}
+
+/* Six-bit factor @j of the twelve bytes; the second eight are minimums. */
+static unsigned int six_bits(const uint8_t *p, unsigned int j, int min)
+{
+	if (j < 4)
+		return p[j + (min ? 4 : 0)] % 64;
+	return (min ? p[j + 4] / 16 : p[j + 4] % 16) + 16 * (p[j - 4 + (min ? 4 : 0)] / 64);
+}
+
+static double k_value(uint32_t type, const uint8_t *s, unsigned int i)
+{
+	unsigned int sub = i / 32, within = i % 32, code;
+	const uint8_t *q = s + (type == NPU_GGML_Q5_K ? 48 : 16);
+
+	if (type == NPU_GGML_Q6_K) {
+		unsigned int half = i / 128, r = i % 128;
+
+		code = s[64 * half + r % 64];
+		code = r < 64 ? code % 16 : code / 16;
+		code += 16 * (s[128 + 32 * half + r % 32] >> 2 * (r / 32) & 3);
+		return f16_at(s + 208) * (signed char)s[192 + i / 16] * ((int)code - 32);
+	}
+	code = q[32 * (sub / 2) + within];
+	code = sub % 2 ? code / 16 : code % 16;
+	if (type == NPU_GGML_Q5_K)
+		code += 16 * (s[16 + within] >> sub & 1);
+	return f16_at(s) * six_bits(s + 4, sub, 0) * code - f16_at(s + 2) * six_bits(s + 4, sub, 1);
+}
+
+static double value_at(const struct npu_ggml_traits *t, const uint8_t *data, size_t i)
+{
+	const uint8_t *s = data + i / t->block * t->bytes;
+	uint32_t bits;
+	float f;
+
+	switch (t->type) {
+	case NPU_GGML_F32:
+		memcpy(&f, s, 4);
+		return f;
+	case NPU_GGML_BF16:
+		bits = (s[0] + 256u * s[1]) << 16;
+		memcpy(&f, &bits, 4);
+		return f;
+	case NPU_GGML_F16:
+		return f16_at(s);
+	}
+	return t->block == 32 ? simple_value(t->type, s, i % 32) : k_value(t->type, s, i % 256);
+}
+
+/* Where blocks have numbers of 16 bits, which may be any but infinite and NaN. */
+static void tame(const struct npu_ggml_traits *t, uint8_t *s)
+{
+	unsigned int at = t->type == NPU_GGML_Q6_K ? 208 : 0, i;
+
+	for (i = 0; i < 2; i++)
+		if ((s[at + 2 * i + 1] & 0x7c) == 0x7c)
+			s[at + 2 * i + 1] ^= 0x40;
+}
+
+static uint8_t *blocks_make(const struct npu_ggml_traits *t, uint32_t rows, uint32_t cols, size_t *size)
+{
+	size_t blocks = (size_t)rows * cols / t->block, i, j;
+	uint8_t *data;
+
+	*size = blocks * t->bytes;
+	data = malloc(*size + 2);
+	for (i = 0; i < blocks; i++) {
+		uint8_t *s = data + i * t->bytes;
+
+		for (j = 0; j < t->bytes; j++)
+			s[j] = i % 7 == 3 ? 0xff : i % 7 == 5 ? 0 : (uint8_t)rng();
+		if (t->type == NPU_GGML_F32)
+			s[3] = 0x3c + (s[3] & 0x83);
+		else if (t->type == NPU_GGML_BF16)
+			s[1] = 0x3c + (s[1] & 0x83);
+		else
+			tame(t, s);
+	}
+	return data;
+}
+
+/* ---- through the instructions ---------------------------------------------------------------- */
+
+static struct npu_engine *engine;
+
+/* Run what was emitted; regions 0 and 1 are out and the weight, 2 the rest. */
+static bool stream_run(struct npu_stream_builder *b, void *out, size_t out_size, void *weight,
+		       size_t weight_size, void *in, size_t in_size)
+{
+	struct npu_region region[3] = {
+		{ (uintptr_t)out, out_size, NPU_ACCESS_WRITE, 0 },
+		{ (uintptr_t)weight, weight_size, NPU_ACCESS_READ, 0 },
+		{ (uintptr_t)in, in_size, NPU_ACCESS_READ, 0 },
+	};
+	struct npu_engine_state state = { .num_regions = 3, .regions = region };
+	enum npu_run_result r = NPU_RUN_FAULT;
+	const void *data;
+	size_t size;
+
+	if (npu_stream_finish(b, &data, &size))
+		return false;
+	state.stream = data;
+	state.stream_size = (npu_u32)size;
+	if (!npu_engine_state_init(engine, &state))
+		r = npu_engine_run(engine, &state, UINT64_MAX, NULL, NULL);
+	if (r != NPU_RUN_DONE)
+		tap_diag("%s", state.fault_text);
+	npu_engine_state_fini(&state);
+	return r == NPU_RUN_DONE;
+}
+
+/* Rows of the weight by GATHER, in another order. */
+static bool gather_rows(const struct npu_weight_place *p, void *weight, float *out)
+{
+	const uint32_t dim[3] = { 1, p->rows, p->cols };
+	struct npu_tensor to, index;
+	struct npu_gather_args a = { .out = &to, .index = &index };
+	struct npu_weight_tensors t;
+	struct npu_stream_builder *b;
+	int32_t *list = malloc(p->rows * sizeof(*list));
+	uint32_t i;
+	bool ok;
+
+	for (i = 0; i < p->rows; i++)
+		list[i] = (int32_t)(p->rows - 1 - i);
+	npu_tensor_fixed(&to, 0, 0, NPU_F32, 3, dim);
+	npu_tensor_fixed(&index, 2, 0, NPU_I32, 1, &p->rows);
+	ok = !npu_weight_tensors(p, true, 1, 0, &t) && !npu_stream_create(3, &b);
+	npu_weight_gather(p, &t, &a);
+	if (npu_emit_gather(b, &a)) {
+		tap_diag("%s", npu_stream_error(b));
+		ok = false;
+	}
+	ok = ok && stream_run(b, out, (size_t)p->rows * p->cols * 4, weight, p->size, list,
+			      p->rows * sizeof(*list));
+	npu_stream_destroy(b);
+	free(list);
+	return ok;
+}
+
+/* The product with the unit matrix: [cols][rows]. */
+static bool unit_product(const struct npu_weight_place *p, void *weight, float *out)
+{
+	const uint32_t da[2] = { p->cols, p->cols }, dout[2] = { p->cols, p->rows };
+	float *unit = calloc((size_t)p->cols * p->cols, sizeof(*unit));
+	struct npu_tensor to, a;
+	struct npu_matmul_args mm = { .out = &to, .a = &a };
+	struct npu_weight_tensors t;
+	struct npu_stream_builder *b;
+	uint32_t i;
+	bool ok;
+
+	for (i = 0; i < p->cols; i++)
+		unit[(size_t)i * p->cols + i] = 1;
+	npu_tensor_fixed(&to, 0, 0, NPU_F32, 2, dout);
+	npu_tensor_fixed(&a, 2, 0, NPU_F32, 2, da);
+	ok = !npu_weight_tensors(p, false, 1, 0, &t) && !npu_stream_create(3, &b);
+	npu_weight_matmul(p, &t, &mm);
+	if (npu_emit_matmul(b, &mm)) {
+		tap_diag("%s", npu_stream_error(b));
+		ok = false;
+	}
+	ok = ok && stream_run(b, out, (size_t)p->cols * p->rows * 4, weight, p->size, unit,
+			      (size_t)p->cols * p->cols * 4);
+	npu_stream_destroy(b);
+	free(unit);
+	return ok;
+}
+
+static void *pack(uint32_t type, const struct npu_weight_place *p, const void *src, size_t size)
+{
+	void *dst = aligned_alloc(64, (p->size + 63) & ~(size_t)63);
+
+	memset(dst, 0x5a, p->size);
+	if (npu_ggml_pack(type, p, src, size, dst, p->size)) {
+		free(dst);
+		return NULL;
+	}
+	return dst;
+}
+
+static size_t different(const float *got, const float *want, uint32_t rows, uint32_t cols, int mirrored,
+			int turned)
+{
+	size_t wrong = 0;
+	uint32_t r, c;
+
+	for (r = 0; r < rows; r++)
+		for (c = 0; c < cols; c++)
+			wrong += got[turned ? (size_t)c * rows + r : (size_t)(mirrored ? rows - 1 - r : r) * cols + c] !=
+				 want[(size_t)r * cols + c];
+	return wrong;
+}
+
+static void test_type(const struct npu_ggml_traits *t, uint32_t rows, uint32_t cols)
+{
+	size_t count = (size_t)rows * cols, size, i, wrong = 0;
+	float *got = malloc(count * 4), *want = malloc(count * 4);
+	uint8_t *blocks = blocks_make(t, rows, cols, &size);
+	struct npu_weight_place p;
+	void *weight;
+
+	for (i = 0; i < count; i++)
+		want[i] = (float)value_at(t, blocks, i);
+	tap_ok(!npu_ggml_dequantize(t->type, blocks, size, got, count), "%s: dequantized", t->name);
+	for (i = 0; i < count; i++)
+		wrong += !(got[i] == want[i]);
+	tap_ok(!wrong, "%s: %zu of %zu values differ from the format's", t->name, wrong, count);
+	if (!tap_ok(!npu_ggml_place(t->type, rows, cols, &p), "%s: a place for %ux%u", t->name, rows, cols))
+		goto err_free;
+	weight = pack(t->type, &p, blocks, size);
+	if (!tap_ok(weight != NULL, "%s: packed, %zu bytes of blocks in %zu", t->name, size, p.size))
+		goto err_free;
+	if (t->format.group)
+		tap_ok(gather_rows(&p, weight, got) && !different(got, want, rows, cols, 1, 0),
+		       "%s: rows by gather", t->name);
+	tap_ok(unit_product(&p, weight, got) && !different(got, want, rows, cols, 0, 1),
+	       "%s: a product with the unit matrix", t->name);
+	tap_ok(npu_ggml_pack(t->type, &p, blocks, size - 1, weight, p.size) == -22 &&
+		       npu_ggml_pack(t->type, &p, blocks, size, weight, p.size - 1) == -22 &&
+		       npu_ggml_dequantize(t->type, blocks, size - 1, got, count) == -22,
+	       "%s: sizes that do not fit", t->name);
+	if (t->block > 1)
+		tap_ok(npu_ggml_place(t->type, rows, cols + t->block / 2, &p) == -22 &&
+			       npu_ggml_dequantize(t->type, blocks, size, got, count - 1) == -22,
+		       "%s: half a block", t->name);
+	free(weight);
+err_free:
+	free(blocks);
+	free(got);
+	free(want);
+}
+
+/* ---- quantizers ------------------------------------------------------------------------------ */
+
+static float normal(void)
+{
+	float sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < 12; i++)
+		sum += (float)(rng() % 65536) / 65536;
+	return sum - 6;
+}
+
+/* Root of the mean squared error over that of the values. */
+static double relative_error(const float *x, const float *y, size_t n)
+{
+	double e = 0, s = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		e += ((double)x[i] - y[i]) * ((double)x[i] - y[i]);
+		s += (double)x[i] * x[i];
+	}
+	return sqrt(e / s);
+}
+
+/* What ggml's Q4_0 makes of a block of 32: the value farthest from 0 becomes -8. */
+static void q4_0_plain(float *y, const float *x)
+{
+	float far = 0, d, c;
+	unsigned int i;
+
+	for (i = 0; i < 32; i++)
+		far = fabsf(x[i]) > fabsf(far) ? x[i] : far;
+	d = far / -8;
+	for (i = 0; i < 32; i++) {
+		c = d != 0 ? floorf(x[i] / d + 8.5f) : 8;
+		y[i] = (fminf(fmaxf(c, 0), 15) - 8) * npu_half_widen(npu_half_narrow(d));
+	}
+}
+
+/* @bound: the largest relative error that is in order for normally distributed weights. */
+static void test_quant(enum npu_weight_quant quant, uint32_t rows, uint32_t cols, double bound,
+		       double *error)
+{
+	size_t count = (size_t)rows * cols, i;
+	float *x = malloc(count * 4), *got = malloc(count * 4);
+	const char *name = npu_weight_quant_name(quant);
+	struct npu_weight_place p;
+	void *weight, *parts;
+
+	for (i = 0; i < count; i++)
+		x[i] = 0.02f * normal();
+	tap_ok(!npu_weight_quant_place(quant, rows, cols, &p), "%s: a place for %ux%u", name, rows, cols);
+	weight = aligned_alloc(64, p.size);
+	parts = aligned_alloc(64, p.size);
+	memset(weight, 0, p.size);
+	memset(parts, 0, p.size);
+	tap_ok(!npu_weight_quantize_rows(&p, 0, rows, x, weight, p.size) && gather_rows(&p, weight, got),
+	       "%s: quantized and read back", name);
+	for (i = 0; i < rows / 2; i++) {
+		memcpy(parts, got + i * cols, cols * 4);
+		memcpy(got + i * cols, got + (rows - 1 - i) * cols, cols * 4);
+		memcpy(got + (rows - 1 - i) * cols, parts, cols * 4);
+	}
+	*error = relative_error(x, got, count);
+	tap_ok(*error < bound, "%s: relative error %.5f, expected below %.5f", name, *error, bound);
+	memset(parts, 0, p.size);
+	tap_ok(!npu_weight_quantize_rows(&p, 16, rows - 16, x + 16 * cols, parts, p.size) &&
+		       !npu_weight_quantize_rows(&p, 0, 16, x, parts, p.size) && !memcmp(parts, weight, p.size),
+	       "%s: the same in parts", name);
+	x[3] = INFINITY;
+	tap_ok(npu_weight_quantize_rows(&p, 0, rows, x, weight, p.size) == -34, "%s: an infinite weight", name);
+	x[3] = 3e38f;
+	tap_ok(npu_weight_quantize_rows(&p, 0, rows, x, weight, p.size) == -34,
+	       "%s: one that is too large", name);
+	tap_ok(npu_weight_quantize_rows(&p, 8, 16, x, weight, p.size) == -22 &&
+		       npu_weight_quantize_rows(&p, 0, rows + 1, x, weight, p.size) == -22 &&
+		       npu_weight_quantize_rows(&p, 16, rows, x, weight, p.size) == -22 &&
+		       npu_weight_quantize_rows(&p, 0, rows, x, weight, p.size + 1) == -22,
+	       "%s: rows that are not there", name);
+	free(weight);
+	free(parts);
+	free(x);
+	free(got);
+}
+
+static void test_quants(void)
+{
+	double error[NPU_NUM_WEIGHT_QUANTS], plain;
+	float x[32 * 512], y[32 * 512];
+	unsigned int i;
+
+	test_quant(NPU_WEIGHT_W4G32, 40, 256, 0.087, &error[NPU_WEIGHT_W4G32]);
+	test_quant(NPU_WEIGHT_W4G64, 40, 256, 0.095, &error[NPU_WEIGHT_W4G64]);
+	test_quant(NPU_WEIGHT_W4G128, 33, 260, 0.105, &error[NPU_WEIGHT_W4G128]);
+	test_quant(NPU_WEIGHT_W8G32, 40, 70, 0.0065, &error[NPU_WEIGHT_W8G32]);
+	test_quant(NPU_WEIGHT_W8, 40, 301, 0.01, &error[NPU_WEIGHT_W8]);
+	for (i = 0; i < 32 * 512; i++)
+		x[i] = 0.02f * normal();
+	for (i = 0; i < 32 * 512; i += 32)
+		q4_0_plain(y + i, x + i);
+	plain = relative_error(x, y, 32 * 512);
+	tap_ok(error[NPU_WEIGHT_W4G32] < 0.97 * plain, "w4g32 has %.2f of the error of Q4_0",
+	       error[NPU_WEIGHT_W4G32] / plain);
+}
+
+static void test_refusals(void)
+{
+	struct npu_weight_format f = { .dtype = NPU_U4, .group = 32, .scale = NPU_F16 };
+	struct npu_weight_place p;
+
+	tap_ok(!npu_ggml_traits(4) && !npu_ggml_traits(10) && npu_ggml_place(10, 4, 256, &p) == -95 &&
+		       npu_ggml_dequantize(10, "", 0, NULL, 0) == -95,
+	       "types that are not read here");
+	tap_ok(npu_weight_place(&f, 0, 32, &p) == -22 && npu_weight_place(&f, 4, 0, &p) == -22,
+	       "no rows, no cols");
+	tap_ok(npu_weight_place(&f, 0xffffffff, 0xffffffe0, &p) == -75 || sizeof(size_t) > 8 ||
+		       p.size > 1ull << 60,
+	       "more than there is memory");
+	f.super = 100;
+	f.super_scale = NPU_F16;
+	tap_ok(npu_weight_place(&f, 4, 32, &p) == -22, "a second level of no whole groups");
+	tap_ok(!npu_weight_quant_name(NPU_NUM_WEIGHT_QUANTS) &&
+		       npu_weight_quant_place(NPU_NUM_WEIGHT_QUANTS, 4, 4, &p) == -22,
+	       "no such quantizer");
+}
+
+int main(void)
+{
+	static const uint32_t types[] = {
+#define X(name, number, block, bytes) number,
+		NPU_GGML_TYPES(X)
+#undef X
+	};
+	struct npu_engine_config config = { .threads = 2 };
+	unsigned int i;
+
+	if (npu_engine_create(&config, &engine))
+		return 2;
+	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		test_type(npu_ggml_traits(types[i]), 37, 512);
+		test_type(npu_ggml_traits(types[i]), 16, 256);
+	}
+	test_quants();
+	test_refusals();
+	npu_engine_destroy(engine);
+	return tap_done();
+}
