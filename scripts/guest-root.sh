@@ -12,16 +12,16 @@
 # NPU_DEBIAN_MIRROR names another.
 #
 # A tree that is complete is left alone. After an interruption what was fetched is used again.
-# --with adds packages, for example sparse,coccinelle for checking the driver.
+# --with adds packages: coccinelle,python3-dev for make lint.
 set -u
 . "$(dirname "$0")/guest-lib.sh"
 
 # What is unpacked, each with what it depends on. tiny-initramfs only stands in for the generator
 # that the kernels ask for. The kernels follow, by their headers.
 packages=(qemu-system-x86 busybox-static gcc libc6-dev make kmod cpio mawk tiny-initramfs
-	bash coreutils dash diffutils findutils grep gzip perl sed tar xz-utils zstd)
+	bash coreutils dash diffutils findutils grep gzip perl sed sparse tar xz-utils zstd)
 # Grows when the same packages make another root.
-recipe=2
+recipe=3
 # What is taken from backports, before Debian 13's own.
 backports='qemu-system-* seabios ipxe-qemu linux-*'
 # Left out of each package: what no guest has a use for.
@@ -142,20 +142,26 @@ unpack()
 		die "a package could not be unpacked (no space left?); the rest of a failed fetch: rm -r $apt"
 }
 
-# The kernel's harness for selftests, out of its source package, with the paths of a kernel tree.
+# Out of the kernel's source package, with the paths of a kernel tree: its harness for selftests, and
+# what it checks sources with. The headers call a script that they lack.
 kselftest=(tools/scripts scripts/{Makefile.compiler,subarch.include}
 	tools/testing/selftests/{Makefile,lib.mk,run_kselftest.sh,kselftest_install.sh,kselftest.h}
 	tools/testing/selftests/{kselftest_harness.h,kselftest_deps.sh,kselftest})
-unpack_kselftest()
+checks=(scripts/{checkpatch.pl,checker-valid.sh,spelling.txt,const_structs.checkpatch,coccinelle})
+unpack_source()
 {
-	local dir=$new/usr/src/kselftest
+	local dir=$new/usr/src/kselftest scripts
 
 	mkdir -p "$dir"
 	dpkg-deb --fsys-tarfile "$apt"/linux-source-*.deb |
 		tar -xO --wildcards './usr/src/linux-source-*.tar.xz' |
 		guest_root=$new root_run xz -dc -T0 |
-		tar -x -C "$dir" --no-same-owner --strip-components=1 --wildcards "${kselftest[@]/#/*/}" ||
-		die "the kernel's source package lacks one of: ${kselftest[*]}"
+		tar -x -C "$dir" --no-same-owner --strip-components=1 --no-wildcards-match-slash \
+			--wildcards "${kselftest[@]/#/*/}" "${checks[@]/#/*/}" ||
+		die "the kernel's source package lacks one of: ${kselftest[*]} ${checks[*]}"
+	for scripts in "$new"/usr/lib/linux-kbuild-*/scripts; do
+		[ -e "$scripts/checker-valid.sh" ] || cp "$dir/scripts/checker-valid.sh" "$scripts" || exit 1
+	done
 }
 
 # What configuring the packages would have done and the programs here need.
@@ -217,7 +223,7 @@ packages+=("${with[@]}")
 fetch
 say "unpacking"
 unpack
-unpack_kselftest
+unpack_source
 finish
 check
 echo "recipe-$recipe ${packages[*]}" >"$new/.packages"
