@@ -85,7 +85,7 @@ static struct outcome queue_destroy(struct fw *fw, const struct npu_fw_ctl *ctl)
 
 	if (!queue)
 		return refuse(NPU_FW_BAD_QUEUE, OFFSET(queue));
-	if (queue->state == NPU_FW_QUEUE_RUNNING || queue->aborting)
+	if (queue->state == NPU_FW_QUEUE_RUNNING || queue->aborting || queue->cancelling)
 		return refuse(NPU_FW_BUSY, 0);
 	fw_queue_unwait(fw, queue);
 	fw_queue_forget(fw, queue);
@@ -105,7 +105,7 @@ static struct outcome queue_abort(struct fw *fw, const struct npu_fw_ctl *ctl)
 	if (queue->aborting)
 		fw_msg_answer(fw, queue->abort_seq, queue->id, NPU_FW_BUSY, 0);
 	else
-		fw->num_aborting++;
+		fw->num_ending++;
 	if (!queue->aborting || ctl->job_id > queue->abort_to)
 		queue->abort_to = ctl->job_id;
 	queue->aborting = true;
@@ -117,6 +117,24 @@ static struct outcome queue_abort(struct fw *fw, const struct npu_fw_ctl *ctl)
 	if (queue->state == NPU_FW_QUEUE_RUNNING && fw_queue_is_doomed(queue))
 		fw_engine_stop(fw, &fw->engine[queue->engine]);
 	return (struct outcome){ .deferred = true };
+}
+
+/* One that is not at the head yet is kept from beginning by its entry, see check_job(). */
+static struct outcome job_cancel(struct fw *fw, const struct npu_fw_ctl *ctl)
+{
+	struct fw_queue *queue = find_queue(fw, ctl);
+
+	if (!queue)
+		return refuse(NPU_FW_BAD_QUEUE, OFFSET(queue));
+	if (queue->state == NPU_FW_QUEUE_IDLE || queue->job_id != ctl->job_id || queue->cancelling)
+		return done();
+	queue->cancelling = true;
+	fw->num_ending++;
+	fw_log(fw, NPU_FW_LOG_INFO, "queue %u: cancel of job %llu", queue->id,
+	       (unsigned long long)queue->job_id);
+	if (queue->state == NPU_FW_QUEUE_RUNNING)
+		fw_engine_stop(fw, &fw->engine[queue->engine]);
+	return done();
 }
 
 static struct outcome suspend(struct fw *fw, const struct npu_fw_ctl *ctl)
@@ -149,6 +167,8 @@ static struct outcome execute(struct fw *fw, const struct npu_fw_ctl *ctl)
 	case NPU_FW_CTL_SLICE:
 		fw->config.slice_us = ctl->arg;
 		return done();
+	case NPU_FW_CTL_JOB_CANCEL:
+		return job_cancel(fw, ctl);
 	default:
 		return refuse(NPU_FW_BAD_CMD, OFFSET(cmd));
 	}

@@ -34,15 +34,20 @@ static void run_slice(struct fw *fw, struct fw_engine *engine, npu_u32 cmd)
 	engine_write(engine, NPU_ENGINE_CMD, cmd);
 }
 
-/* The descriptor stays in the ring; the engine reads it there, and checks what it uses. */
+/*
+ * The descriptor stays in the ring; the engine reads it there, and checks what it uses. A cancel
+ * that comes behind this look finds the job begun.
+ */
 static enum npu_fw_status check_job(const struct fw_queue *queue, npu_u32 at, npu_u32 *arg)
 {
+	enum npu_fw_status status;
 	struct npu_fw_job job;
 
 	*arg = 0;
 	if (!fw_copy_from(&job, at, sizeof(job) / 4))
 		return NPU_FW_ENGINE_ERROR;
-	return fw_job_check(&job, queue->job_id, arg);
+	status = fw_job_check(&job, queue->job_id, arg);
+	return status == NPU_FW_OK && job.cancel ? NPU_FW_ABORTED : status;
 }
 
 /* Needs room for a message. */

@@ -51,6 +51,7 @@ struct fw_queue {
 	bool waits;
 	bool begun;
 	bool aborting;			/* all up to abort_to, answer abort_seq then */
+	bool cancelling;		/* the job at the head */
 	npu_u8 engine;			/* while RUNNING */
 	npu_u64 abort_to;
 	npu_u32 abort_seq;
@@ -83,7 +84,7 @@ struct fw {
 	npu_u32 num_unsaid;		/* queues whose ring is broken, and that was not said */
 	bool suspending, suspended;
 	npu_u32 suspend_seq;
-	npu_u32 num_aborting;
+	npu_u32 num_ending;		/* orders to end jobs that are not carried out yet */
 	npu_u32 pending;		/* NPU_MCU_PENDING_*, when the round began */
 	npu_u32 enabled;		/* what NPU_MCU_ENABLE and NPU_MCU_TIMER hold */
 	npu_u64 timer;

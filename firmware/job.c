@@ -44,8 +44,8 @@ static npu_u32 first_wrong(const struct npu_fw_job *job, npu_u64 job_id)
 		return FIRST(trace_size);
 	if (!user_range_ok(job->trace, job->trace_size, 8))
 		return FIRST(trace);
-	if (job->reserved)
-		return FIRST(reserved);
+	if (job->cancel > 1)
+		return FIRST(cancel);
 	if (!all_zero(job->reserved2, sizeof(job->reserved2) / 4))
 		return FIRST(reserved2);
 	return sizeof(*job);

@@ -116,7 +116,7 @@ void fw_queue_look(struct fw *fw, struct fw_queue *queue)
 /* Is the job at the head to be aborted? */
 bool fw_queue_is_doomed(const struct fw_queue *queue)
 {
-	return queue->aborting && queue->job_id <= queue->abort_to;
+	return queue->cancelling || (queue->aborting && queue->job_id <= queue->abort_to);
 }
 
 static enum npu_fw_counter counter_of(enum npu_fw_status status)
@@ -158,6 +158,9 @@ void fw_queue_job_end(struct fw *fw, struct fw_queue *queue, enum npu_fw_status 
 	fw_msg_post(fw, &msg);
 	queue->job_id++;
 	queue->begun = false;
+	if (queue->cancelling)
+		fw->num_ending--;
+	queue->cancelling = false;
 	queue->slices = 0;
 	queue->waiting_since = fw_now();
 	settle(fw, queue);
@@ -188,8 +191,10 @@ bool fw_doorbells(struct fw *fw)
 	return true;
 }
 
-/* Returns whether the abort is over. Jobs that are on an engine end there. */
-static bool abort_more(struct fw *fw, struct fw_queue *queue)
+/*
+ * Carry out an abort or a cancel; returns whether it is over. Jobs that are on an engine end there.
+ */
+static bool end_more(struct fw *fw, struct fw_queue *queue)
 {
 	while (fw_queue_is_doomed(queue)) {
 		if (queue->state == NPU_FW_QUEUE_RUNNING || !fw_msg_room(fw, 1))
@@ -198,10 +203,12 @@ static bool abort_more(struct fw *fw, struct fw_queue *queue)
 			break;
 		fw_queue_job_end(fw, queue, NPU_FW_ABORTED, 0, NULL, 0);
 	}
+	if (!queue->aborting)
+		return true;
 	if (!fw_msg_room(fw, 1))
 		return false;
 	queue->aborting = false;
-	fw->num_aborting--;
+	fw->num_ending--;
 	fw_msg_answer(fw, queue->abort_seq, queue->id, NPU_FW_OK, 0);
 	return true;
 }
@@ -211,11 +218,11 @@ bool fw_queues(struct fw *fw)
 	bool work = false;
 	npu_u32 i;
 
-	for (i = 0; (fw->num_aborting || fw->num_unsaid) && i < fw->num_queues; i++) {
+	for (i = 0; (fw->num_ending || fw->num_unsaid) && i < fw->num_queues; i++) {
 		if (fw->queue[i].ring.broken && !fw->queue[i].ring.said)
 			work |= say_broken(fw, &fw->queue[i]);
-		if (fw->queue[i].aborting)
-			work |= abort_more(fw, &fw->queue[i]);
+		if (fw->queue[i].aborting || fw->queue[i].cancelling)
+			work |= end_more(fw, &fw->queue[i]);
 	}
 	return work;
 }

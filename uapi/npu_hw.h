@@ -322,7 +322,9 @@ struct npu_hw_trace_record {
 
 /* Numbers only grow, and each adds to the one before; both sides support a range of them. */
 #define NPU_FW_ABI_MIN		1u
-#define NPU_FW_ABI_MAX		1u
+#define NPU_FW_ABI_MAX		2u
+/* What came with which. */
+#define NPU_FW_ABI_CANCEL	2u	/* NPU_FW_CTL_JOB_CANCEL, npu_fw_job.cancel */
 
 #define NPU_FW_IMAGE_MAGIC	0x4655504eu	/* "NPUF" */
 #define NPU_FW_MAX_RANGES	16u
@@ -473,7 +475,11 @@ struct npu_fw_job {
 	npu_u32 flags;			/* NPU_JOB_TRACE_* */
 	npu_u64 trace;			/* queue's context: struct npu_hw_trace and records */
 	npu_u32 trace_size;		/* bytes */
-	npu_u32 reserved;
+	/*
+	 * 1: when its turn comes it ends with NPU_FW_ABORTED, without having run. The only member
+	 * that the driver changes while the entry is the firmware's.
+	 */
+	npu_u32 cancel;
 	npu_u32 scalar[NPU_MAX_SCALARS];
 	npu_u32 reserved2[4];
 };
@@ -496,7 +502,13 @@ enum npu_fw_ctl_cmd {
 	 */
 	NPU_FW_CTL_SUSPEND,
 	NPU_FW_CTL_LOG_LEVEL,		/* arg */
-	NPU_FW_CTL_SLICE		/* arg: slice_us */
+	NPU_FW_CTL_SLICE,		/* arg: slice_us */
+	/*
+	 * queue, job_id: if this job is the queue's oldest, end it with NPU_FW_ABORTED, also on an
+	 * engine; no other one is touched. The answer does not wait for that. npu_fw_job.cancel,
+	 * set before, sees to it that a later one does not begin.
+	 */
+	NPU_FW_CTL_JOB_CANCEL
 };
 
 struct npu_fw_ctl {

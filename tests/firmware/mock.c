@@ -422,7 +422,8 @@ static void mock_config_default(struct mock *m)
 
 	m->config = mock_alloc(m, sizeof(*c), 8);
 	c = mock_config(m);
-	*c = (struct npu_fw_config){ .magic = NPU_FW_CONFIG_MAGIC, .size = sizeof(*c), .abi = 1,
+	*c = (struct npu_fw_config){ .magic = NPU_FW_CONFIG_MAGIC, .size = sizeof(*c),
+				     .abi = NPU_FW_ABI_MAX,
 				     .num_queues = MOCK_QUEUES, .ctl_entries = MOCK_CTL,
 				     .msg_entries = 64, .slice_us = 1000, .age_us = 10000,
 				     .heartbeat_us = 5000, .log_level = NPU_FW_LOG_INFO,

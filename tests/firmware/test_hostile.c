@@ -51,7 +51,7 @@ static void test_jobs(void)
 		JOB(regions, 1),
 		JOB(flags, 4),
 		JOB(flags, 1u << 31),
-		JOB(reserved, 1),
+		JOB(cancel, 2),
 		{ "reserved2[0] 1", offsetof(struct npu_fw_job, reserved2), 4, 1 },
 		{ "reserved2[3] 1", offsetof(struct npu_fw_job, reserved2) + 12, 4, 1 },
 		JOB(trace, 4),
@@ -170,7 +170,7 @@ static void test_ctl(void)
 	       mock_ctl_simple(&m, NPU_FW_CTL_QUEUE_DESTROY, 2, 1) == NPU_FW_BAD_QUEUE,
 	       "orders for queues that do not exist");
 	tap_ok(mock_ctl_simple(&m, 0, 0, 0) == NPU_FW_BAD_CMD &&
-	       mock_ctl_simple(&m, NPU_FW_CTL_SLICE + 1, 0, 0) == NPU_FW_BAD_CMD &&
+	       mock_ctl_simple(&m, NPU_FW_CTL_JOB_CANCEL + 1, 0, 0) == NPU_FW_BAD_CMD &&
 	       mock_ctl_simple(&m, ~0u, 0, 0) == NPU_FW_BAD_CMD, "commands that do not exist");
 	tap_ok(mock_ctl_simple(&m, NPU_FW_CTL_LOG_LEVEL, 0, 4) == NPU_FW_BAD_ARG &&
 	       mock_ctl_simple(&m, NPU_FW_CTL_LOG_LEVEL, 0, 3) == NPU_FW_OK, "levels of the log");
@@ -344,11 +344,17 @@ static void test_config(void)
 		    !strstr(mock_log(&m, log, sizeof(log)), want))
 			tap_ok(0, "its log says which member: '%s'", log);
 	}
-	for (i = 0; i <= 2; i += 2) {
+	for (i = 0; i <= NPU_FW_ABI_MAX + 1; i += NPU_FW_ABI_MAX + 1) {
 		mock_fini(&m);
 		mock_init(&m, NULL);
 		mock_config(&m)->abi = i;
 		tap_ok(mock_boot(&m) == NPU_FW_BOOT_BAD_ABI, "ABI %u", i);
+	}
+	for (i = NPU_FW_ABI_MIN; i <= NPU_FW_ABI_MAX; i++) {
+		mock_fini(&m);
+		mock_init(&m, NULL);
+		mock_config(&m)->abi = i;
+		tap_ok(mock_boot(&m) == NPU_FW_BOOT_READY && mock_info(&m)->abi == i, "ABI %u", i);
 	}
 	mock_fini(&m);
 	mock_init(&m, NULL);

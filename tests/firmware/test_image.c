@@ -30,11 +30,11 @@ static void test_boot(void)
 	if (!tap_ok(begin_image(IMAGE), "boots"))
 		return;
 	tap_diag("%llu instructions until it waits", (unsigned long long)m.instructions);
-	tap_ok(!strcmp(mock_info(&m)->version, NPU_VERSION) && mock_info(&m)->abi == 1 &&
+	tap_ok(!strcmp(mock_info(&m)->version, NPU_VERSION) && mock_info(&m)->abi == NPU_FW_ABI_MAX &&
 	       mock_info(&m)->boot_status == NPU_FW_BOOT_READY, "says what it is");
 	mock_log(&m, log, sizeof(log));
 	tap_ok(!strcmp(log, "[1.000000] info: NPU firmware " NPU_VERSION
-		       ", ABI 1, 1 engines, 48 queues\n"), "and so does the log");
+		       ", ABI 2, 1 engines, 48 queues\n"), "and so does the log");
 	mock_queue_create(&m, 3, NORMAL);
 	m.instructions = 0;
 	mock_submit(&m, 3, 500);
@@ -168,6 +168,16 @@ static void random_action(struct mock *x, unsigned int kind, unsigned int queue,
 	case 2:
 		mock_engine_reset(x, value % 2);
 		break;
+	case 3:
+		/* Of the last ones: at the head, behind it, over, or not there yet. */
+		ctl.cmd = NPU_FW_CTL_JOB_CANCEL;
+		ctl.job_id = x->job_id[queue] + 1 - value % 4;
+		mock_ctl_post(x, &ctl);
+		break;
+	case 4:
+		mock_job_write(x, queue, value, MOCK_DONE)->cancel = value % 16 ? 1 : 2;
+		mock_ring(x, queue);
+		break;
 	default:
 		mock_submit(x, queue, value);
 	}
@@ -217,7 +227,7 @@ static void test_both(void)
 		queue = 1 + random_below(6);
 		value = 10 + random_below(3000);
 		us = random_below(1500);
-		if (!kind || ring_has_room(&m, queue)) {
+		if (!kind || kind == 3 || ring_has_room(&m, queue)) {
 			random_action(&m, kind, queue, value);
 			random_action(&other, kind, queue, value);
 		}
