@@ -21,16 +21,13 @@
 #include "npu_drv.h"
 #include "npu_file.h"
 #include "npu_gem.h"
+#include "npu_job.h"
 #include "npu_limits.h"
 #include "npu_query.h"
 #include "npu_queue.h"
 #include "npu_submit.h"
 #include "npu_uobj.h"
 #include "npu_vm.h"
-
-/* Grows with each addition to the interface. */
-#define NPU_DRIVER_MAJOR	1
-#define NPU_DRIVER_MINOR	0
 
 /* Operations of one BO_SYNC. */
 #define NPU_MAX_SYNC_OPS	4096
@@ -450,6 +447,25 @@ static int npu_ioctl_job_get_result(struct npu_device *npu, void *data, struct d
 	return ret;
 }
 
+static int npu_ioctl_job_cancel(struct npu_device *npu, void *data, struct drm_file *drm_file)
+{
+	struct drm_npu_job_cancel *args = data;
+	struct npu_queue *queue;
+	int ret;
+
+	if (args->flags)
+		return -EINVAL;
+
+	queue = npu_file_get_queue(drm_file->driver_priv, args->queue_id);
+	if (!queue)
+		return -ENOENT;
+
+	ret = npu_job_cancel(queue, args->job_id);
+	npu_queue_put(queue);
+
+	return ret;
+}
+
 static int npu_ioctl_submit(struct npu_device *npu, void *data, struct drm_file *drm_file)
 {
 	struct drm_npu_submit *args = data;
@@ -499,6 +515,7 @@ NPU_IOCTL_FUNC(queue_destroy)
 NPU_IOCTL_FUNC(queue_get_state)
 NPU_IOCTL_FUNC(submit)
 NPU_IOCTL_FUNC(job_get_result)
+NPU_IOCTL_FUNC(job_cancel)
 
 #define NPU_IOCTL(upper, lower)									\
 	DRM_IOCTL_DEF_DRV(NPU_##upper, npu_drm_ioctl_##lower, 0)
@@ -519,6 +536,7 @@ static const struct drm_ioctl_desc npu_ioctls[] = {
 	NPU_IOCTL(QUEUE_GET_STATE, queue_get_state),
 	NPU_IOCTL(SUBMIT, submit),
 	NPU_IOCTL(JOB_GET_RESULT, job_get_result),
+	NPU_IOCTL(JOB_CANCEL, job_cancel),
 };
 
 static int npu_file_init(struct npu_file *file, struct npu_device *npu)
@@ -609,7 +627,7 @@ const struct drm_driver npu_drm_driver = {
 	.gem_prime_import_sg_table = npu_gem_prime_import_sg_table,
 	.name = "npu",
 	.desc = "NPU",
-	.major = NPU_DRIVER_MAJOR,
-	.minor = NPU_DRIVER_MINOR,
+	.major = DRM_NPU_DRIVER_MAJOR,
+	.minor = DRM_NPU_DRIVER_MINOR,
 	NPU_COMPAT_DRIVER_DATE
 };

@@ -174,6 +174,9 @@ static int npu_job_start(struct npu_job *job)
 
 	lockdep_assert_held(&queue->lock);
 
+	/* It goes to the firmware nevertheless, which ends it in its turn. */
+	if (xa_erase(&queue->cancels, job->id))
+		job->desc.cancel = 1;
 	if (READ_ONCE(npu->hw.gone))
 		return npu_job_refuse(job, -ENODEV);
 	if (queue->dead)
@@ -270,7 +273,7 @@ static int npu_job_judge(struct npu_job *job, const struct npu_fw_msg *msg,
 		if (hung)
 			npu_job_set_status(result, DRM_NPU_JOB_TIMEDOUT, &error, -ETIME);
 		else
-			npu_job_set_status(result, DRM_NPU_JOB_INNOCENT, &error, -ECANCELED);
+			npu_job_set_status(result, npu_job_lost(job), &error, -ECANCELED);
 		break;
 	}
 

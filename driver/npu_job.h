@@ -59,7 +59,10 @@ struct npu_job {
 	/** @has_pm: a runtime PM reference is held */
 	bool has_pm;
 
-	/** @desc: what the firmware gets, save for the address of the regions */
+	/**
+	 * @desc: what the firmware gets, save for the address of the regions. Its cancel is under
+	 * npu_queue.lock
+	 */
 	struct npu_fw_job desc;
 
 	/** @regions: region table */
@@ -97,5 +100,12 @@ void npu_job_free(struct npu_job *job);
 int npu_job_complete(struct npu_device *npu, const struct npu_fw_msg *msg);
 void npu_job_end(struct npu_job *job, const struct npu_result *result, int error);
 void npu_job_end_early(struct npu_job *job, u32 status, int error);
+int npu_job_cancel(struct npu_queue *queue, u64 id);
+
+/* Status of a job that a reset has cost. */
+static inline u32 npu_job_lost(const struct npu_job *job)
+{
+	return job->desc.cancel ? DRM_NPU_JOB_CANCELED : DRM_NPU_JOB_INNOCENT;
+}
 
 #endif

@@ -175,6 +175,7 @@ static void npu_queue_release(struct work_struct *work)
 	npu_user_uncharge(npu, queue->user, NPU_LIMIT_QUEUES);
 	npu_user_put(npu, queue->user);
 	npu_stats_put(queue->stats);
+	xa_destroy(&queue->cancels);
 	mutex_destroy(&queue->abort_lock);
 	mutex_destroy(&queue->submit_lock);
 	/* Last: it keeps the device. */
@@ -273,6 +274,12 @@ static void npu_queue_unpublish(struct npu_queue *queue)
 	spin_unlock_irq(&npu->irq.lock);
 }
 
+static struct npu_fw_job *npu_queue_entry(struct npu_queue *queue, u32 slot)
+{
+	return npu_kbo_at(queue->ring,
+			  sizeof(struct npu_fw_index) + slot * sizeof(struct npu_fw_job));
+}
+
 /**
  * npu_queue_write_job() - put a job into the ring
  * @queue: active
@@ -284,11 +291,10 @@ void npu_queue_write_job(struct npu_queue *queue, struct npu_job *job)
 {
 	u32 slot = queue->tail & (queue->depth - 1);
 	u64 regions = (u64)slot * NPU_QUEUE_REGION_SLOT;
-	struct npu_fw_job *desc;
+	struct npu_fw_job *desc = npu_queue_entry(queue, slot);
 
 	lockdep_assert_held(&queue->lock);
 
-	desc = npu_kbo_at(queue->ring, sizeof(struct npu_fw_index) + slot * sizeof(*desc));
 	*desc = job->desc;
 	desc->job_id = job->id;
 	if (desc->num_regions) {
@@ -302,6 +308,25 @@ void npu_queue_write_job(struct npu_queue *queue, struct npu_job *job)
 	dma_wmb();
 	WRITE_ONCE(npu_queue_index(queue)->tail, ++queue->tail);
 	npu_hw_write(queue->npu, NPU_REG_DOORBELL(queue->id), 1);
+}
+
+/**
+ * npu_queue_cancel_job() - see to it that a job does not begin
+ * @queue: of it
+ * @job: on the queue's list
+ *
+ * If it has begun, or does so just now, the firmware must be told, too.
+ */
+void npu_queue_cancel_job(struct npu_queue *queue, struct npu_job *job)
+{
+	u32 behind = queue->ringed - job->id;
+
+	lockdep_assert_held(&queue->lock);
+
+	job->desc.cancel = 1;
+	if (job->ringed)
+		WRITE_ONCE(npu_queue_entry(queue, (queue->tail - 1 - behind) &
+						  (queue->depth - 1))->cancel, 1);
 }
 
 /* An empty ring, whose first job is the oldest one on the list. */
@@ -372,6 +397,7 @@ static struct npu_queue *npu_queue_alloc(struct npu_device *npu, const struct np
 	mutex_init(&queue->abort_lock);
 	spin_lock_init(&queue->lock);
 	INIT_LIST_HEAD(&queue->jobs);
+	xa_init_flags(&queue->cancels, XA_FLAGS_LOCK_IRQ | XA_FLAGS_ACCOUNT);
 	INIT_WORK(&queue->release_work, npu_queue_release);
 	queue->npu = npu;
 	queue->depth = args->depth;
@@ -574,7 +600,7 @@ static void npu_queue_sort_out(struct npu_queue *queue)
 		else if (queue->dead)
 			npu_job_end_early(job, DRM_NPU_JOB_CANCELED, -ECANCELED);
 		else if (job->ringed && (s32)((u32)job->id - started) <= 0)
-			npu_job_end_early(job, DRM_NPU_JOB_INNOCENT, -ECANCELED);
+			npu_job_end_early(job, npu_job_lost(job), -ECANCELED);
 		else
 			job->ringed = false;
 	}

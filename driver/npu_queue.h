@@ -9,6 +9,7 @@
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 
 #include <drm/gpu_scheduler.h>
 
@@ -64,7 +65,10 @@ struct npu_queue {
 	/** @submit_lock: makes jobs enter the entity in the order of their ids */
 	struct mutex submit_lock;
 
-	/** @abort_lock: one abort at a time; the second finds that there is nothing left to end */
+	/**
+	 * @abort_lock: one abort at a time; the second finds that there is nothing left to end.
+	 * While it is held the firmware keeps the queue as long as there are jobs on the list
+	 */
 	struct mutex abort_lock;
 
 	/** @ring: struct npu_fw_index and struct npu_fw_job[depth] behind it */
@@ -78,6 +82,12 @@ struct npu_queue {
 
 	/** @fence_context: of the hardware's fences */
 	u64 fence_context;
+
+	/**
+	 * @cancels: ids of jobs to be cancelled that npu_job_run() has not seen yet. Its own lock
+	 * is taken inside @lock, too
+	 */
+	struct xarray cancels;
 
 	/** @lock: protects all members below it; taken inside npu_device.irq.lock */
 	spinlock_t lock;
@@ -187,6 +197,7 @@ void npu_queues_end(struct npu_device *npu);
 void npu_queues_unplug(struct npu_device *npu);
 
 void npu_queue_write_job(struct npu_queue *queue, struct npu_job *job);
+void npu_queue_cancel_job(struct npu_queue *queue, struct npu_job *job);
 void npu_queue_get_state(struct npu_queue *queue, struct drm_npu_queue_get_state *state);
 int npu_queue_get_result(struct npu_queue *queue, struct drm_npu_job_get_result *args);
 

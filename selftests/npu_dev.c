@@ -132,6 +132,13 @@ int npu_job_result(int fd, uint32_t queue, uint64_t job, struct drm_npu_job_get_
 	return npu_ioctl(fd, DRM_IOCTL_NPU_JOB_GET_RESULT, result);
 }
 
+int npu_job_cancel(int fd, uint32_t queue, uint64_t job)
+{
+	struct drm_npu_job_cancel args = { .queue_id = queue, .job_id = job };
+
+	return npu_ioctl(fd, DRM_IOCTL_NPU_JOB_CANCEL, &args);
+}
+
 int npu_dev_open(struct npu_dev *dev)
 {
 	int ret;

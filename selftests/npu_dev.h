@@ -62,6 +62,7 @@ int npu_queue_create(int fd, uint32_t vm, uint32_t priority, uint32_t depth, uin
 int npu_queue_destroy(int fd, uint32_t queue);
 int npu_queue_state(int fd, uint32_t queue, struct drm_npu_queue_get_state *state);
 int npu_job_result(int fd, uint32_t queue, uint64_t job, struct drm_npu_job_get_result *result);
+int npu_job_cancel(int fd, uint32_t queue, uint64_t job);
 
 /* Bytes of the stream, which is written to the CPU's view of the page. */
 uint32_t npu_copy_stream(void *page, const struct npu_copy *copy);

@@ -52,6 +52,7 @@ static const struct call calls[] = {
 	CALL(QUEUE_GET_STATE, queue_get_state, MEMBER(queue_get_state, pad), NO_MEMBER, 0),
 	CALL(SUBMIT, submit, MEMBER(submit, pad), MEMBER(submit, flags), 0),
 	CALL(JOB_GET_RESULT, job_get_result, NO_MEMBER, NO_MEMBER, 0),
+	CALL(JOB_CANCEL, job_cancel, NO_MEMBER, MEMBER(job_cancel, flags), 0),
 };
 
 #define NUM_CALLS	(sizeof(calls) / sizeof(calls[0]))
@@ -114,6 +115,7 @@ static void good_arg(FIXTURE_DATA(npu) *self, unsigned long request)
 	case DRM_IOCTL_NPU_QUEUE_GET_STATE:
 	case DRM_IOCTL_NPU_SUBMIT:
 	case DRM_IOCTL_NPU_JOB_GET_RESULT:
+	case DRM_IOCTL_NPU_JOB_CANCEL:
 		*(__u32 *)arg = self->queue;
 		break;
 	}
@@ -189,7 +191,7 @@ TEST_F(npu, bad_pointers_fault)
 
 TEST_F(npu, not_an_ioctl)
 {
-	unsigned long after = DRM_IOCTL_NPU_JOB_GET_RESULT + 1;
+	unsigned long after = DRM_IOCTL_NPU_JOB_CANCEL + 1;
 	unsigned int nr;
 
 	for (nr = DRM_COMMAND_BASE + NUM_CALLS; nr < DRM_COMMAND_END; nr++) {

@@ -258,10 +258,15 @@ static void do_queue_calls(struct thread *t)
 {
 	struct drm_npu_queue_get_state state = { .id = some(t, t->shared->queue) };
 	struct drm_npu_job_get_result result = { .queue_id = state.id, .job_id = odd(t) };
+	struct drm_npu_job_cancel cancel = {
+		.queue_id = some(t, t->shared->queue), .flags = maybe(t, 0),
+		.job_id = one_in(t, 4) ? odd(t) : 1 + below(t, 64),
+	};
 	struct drm_npu_vm_get_state vm = { .vm_id = some(t, t->shared->vm) };
 
 	call(t, DRM_IOCTL_NPU_QUEUE_GET_STATE, &state);
 	call(t, DRM_IOCTL_NPU_JOB_GET_RESULT, &result);
+	call(t, DRM_IOCTL_NPU_JOB_CANCEL, &cancel);
 	call(t, DRM_IOCTL_NPU_VM_GET_STATE, &vm);
 }
 

@@ -113,6 +113,23 @@ TEST_F_TIMEOUT(recovery, hang, 120)
 	EXPECT_EQ(-EIO, npu_copy_submit(&self->victim, &self->copy, sync, NULL));
 }
 
+/* A job that hangs can be cancelled, and then its queue goes on. */
+TEST_F_TIMEOUT(recovery, hang_is_cancelled, 120)
+{
+	uint64_t start = npu_now_ns(), id;
+	uint32_t sync;
+
+	ASSERT_EQ(0, fault("arm hang"));
+	ASSERT_EQ(0, npu_syncobj_create(self->victim.fd, &sync));
+	ASSERT_EQ(0, npu_copy_submit(&self->victim, &self->copy, sync, &id));
+	usleep(100000);
+	ASSERT_EQ(0, npu_job_cancel(self->victim.fd, self->victim.queue, id));
+	ASSERT_EQ(0, npu_syncobj_wait(self->victim.fd, sync, 0, 1));
+	EXPECT_EQ(-ECANCELED, npu_syncobj_status(self->victim.fd, sync));
+	EXPECT_EQ(0, state_of(&self->victim));
+	expect_well(_metadata, &self->victim, &self->copy, start);
+}
+
 /*
  * 48: slow is not hung. 40 instructions of 20 ms and more, several times the time without progress.
  */

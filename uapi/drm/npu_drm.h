@@ -17,9 +17,9 @@
  *   with -E2BIG unless what it does not know is zero.
  * - Every addition raises the driver's minor version. Numbers of ioctls are never used again.
  *
- * Errors that every ioctl may return: -EINVAL (flag, padding, value), -EFAULT (pointer), -ENOENT (this
- * file has no object of that handle or id), -ENODEV (the device is gone), -ENOMEM, -EINTR (make the
- * same call again).
+ * Errors that every ioctl may return: -EINVAL (flag, padding, value), -EFAULT (pointer), -ENOENT
+ * (this file has no object of that handle or id), -ENODEV (the device is gone), -ENOMEM, -EINTR
+ * (make the same call again).
  */
 #ifndef _UAPI_NPU_DRM_H_
 #define _UAPI_NPU_DRM_H_
@@ -33,7 +33,7 @@ extern "C" {
 /* Version of the interface that this file describes, as drmGetVersion() tells it. */
 #define DRM_NPU_DRIVER_NAME	"npu"
 #define DRM_NPU_DRIVER_MAJOR	1
-#define DRM_NPU_DRIVER_MINOR	0
+#define DRM_NPU_DRIVER_MINOR	1	/* 1: JOB_CANCEL */
 
 #define DRM_NPU_DEV_QUERY	0x00
 #define DRM_NPU_VM_CREATE	0x01
@@ -50,6 +50,7 @@ extern "C" {
 #define DRM_NPU_QUEUE_GET_STATE	0x0c
 #define DRM_NPU_SUBMIT		0x0d
 #define DRM_NPU_JOB_GET_RESULT	0x0e
+#define DRM_NPU_JOB_CANCEL	0x0f
 
 /**
  * struct drm_npu_obj_array - array of objects in the program's memory
@@ -654,7 +655,7 @@ struct drm_npu_submit {
  * @DRM_NPU_JOB_DONE: ended well
  * @DRM_NPU_JOB_FAULTED: see the record
  * @DRM_NPU_JOB_TIMEDOUT: hung or took too long
- * @DRM_NPU_JOB_CANCELED: aborted with its queue, or behind a job that ended badly
+ * @DRM_NPU_JOB_CANCELED: by JOB_CANCEL, with its queue, or behind a job that ended badly
  * @DRM_NPU_JOB_INNOCENT: lost to a reset that it did not cause
  */
 enum drm_npu_job_status {
@@ -692,6 +693,27 @@ struct drm_npu_job_get_result {
 	struct drm_npu_fault fault;
 };
 
+/**
+ * struct drm_npu_job_cancel - argument of DRM_IOCTL_NPU_JOB_CANCEL
+ * @queue_id: of the queue
+ * @flags: zero
+ * @job_id: of the job
+ *
+ * A job that has not begun will not; one that is on an engine is stopped within a millisecond of
+ * work, and what it would have written is not defined. Either ends with -ECANCELED when its turn
+ * has come: behind what it waits for and behind the jobs in front of it. Those, and the ones behind
+ * it, are not touched, and the queue stays usable. The call does not wait for that end, and a job
+ * that has ended or is about to ends as it does: both are success, and JOB_GET_RESULT tells.
+ *
+ * -ENOENT: no such job has been submitted. -EOPNOTSUPP: the firmware is too old. Since minor
+ * version 1 of the driver.
+ */
+struct drm_npu_job_cancel {
+	__u32 queue_id;
+	__u32 flags;
+	__u64 job_id;
+};
+
 #define DRM_IOCTL_NPU(nr, type) \
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_NPU_##nr, struct drm_npu_##type)
 
@@ -710,6 +732,7 @@ struct drm_npu_job_get_result {
 #define DRM_IOCTL_NPU_QUEUE_GET_STATE	DRM_IOCTL_NPU(QUEUE_GET_STATE, queue_get_state)
 #define DRM_IOCTL_NPU_SUBMIT		DRM_IOCTL_NPU(SUBMIT, submit)
 #define DRM_IOCTL_NPU_JOB_GET_RESULT	DRM_IOCTL_NPU(JOB_GET_RESULT, job_get_result)
+#define DRM_IOCTL_NPU_JOB_CANCEL	DRM_IOCTL_NPU(JOB_CANCEL, job_cancel)
 
 #if defined(__cplusplus)
 }
