@@ -67,18 +67,19 @@ static void from_result(struct drm_device *drm, const struct drm_work *dw,
 {
 	bool stop = atomic_load(&dw->work->stop);
 
-	e->dead = res->status != DRM_NPU_JOB_DONE && res->status != DRM_NPU_JOB_INNOCENT;
 	switch (res->status) {
 	case DRM_NPU_JOB_DONE:
 		break;
 	case DRM_NPU_JOB_FAULTED:
 		e->status = -EIO;
+		e->dead = true;
 		e->has_fault = true;
 		memcpy(&e->fault, &res->fault, sizeof(e->fault));
 		fault_text(&e->fault, e->text, sizeof(e->text));
 		break;
 	case DRM_NPU_JOB_TIMEDOUT:
 		e->status = -ETIME;
+		e->dead = true;
 		snprintf(e->text, sizeof(e->text),
 			 "stopped by the driver after %llu ms on the device (limits: %u ms without progress, %u ms in all)",
 			 (unsigned long long)res->busy_ns / 1000000, drm->timeout_ms, drm->limit_ms);
@@ -89,12 +90,14 @@ static void from_result(struct drm_device *drm, const struct drm_work *dw,
 			 "lost to a reset of the device that it did not cause; it may be submitted again");
 		break;
 	case DRM_NPU_JOB_CANCELED:
+		/* By itself, or behind one that ended before: the queue died with that. */
 		e->status = -ECANCELED;
 		snprintf(e->text, sizeof(e->text), "%s", stop ? "cancelled" :
 			 "a job before it in its queue failed, so it was not run");
 		break;
 	default:
 		e->status = -EIO;
+		e->dead = true;
 		snprintf(e->text, sizeof(e->text), "the driver tells a status that is not known: %u",
 			 res->status);
 	}

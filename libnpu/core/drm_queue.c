@@ -193,14 +193,22 @@ static void kqueue_abort(struct drm_queue *dq)
 void drm_cancel(struct npu_work *work)
 {
 	struct drm_queue *dq = work->queue->backend;
+	struct drm_npu_job_cancel cancel = { 0 };
+	struct drm_work *dw;
 
-	/*
-	 * The driver stops queues, not jobs. With others behind it this one comes to its end by
-	 * itself, which the driver's time limit bounds.
-	 */
 	pthread_mutex_lock(&dq->lock);
-	if (dq->head && dq->head->work == work && !dq->head->next &&
-	    dq->head->kqueue == dq->kqueue)
+	for (dw = dq->head; dw && dw->work != work; dw = dw->next)
+		;
+	if (dw && dw->kqueue) {
+		cancel.queue_id = dw->kqueue->id;
+		cancel.job_id = dw->job_id;
+	}
+	/*
+	 * A driver or firmware from before JOB_CANCEL stops queues, not jobs. With others behind it
+	 * this one comes to its end by itself there, which the driver's time limit bounds.
+	 */
+	if (cancel.queue_id && drmIoctl(dq->drm->fd, DRM_IOCTL_NPU_JOB_CANCEL, &cancel) &&
+	    dw == dq->head && !dw->next && dw->kqueue == dq->kqueue)
 		kqueue_abort(dq);
 	pthread_mutex_unlock(&dq->lock);
 }

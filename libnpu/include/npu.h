@@ -694,7 +694,12 @@ int npu_fence_digests(struct npu_fence *fence, const struct npu_insn_digest **re
  */
 uint64_t npu_digest(const void *data, size_t size, uint64_t seed);
 
-/* Stop this job (it ends with -ECANCELED unless it was done already). Does not wait. */
+/*
+ * Stop this job: it ends with -ECANCELED unless it was done already, and its outputs are not defined.
+ * Other jobs are not touched, and nothing is lost of those behind it in its queue. One that is on
+ * the device is stopped within a millisecond or so; one that is not signals in its turn, on a kernel
+ * device behind the fences that it waits for. Does not wait.
+ */
 void npu_fence_cancel(struct npu_fence *fence);
 
 /* Take another reference; returns @fence. */

@@ -37,6 +37,7 @@ struct job {
 	npu_u32 scalar[NPU_MAX_SCALARS];
 	struct drm_npu_sync_op op[64];
 	struct drm_npu_job_get_result result;
+	atomic_bool stop;		/* cancelled, or its queue is gone */
 };
 
 struct queue {
@@ -44,7 +45,6 @@ struct queue {
 	uint32_t state;
 	uint64_t submitted;
 	struct job *jobs, *next;	/* all ever, and the first that has not ended */
-	atomic_bool stop;
 	pthread_t thread;
 };
 
@@ -221,7 +221,7 @@ static bool waits_over(const struct job *j)
 	return true;
 }
 
-static void run_engine(struct queue *q, struct job *j)
+static void run_engine(struct job *j)
 {
 	struct npu_engine_state state = {
 		.stream_size = j->stream_size,
@@ -238,7 +238,7 @@ static void run_engine(struct queue *q, struct job *j)
 	res->slices = 1;
 	res->status = DRM_NPU_JOB_FAULTED;
 	if (state.stream && !npu_engine_state_init(f.engine, &state)) {
-		switch (npu_engine_run(f.engine, &state, UINT64_MAX, &q->stop, NULL)) {
+		switch (npu_engine_run(f.engine, &state, UINT64_MAX, &j->stop, NULL)) {
 		case NPU_RUN_DONE:
 			res->status = DRM_NPU_JOB_DONE;
 			break;
@@ -260,9 +260,9 @@ static void run_job(struct queue *q, struct job *j)
 {
 	uint32_t i;
 
-	while (!q->dead && (fake_drm.hang || !waits_over(j)))
+	while (!q->dead && ((fake_drm.hang && !atomic_load(&j->stop)) || !waits_over(j)))
 		pthread_cond_wait(&changed, &lock);
-	if (q->dead)
+	if (q->dead || atomic_load(&j->stop))
 		j->result.status = DRM_NPU_JOB_CANCELED;
 	else if (fake_drm.time_out)
 		j->result.status = DRM_NPU_JOB_TIMEDOUT;
@@ -270,10 +270,10 @@ static void run_job(struct queue *q, struct job *j)
 		j->result.status = DRM_NPU_JOB_INNOCENT;
 	else {
 		pthread_mutex_unlock(&lock);
-		run_engine(q, j);
+		run_engine(j);
 		pthread_mutex_lock(&lock);
 	}
-	if (j->result.status != DRM_NPU_JOB_DONE && j->result.status != DRM_NPU_JOB_INNOCENT)
+	if (j->result.status == DRM_NPU_JOB_FAULTED || j->result.status == DRM_NPU_JOB_TIMEDOUT)
 		q->dead = true;
 	for (i = 0; i < j->num_ops; i++)
 		if (j->op[i].flags & DRM_NPU_SYNC_OP_SIGNAL)
@@ -331,7 +331,8 @@ static int queue_destroy(struct drm_npu_queue_destroy *a)
 	if (!q)
 		return ENOENT;
 	q->dead = q->quit = true;
-	atomic_store(&q->stop, true);
+	for (j = q->jobs; j; j = j->next)
+		atomic_store(&j->stop, true);
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
 	pthread_join(q->thread, NULL);
@@ -434,6 +435,23 @@ static int get_result(struct drm_npu_job_get_result *a)
 		j->result.queue_id = a->queue_id;
 		j->result.job_id = a->job_id;
 		*a = j->result;
+		return 0;
+	}
+	return ENOENT;
+}
+
+static int job_cancel(const struct drm_npu_job_cancel *a)
+{
+	struct queue *q = queue_find(a->queue_id);
+	struct job *j;
+
+	if (fake_drm.no_cancel || a->flags)
+		return EINVAL;
+	for (j = q ? q->jobs : NULL; j; j = j->next) {
+		if (j->id != a->job_id)
+			continue;
+		atomic_store(&j->stop, true);
+		pthread_cond_broadcast(&changed);
 		return 0;
 	}
 	return ENOENT;
@@ -565,6 +583,8 @@ static int answer(unsigned long request, void *arg)
 		return submit(arg);
 	case DRM_IOCTL_NPU_JOB_GET_RESULT:
 		return get_result(arg);
+	case DRM_IOCTL_NPU_JOB_CANCEL:
+		return job_cancel(arg);
 	case DRM_IOCTL_SYNCOBJ_CREATE:
 		return sync_create(arg);
 	case DRM_IOCTL_SYNCOBJ_DESTROY:
