@@ -35,7 +35,7 @@ const char *npu_jf_section_name(npu_u32 type, char buf[32])
 		[NPU_JF_DEBUGMAP] = "DEBUGMAP", [NPU_JF_REPORT] = "REPORT",
 		[NPU_JF_RECORD] = "RECORD",	[NPU_JF_HOSTSTEPS] = "HOSTSTEPS",
 		[NPU_JF_HOSTARGS] = "HOSTARGS", [NPU_JF_HOSTATTRS] = "HOSTATTRS",
-		[NPU_JF_HOSTDATA] = "HOSTDATA",
+		[NPU_JF_HOSTDATA] = "HOSTDATA",	[NPU_JF_METADATA] = "METADATA",
 	};
 
 	if (type < NPU_JF_NUM_SECTIONS && names[type])

@@ -15,7 +15,10 @@
 #include "npu_host.h"
 
 #define NPU_JOBFILE_MAJOR	1
-/* What is read; a file says the lowest minor that has all it uses: 1 for host steps, else 0. */
+/*
+ * What is read; a file says the lowest minor that has all it uses: 2 for metadata, 1 for host steps,
+ * else 0.
+ */
 #define NPU_JOBFILE_MINOR	1
 #define NPU_JOBFILE_PAGE	4096u	/* alignment of the weights in the file */
 
@@ -186,6 +189,12 @@ struct npu_jobfile {
 	const struct npu_jobfile_program *programs;
 	npu_u32 num_programs;		/* >= 1 */
 	const char *report;		/* placement report, JSON text; NULL: none */
+	/*
+	 * Bytes that whoever made the file left for whoever runs it (a language model: its tokenizer, as
+	 * a GGUF file without tensors); NULL: none. The reader's copy is aligned as malloc() does.
+	 */
+	const void *metadata;
+	npu_u64 metadata_size;
 	const struct npu_jobfile_record *records;
 	npu_u32 num_records;
 

@@ -35,6 +35,8 @@ enum npu_jf_section_type {
 	NPU_JF_HOSTARGS,
 	NPU_JF_HOSTATTRS,
 	NPU_JF_HOSTDATA,
+	/* 1.2, when there are any */
+	NPU_JF_METADATA,
 	NPU_JF_NUM_SECTIONS
 };
 

@@ -509,6 +509,8 @@ static int read_tables(struct reader *r)
 		ret = copy_section(r, NPU_JF_STREAMS, &p->streams);
 	if (!ret)
 		ret = copy_section(r, NPU_JF_REPORT, &p->report);
+	if (!ret && r->seen[NPU_JF_METADATA])
+		ret = copy_section(r, NPU_JF_METADATA, &p->metadata);
 	if (!ret)
 		ret = read_symbols(r);
 	if (!ret)
@@ -559,6 +561,8 @@ static void fill_job(struct reader *r)
 	job->programs = r->out->programs;
 	job->num_programs = r->table[NPU_JF_PROGRAMS].count;
 	job->report = r->seen[NPU_JF_REPORT] ? r->out->report : NULL;
+	job->metadata = r->out->metadata;
+	job->metadata_size = r->table[NPU_JF_METADATA].size;
 	job->records = r->out->records;
 	job->num_records = r->table[NPU_JF_RECORD].count;
 	job->major = h->major;
@@ -612,6 +616,7 @@ void npu_jobfile_free(struct npu_jobfile *job)
 		return;
 	free(p->strings);
 	free(p->report);
+	free(p->metadata);
 	free(p->streams);
 	free(p->programs);
 	free(p->symbols);

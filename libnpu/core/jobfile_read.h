@@ -12,6 +12,7 @@ struct parsed {
 	char compiler[64];
 	char *strings;
 	char *report;
+	npu_u8 *metadata;
 	npu_u8 *streams;
 	struct npu_jobfile_program *programs;
 	struct npu_jobfile_symbol *symbols;

@@ -362,24 +362,22 @@ static void add_all(struct writer *w)
 
 /*
  * Sections in the order of the file: the weights last, so that what is parsed lies together. The
- * first four are for host steps, and a file without has none of them: it is one of format 1.0.
+ * first four are for host steps, and a file without has none of them; one without metadata has no
+ * section for these either: it is one of format 1.0.
  */
 static const npu_u8 file_order[] = {
 	NPU_JF_HOSTSTEPS, NPU_JF_HOSTARGS, NPU_JF_HOSTATTRS, NPU_JF_HOSTDATA,
 	NPU_JF_STRINGS,	 NPU_JF_SYMBOLS,  NPU_JF_REGIONS, NPU_JF_TENSORS,
 	NPU_JF_PROGRAMS, NPU_JF_SCHEDULE, NPU_JF_STREAMS, NPU_JF_DEBUGMAP,
-	NPU_JF_REPORT,	 NPU_JF_RECORD,	  NPU_JF_WEIGHTS,
+	NPU_JF_REPORT,	 NPU_JF_RECORD,	  NPU_JF_METADATA, NPU_JF_WEIGHTS,
 };
 
-#define NUM_HOST_SECTIONS 4
 #define NUM_SECTIONS (sizeof(file_order) / sizeof(file_order[0]))
 
 struct image {
 	struct npu_jf_header header;
 	struct npu_jf_section table[NUM_SECTIONS];
-	/* Not in the file. */
-	const npu_u8 *type;		/* of its sections, in order */
-	size_t num_sections;
+	size_t num_sections;		/* not in the file */
 };
 
 static size_t table_size(const struct image *img)
@@ -392,26 +390,57 @@ static npu_u32 crc_of(const void *data, npu_u64 size)
 	return crc32_z(0, size ? data : (const void *)"", size);
 }
 
+static bool has_section(const struct npu_jobfile *job, npu_u32 type)
+{
+	switch (type) {
+	case NPU_JF_HOSTSTEPS:
+	case NPU_JF_HOSTARGS:
+	case NPU_JF_HOSTATTRS:
+	case NPU_JF_HOSTDATA:
+		return has_host_steps(job);
+	case NPU_JF_METADATA:
+		return job->metadata_size;
+	default:
+		return true;
+	}
+}
+
+/* The sections whose bytes are the caller's; all others are made here. */
+static const void *section_data(const struct writer *w, npu_u32 type, npu_u64 *size)
+{
+	switch (type) {
+	case NPU_JF_WEIGHTS:
+		*size = w->job->weights_size;
+		return w->job->weights;
+	case NPU_JF_METADATA:
+		*size = w->job->metadata_size;
+		return w->job->metadata;
+	default:
+		*size = w->section[type].size;
+		return w->section[type].data;
+	}
+}
+
 static void place_sections(struct writer *w, struct image *img)
 {
-	size_t skip = has_host_steps(w->job) ? 0 : NUM_HOST_SECTIONS, i;
-	npu_u64 at;
+	npu_u32 types[NUM_SECTIONS];
+	npu_u64 at, size;
+	size_t i;
 
-	img->type = file_order + skip;
-	img->num_sections = NUM_SECTIONS - skip;
+	for (i = 0; i < NUM_SECTIONS; i++)
+		if (has_section(w->job, file_order[i]))
+			types[img->num_sections++] = file_order[i];
 	at = sizeof(img->header) + table_size(img);
 	for (i = 0; i < img->num_sections; i++) {
-		npu_u32 type = img->type[i];
-		bool weights = type == NPU_JF_WEIGHTS;
-		npu_u32 align = weights ? NPU_JOBFILE_PAGE : 64;
-		npu_u64 size = weights ? w->job->weights_size : w->section[type].size;
-		const void *data = weights ? w->job->weights : w->section[type].data;
+		npu_u32 type = types[i];
+		npu_u32 align = type == NPU_JF_WEIGHTS ? NPU_JOBFILE_PAGE : 64;
+		const void *data = section_data(w, type, &size);
 
 		at = (at + align - 1) / align * align;
 		img->table[i] = (struct npu_jf_section){
 			.type = type,
 			.flags = type == NPU_JF_DEBUGMAP || type == NPU_JF_REPORT ||
-						 type == NPU_JF_RECORD
+						 type == NPU_JF_RECORD || type == NPU_JF_METADATA
 					 ? 0
 					 : NPU_JF_REQUIRED,
 			.offset = at,
@@ -434,7 +463,7 @@ static void fill_header(struct writer *w, struct image *img, const npu_u64 opcod
 
 	memcpy(h->magic, NPU_JF_MAGIC, 8);
 	h->major = NPU_JOBFILE_MAJOR;
-	h->minor = has_host_steps(w->job) ? 1 : 0;
+	h->minor = w->job->metadata_size ? 2 : has_host_steps(w->job) ? 1 : 0;
 	h->header_size = sizeof(*h);
 	h->isa_major = NPU_ISA_MAJOR;
 	h->isa_minor = npu_jobfile_isa_minor(w->job);
@@ -469,8 +498,8 @@ static int walk_file(struct writer *w, const struct image *img, piece_fn fn, voi
 		ret = fn(ctx, img->table, table_size(img));
 	for (i = 0; i < img->num_sections && !ret; i++) {
 		const struct npu_jf_section *s = &img->table[i];
-		const void *data =
-			s->type == NPU_JF_WEIGHTS ? w->job->weights : w->section[s->type].data;
+		npu_u64 size;
+		const void *data = section_data(w, s->type, &size);
 
 		ret = fn(ctx, zero, s->offset - at);
 		if (!ret && s->size)
@@ -522,6 +551,9 @@ static int build(struct writer *w, struct image *img, struct npu_error *err)
 	if (w->job->weights_size && !w->job->weights)
 		return npu_error_set(err, -EINVAL, "weights_size is %llu but weights is NULL",
 				     (unsigned long long)w->job->weights_size);
+	if (w->job->metadata_size && !w->job->metadata)
+		return npu_error_set(err, -EINVAL, "metadata_size is %llu but metadata is NULL",
+				     (unsigned long long)w->job->metadata_size);
 	ret = npu_jobfile_check(w->job, opcodes, &sram_size, err);
 	if (ret)
 		return ret;
