@@ -1,5 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* libnpu: language models. */
+/*
+ * libnpu: language models. A GGUF file becomes a job file once; sessions then generate from it.
+ *
+ *	npu_llm_compile("model.gguf", "model.npu", NULL, &err);
+ *
+ *	npu_llm_open("model.npu", NULL, &llm, &err);
+ *	npu_llm_session_create(llm, &s, &err);
+ *	npu_llm_prefill(s, tokens, num, &logits, &err);
+ *	for (...) {
+ *		token = npu_llm_sample(sampler, logits, vocab, recent, num_recent);
+ *		npu_llm_decode(s, token, &logits, &err);
+ *	}
+ *
+ * The weights stay as quantized as the file has them; the KV cache is a pool of blocks on the NPU
+ * that sessions share; one program runs prefill, decode and both mixed, for any number of rows. A
+ * sequence's logits are the same bits alone, in any batch, with any neighbours, however its prompt
+ * was cut into chunks, forked, saved and loaded, and with any number of threads.
+ *
+ * Errors are those of npu.h: 0 or a negative errno, with the reason in words. A token is an id of
+ * the model's vocabulary, 0 .. vocab - 1.
+ *
+ * Threads. A model may be used by many threads at once; runs of its batches are put one behind the
+ * other. A session, a batch and a sampler belong to one thread at a time.
+ */
 #ifndef NPU_LLM_H
 #define NPU_LLM_H
 
@@ -10,6 +33,233 @@ extern "C" {
 #endif
 
 #pragma GCC visibility push(default)
+
+/* ---- compiling ---- */
+
+/* What weights of a float model become; quantized ones are kept bit for bit whatever this says. */
+enum npu_llm_quant {
+	NPU_LLM_QUANT_KEEP,		/* all weights as they are in the file */
+	NPU_LLM_QUANT_F16,
+	NPU_LLM_QUANT_W8G32,		/* 8 bits, a scale for each 32 weights of a row */
+	NPU_LLM_QUANT_W8,		/* 8 bits, the longest groups there are */
+	NPU_LLM_QUANT_W4G32,
+	NPU_LLM_QUANT_W4G64,
+	NPU_LLM_QUANT_W4G128,
+	NPU_LLM_NUM_QUANTS
+};
+
+enum npu_llm_kv { NPU_LLM_KV_F16, NPU_LLM_KV_I8, NPU_LLM_KV_F32, NPU_LLM_NUM_KVS };
+
+/* "keep", "f16", "w8g32", ...; "f16", "int8", "f32"; NULL beyond the end. */
+const char *npu_llm_quant_name(enum npu_llm_quant quant);
+const char *npu_llm_kv_name(enum npu_llm_kv kv);
+
+struct npu_llm_compile_options {
+	uint32_t size;			/* sizeof, see NPU_INIT() */
+	uint32_t quant;			/* enum npu_llm_quant */
+	uint32_t kv;			/* enum npu_llm_kv */
+	uint32_t context;		/* positions of a sequence at most; 0: as trained, at most 4096 */
+	uint32_t batch;			/* sequences of a step at most; 0: 16 */
+	uint32_t chunk;			/* rows (tokens) of a step at most; 0: 512 */
+	/* positions that the cache of all sequences can have together; 0: batch * context */
+	uint32_t pool;
+	uint32_t reserved;
+};
+
+/* What became of a model, for people. */
+struct npu_llm_compile_summary {
+	uint32_t size;
+	uint32_t chunk;			/* as used: less than asked when an instruction had too much */
+	uint32_t insns;
+	uint32_t reserved;
+	uint64_t parameters;		/* weights of the model */
+	uint64_t weights;		/* bytes of the weight section */
+	uint64_t scratch;		/* bytes at the largest lengths */
+	uint64_t kv_per_token;		/* bytes */
+	uint64_t pool;			/* bytes of the cache at its largest */
+};
+
+/*
+ * Compile the GGUF file at @path to a job file at @out. @options and @summary may be NULL. The file
+ * is mapped while it is read. Errors: what the file system said, -EBADMSG (not a GGUF file,
+ * damaged), -ENOTSUP (architecture, tensor type, RoPE scaling ..., by name), -EINVAL (the file or
+ * the options contradict themselves), -ENOMEM. Thread safe.
+ */
+int npu_llm_compile(const char *path, const char *out,
+		    const struct npu_llm_compile_options *options,
+		    struct npu_llm_compile_summary *summary, struct npu_error *err);
+
+/* ---- models ---- */
+
+struct npu_llm;
+struct npu_llm_session;
+struct npu_llm_batch;
+
+struct npu_llm_options {
+	uint32_t size;
+	/* positions of the pool; 0: as many as the job allows and half of the free memory holds */
+	uint32_t pool;
+	const char *device;		/* for npu_device_open(); NULL: the first there is */
+	const struct npu_device_options *device_options;	/* or NULL */
+};
+
+struct npu_llm_info {
+	uint32_t size;
+	uint32_t vocab;
+	uint32_t context;		/* positions of a session at most */
+	uint32_t max_sequences;		/* of a batch */
+	uint32_t max_rows;		/* tokens of one run of a batch */
+	uint32_t max_logits;		/* rows with logits of one run */
+	uint32_t block;			/* positions of a block of the cache */
+	uint32_t num_blocks, free_blocks;
+	uint32_t num_layers, kv_heads, head_dim;
+	uint64_t weights;		/* bytes */
+	uint64_t kv;			/* bytes of the pool */
+	uint64_t kv_per_token;
+	uint64_t scratch;		/* bytes at the largest lengths */
+	const char *kv_type;		/* "f16" */
+	const char *name;		/* of the model, "" */
+	const char *arch;
+	const char *device;		/* its name */
+};
+
+/*
+ * Open a compiled model. Too little memory for weights and pool is said here, before anything is
+ * loaded. Errors: as npu_device_open() and npu_job_load(); -EINVAL (the job is no language model),
+ * -ENOMEM.
+ */
+int npu_llm_open(const char *path, const struct npu_llm_options *options, struct npu_llm **llm,
+		 struct npu_error *err);
+
+/* Drops the caller's reference; sessions and batches keep the model. */
+void npu_llm_close(struct npu_llm *llm);
+
+/* Returns 0 or -EINVAL (size). The strings are the model's. */
+int npu_llm_info(struct npu_llm *llm, struct npu_llm_info *info);
+
+/* The metadata that came with the model: a GGUF file without tensors. */
+const void *npu_llm_metadata(const struct npu_llm *llm, size_t *size);
+
+/*
+ * Stop the run that is under way, if any: it returns -ECANCELED, and its sessions are as before it.
+ * May be called from any thread and from a signal handler's thread, not from a handler itself.
+ */
+void npu_llm_cancel(struct npu_llm *llm);
+
+/* ---- sessions ---- */
+
+/* A sequence: its tokens and their keys and values. Empty at first. -ENOMEM. */
+int npu_llm_session_create(struct npu_llm *llm, struct npu_llm_session **session,
+			   struct npu_error *err);
+void npu_llm_session_destroy(struct npu_llm_session *s);
+
+/* Tokens that are in the cache, and them; valid until the session is used again. */
+uint32_t npu_llm_session_length(const struct npu_llm_session *s);
+const int32_t *npu_llm_session_tokens(const struct npu_llm_session *s);
+
+/*
+ * A session with the same tokens, which shares the memory of what is common; blocks are copied when
+ * one of the two writes to them. -ENOMEM.
+ */
+int npu_llm_session_fork(const struct npu_llm_session *s, struct npu_llm_session **copy,
+			 struct npu_error *err);
+
+/* Forget all tokens from @length on. -EINVAL when there are fewer. */
+int npu_llm_session_truncate(struct npu_llm_session *s, uint32_t length, struct npu_error *err);
+
+/*
+ * The state as bytes: a header with version, the job's digest and a check sum, tokens, keys and
+ * values. *@data is freed by the caller with free(). Loading checks all of it: -EBADMSG (damaged),
+ * -EINVAL (of another model or job file), -ENOSPC (the pool is full), -ENOMEM.
+ */
+int npu_llm_session_save(const struct npu_llm_session *s, void **data, size_t *size,
+			 struct npu_error *err);
+int npu_llm_session_load(struct npu_llm *llm, const void *data, size_t size,
+			 struct npu_llm_session **session, struct npu_error *err);
+
+/*
+ * Append tokens, in as many runs as it takes; *@logits (or NULL) are those after the last one,
+ * vocab floats, valid until the session is used again. Errors: -EINVAL (a token, none, more than
+ * the context holds), -ENOSPC (the pool is full), -ECANCELED, and what npu_fence_wait() returns; the
+ * session then has the tokens of the runs that were done (npu_llm_session_length()).
+ */
+int npu_llm_prefill(struct npu_llm_session *s, const int32_t *tokens, size_t num,
+		    const float **logits, struct npu_error *err);
+int npu_llm_decode(struct npu_llm_session *s, int32_t token, const float **logits,
+		   struct npu_error *err);
+
+/* ---- batches ---- */
+
+/* Which rows of an entry give logits. */
+enum npu_llm_want { NPU_LLM_WANT_NONE, NPU_LLM_WANT_LAST, NPU_LLM_WANT_ALL };
+
+/*
+ * A batch is one step of several sessions: prompts, single tokens, or both mixed. Empty it, add
+ * entries, run, read, and begin again: sequences join and leave between runs. -ENOMEM.
+ */
+int npu_llm_batch_create(struct npu_llm *llm, struct npu_llm_batch **batch, struct npu_error *err);
+void npu_llm_batch_destroy(struct npu_llm_batch *b);
+void npu_llm_batch_clear(struct npu_llm_batch *b);
+
+/*
+ * Tokens to append to @session, which must stay until the batch is cleared. Returns the entry's
+ * index, or -EINVAL (a token; no tokens; the session is in the batch already or of another model;
+ * beyond the context), -E2BIG (more rows, sequences or logits than one run takes: run what is
+ * there first).
+ */
+int npu_llm_batch_add(struct npu_llm_batch *b, struct npu_llm_session *session,
+		      const int32_t *tokens, uint32_t num, enum npu_llm_want want,
+		      struct npu_error *err);
+
+/*
+ * Run it. On success all sessions have their tokens; on an error none has. Errors: -EINVAL (empty,
+ * or a session has changed since it was added), -ENOSPC (the pool has too few free blocks),
+ * -ECANCELED, and what npu_fence_wait() returns.
+ */
+int npu_llm_batch_run(struct npu_llm_batch *b, struct npu_error *err);
+
+/*
+ * Logits of row @row of entry @entry, counted from 0 over the rows that were wanted, vocab floats;
+ * the token with the largest one, the first of equals. Valid until the batch runs or is cleared.
+ * NULL and -1: there is no such row, or the batch has not run.
+ */
+const float *npu_llm_batch_logits(const struct npu_llm_batch *b, unsigned int entry,
+				  unsigned int row);
+int32_t npu_llm_batch_argmax(const struct npu_llm_batch *b, unsigned int entry, unsigned int row);
+
+/* ---- sampling ---- */
+
+struct npu_llm_sampler;
+
+struct npu_llm_sampler_options {
+	uint32_t size;
+	uint32_t top_k;			/* keep the k largest; 0: all */
+	uint64_t seed;
+	float temperature;		/* 0: greedy */
+	float top_p;			/* keep the fewest that have this probability together; 1: all */
+	float min_p;			/* keep those with at least this share of the largest; 0: all */
+	float repeat_penalty;		/* 1: none */
+	uint32_t repeat_last;		/* tokens that it looks back at */
+	uint32_t reserved;
+};
+
+/* Temperature 0.8, top-k 40, top-p 0.95, min-p 0.05, no penalty, the last 64 tokens, seed 0. */
+void npu_llm_sampler_options_init(struct npu_llm_sampler_options *options);
+
+/* -EINVAL names the option that is out of its range. -ENOMEM. */
+int npu_llm_sampler_create(const struct npu_llm_sampler_options *options,
+			   struct npu_llm_sampler **sampler, struct npu_error *err);
+void npu_llm_sampler_destroy(struct npu_llm_sampler *sampler);
+
+/*
+ * Choose the next token. @recent: the tokens before it, oldest first, for the penalty. In this
+ * order: penalty (a positive logit divided, a negative multiplied), greedy when the temperature is
+ * 0; else top-k, top-p and min-p on the probabilities at temperature 1, then temperature. Equal
+ * logits keep the order of their ids. The same seed gives the same tokens on every machine. Returns
+ * a token, -EINVAL (no logit is a number) or -ENOMEM.
+ */
+int32_t npu_llm_sample(struct npu_llm_sampler *sampler, const float *logits, uint32_t vocab,
+		       const int32_t *recent, size_t num_recent);
 
 /* ---- tokenizers ---- */
 

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+/* Opening a compiled language model: its job, the pool of its KV cache, and what it tells of itself. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "llm/runtime.h"
+
+/* Dims of the cache: blocks, layers, keys and values, positions, heads, elements. */
+enum { KV_BLOCKS, KV_LAYERS, KV_TWO, KV_BLOCK, KV_HEADS, KV_DIM, KV_RANK };
+
+struct npu_llm *npu_llm_get(struct npu_llm *llm)
+{
+	npu_ref_take(&llm->refs);
+	return llm;
+}
+
+void npu_llm_put(struct npu_llm *llm)
+{
+	if (!llm || !npu_ref_drop(&llm->refs))
+		return;
+	npu_run_destroy(llm->run);
+	npu_llm_pool_fini(&llm->pool);
+	npu_queue_destroy(llm->queue);
+	npu_job_unload(llm->job);
+	npu_device_close(llm->dev);
+	pthread_mutex_destroy(&llm->run_lock);
+	pthread_mutex_destroy(&llm->fence_lock);
+	free(llm);
+}
+
+void npu_llm_close(struct npu_llm *llm)
+{
+	npu_llm_put(llm);
+}
+
+static int find_tensor(const struct npu_llm *llm, const char *name, struct npu_tensor_info *t,
+		       struct npu_error *err)
+{
+	unsigned int i;
+
+	*t = (struct npu_tensor_info)NPU_INIT(*t);
+	for (i = 0; !npu_job_tensor(llm->job, 0, i, t); i++)
+		if (!strcmp(t->name, name))
+			return 0;
+	return npu_error_set(err, -EINVAL,
+			     "%s: not a language model: it has no tensor '%s' (npu-compile makes one from a GGUF file)",
+			     llm->job->path, name);
+}
+
+/* The largest length that symbol @symbol gives. */
+static uint32_t symbol_max(const struct npu_llm *llm, int symbol)
+{
+	struct npu_symbol_info s = NPU_INIT(s);
+
+	return symbol >= 0 && !npu_job_symbol(llm->job, 0, (unsigned int)symbol, &s) ? s.max : 1;
+}
+
+static const char *record(const struct npu_llm *llm, const char *key)
+{
+	const char *k, *v;
+	unsigned int i;
+
+	for (i = 0; !npu_job_record(llm->job, i, &k, &v); i++)
+		if (!strcmp(k, key))
+			return v;
+	return "";
+}
+
+static int check_kv(struct npu_llm *llm, const struct npu_tensor_info *kv, bool scaled,
+		    struct npu_error *err)
+{
+	struct npu_llm_info *info = &llm->info;
+	uint64_t row;
+
+	if (kv->rank != KV_RANK || kv->role != NPU_TENSOR_STATE || kv->max_dim[KV_TWO] != 2 ||
+	    kv->symbol[KV_BLOCKS] < 0 || scaled != (kv->dtype == NPU_I8))
+		return npu_error_set(err, -EINVAL, "%s: its tensor 'kv' is not a KV cache",
+				     llm->job->path);
+	info->num_layers = (uint32_t)kv->max_dim[KV_LAYERS];
+	info->block = (uint32_t)kv->max_dim[KV_BLOCK];
+	info->kv_heads = (uint32_t)kv->max_dim[KV_HEADS];
+	info->head_dim = (uint32_t)kv->max_dim[KV_DIM];
+	info->num_blocks = (uint32_t)kv->max_dim[KV_BLOCKS];
+	info->kv_type = kv->dtype == NPU_I8 ? "int8" : npu_host_dtype_name(kv->dtype);
+	llm->slots_per_block = info->num_layers * 2 * info->block;
+	row = (uint64_t)info->kv_heads * info->head_dim * npu_host_dtype_size(kv->dtype);
+	llm->pool.block_bytes = llm->slots_per_block * row;
+	llm->pool.scale_bytes = scaled ? (uint64_t)llm->slots_per_block * info->kv_heads * 4 : 0;
+	info->kv_per_token = (llm->pool.block_bytes + llm->pool.scale_bytes) / info->block;
+	return 0;
+}
+
+/* What the job can do, from the shapes of its tensors. */
+static int read_job(struct npu_llm *llm, struct npu_error *err)
+{
+	struct npu_job_info job = NPU_INIT(job);
+	struct npu_tensor_info t;
+	struct npu_llm_info *info = &llm->info;
+	bool scaled = !find_tensor(llm, NPU_LLM_T_KV_SCALE, &t, NULL);
+	int ret;
+
+	npu_job_info(llm->job, &job);
+	info->weights = job.weights;
+	info->scratch = job.scratch + job.input + job.output;
+	ret = find_tensor(llm, NPU_LLM_T_KV, &t, err);
+	ret = ret ?: check_kv(llm, &t, scaled, err);
+	ret = ret ?: find_tensor(llm, NPU_LLM_T_TOKENS, &t, err);
+	info->max_rows = ret ? 0 : symbol_max(llm, t.symbol[0]);
+	ret = ret ?: find_tensor(llm, NPU_LLM_T_TABLE, &t, err);
+	info->max_sequences = ret ? 0 : symbol_max(llm, t.symbol[0]);
+	llm->table_width = ret ? 0 : (uint32_t)t.max_dim[1];
+	ret = ret ?: find_tensor(llm, NPU_LLM_T_LOGITS, &t, err);
+	info->max_logits = ret ? 0 : symbol_max(llm, t.symbol[0]);
+	info->vocab = ret ? 0 : (uint32_t)t.max_dim[1];
+	info->context = llm->table_width * info->block;
+	info->name = record(llm, "llm.name");
+	info->arch = record(llm, "llm.arch");
+	if (atoi(record(llm, "llm.context")) > 0 &&
+	    (uint32_t)atoi(record(llm, "llm.context")) < info->context)
+		info->context = (uint32_t)atoi(record(llm, "llm.context"));
+	return ret;
+}
+
+/* Bytes that the system can still give, or 0 when it does not say. */
+static uint64_t memory_available(void)
+{
+	unsigned long long kib = 0;
+	FILE *f = fopen("/proc/meminfo", "re");
+	char line[128];
+
+	while (f && !kib && fgets(line, sizeof(line), f))
+		sscanf(line, "MemAvailable: %llu kB", &kib);
+	if (f)
+		fclose(f);
+	return (uint64_t)kib << 10;
+}
+
+/* How many blocks the pool gets; an error when what is needed is not there. */
+static int size_pool(struct npu_llm *llm, uint32_t positions, struct npu_error *err)
+{
+	struct npu_llm_info *info = &llm->info;
+	uint64_t block = llm->pool.block_bytes + llm->pool.scale_bytes, need,
+		 have = memory_available(), fit;
+
+	if (positions) {
+		positions = (positions + info->block - 1) / info->block;
+		if (positions > info->num_blocks)
+			return npu_error_set(err, -EINVAL,
+					     "%s: a pool of %u blocks of %u positions was asked for, it was compiled for at most %u",
+					     llm->job->path, positions, info->block,
+					     info->num_blocks);
+		info->num_blocks = positions;
+	} else if (have) {
+		fit = have / 2 / block;
+		if (fit < info->num_blocks)
+			info->num_blocks = fit > llm->table_width ? (uint32_t)fit : llm->table_width;
+	}
+	info->kv = info->num_blocks * block;
+	need = info->weights + info->kv + info->scratch;
+	if (have && need > have)
+		return npu_error_set(err, -ENOMEM,
+				     "%s: needs %llu MiB (weights %llu, KV cache %llu, scratch %llu), %llu MiB are available; a smaller pool, context or batch needs less",
+				     llm->job->path, (unsigned long long)need >> 20,
+				     (unsigned long long)info->weights >> 20,
+				     (unsigned long long)info->kv >> 20,
+				     (unsigned long long)info->scratch >> 20,
+				     (unsigned long long)have >> 20);
+	return 0;
+}
+
+/* The state's shape is set once; the others get a first one, so that all lengths are known. */
+static int first_shapes(struct npu_llm *llm, struct npu_error *err)
+{
+	const struct npu_llm_info *i = &llm->info;
+	const int64_t kv[KV_RANK] = { i->num_blocks, i->num_layers, 2, i->block, i->kv_heads,
+				      i->head_dim };
+	const int64_t one = 1, two = 2, table[2] = { 1, llm->table_width };
+	struct npu_run *run = llm->run;
+
+	return npu_run_set_shape(run, NPU_LLM_T_KV, KV_RANK, kv, err)		   ?:
+	       (llm->pool.scale_bytes ? npu_run_set_shape(run, NPU_LLM_T_KV_SCALE, KV_RANK - 1, kv, err) : 0) ?:
+	       npu_run_set_shape(run, NPU_LLM_T_TOKENS, 1, &one, err)		   ?:
+	       npu_run_set_shape(run, NPU_LLM_T_POSITIONS, 1, &one, err)	   ?:
+	       npu_run_set_shape(run, NPU_LLM_T_SLOTS, 1, &one, err)		   ?:
+	       npu_run_set_shape(run, NPU_LLM_T_Q_START, 1, &two, err)		   ?:
+	       npu_run_set_shape(run, NPU_LLM_T_KV_LEN, 1, &one, err)		   ?:
+	       npu_run_set_shape(run, NPU_LLM_T_TABLE, 2, table, err)		   ?:
+	       npu_run_set_shape(run, NPU_LLM_T_ROWS, 1, &one, err);
+}
+
+static int make_pool(struct npu_llm *llm, struct npu_error *err)
+{
+	struct npu_llm_pool *pool = &llm->pool;
+	struct npu_device *dev = llm->dev;
+	int ret = npu_llm_pool_init(pool, llm->info.num_blocks, err);
+
+	ret = ret ?: npu_buffer_create(dev, pool->num * pool->block_bytes, 0, &pool->kv, err);
+	if (!ret && pool->scale_bytes)
+		ret = npu_buffer_create(dev, pool->num * pool->scale_bytes, 0, &pool->scale, err);
+	ret = ret ?: npu_run_create(llm->job, &llm->run, err);
+	ret = ret ?: first_shapes(llm, err);
+	ret = ret ?: npu_run_bind(llm->run, NPU_LLM_T_KV, pool->kv, 0, err);
+	if (!ret && pool->scale_bytes)
+		ret = npu_run_bind(llm->run, NPU_LLM_T_KV_SCALE, pool->scale, 0, err);
+	return ret;
+}
+
+static int open_all(struct npu_llm *llm, const char *path, const struct npu_llm_options *opt,
+		    struct npu_error *err)
+{
+	int ret = npu_device_open(opt->device, opt->device_options, &llm->dev, err);
+
+	ret = ret ?: npu_job_load(llm->dev, path, 0, &llm->job, err);
+	ret = ret ?: read_job(llm, err);
+	ret = ret ?: size_pool(llm, opt->pool, err);
+	ret = ret ?: make_pool(llm, err);
+	ret = ret ?: npu_queue_create(llm->dev, NULL, &llm->queue, err);
+	if (!ret)
+		llm->info.device = llm->dev->info.name;
+	return ret;
+}
+
+int npu_llm_open(const char *path, const struct npu_llm_options *options, struct npu_llm **out,
+		 struct npu_error *err)
+{
+	struct npu_llm_options opt = NPU_INIT(opt);
+	struct npu_llm *llm;
+	int ret = 0;
+
+	if (!out || !path)
+		return npu_error_set(err, -EINVAL, "npu_llm_open: %s is NULL", path ? "llm" : "path");
+	*out = NULL;
+	if (options)
+		ret = npu_struct_read(&opt, sizeof(opt), options, options->size, "npu_llm_options",
+				      err);
+	if (ret)
+		return ret;
+	llm = calloc(1, sizeof(*llm));
+	if (!llm)
+		return npu_error_set(err, -ENOMEM, "%s: no memory", path);
+	atomic_init(&llm->refs, 1);
+	pthread_mutex_init(&llm->run_lock, NULL);
+	pthread_mutex_init(&llm->fence_lock, NULL);
+	ret = open_all(llm, path, &opt, err);
+	if (ret)
+		npu_llm_put(llm);
+	else
+		*out = llm;
+	return ret;
+}
+
+int npu_llm_info(struct npu_llm *llm, struct npu_llm_info *info)
+{
+	struct npu_llm_info out = llm->info;
+
+	if (!info)
+		return -EINVAL;
+	out.free_blocks = npu_llm_pool_free_blocks(&llm->pool);
+	return npu_struct_write(info, info->size, &out, sizeof(out));
+}
+
+const void *npu_llm_metadata(const struct npu_llm *llm, size_t *size)
+{
+	*size = llm->job->file->metadata_size;
+	return llm->job->file->metadata;
+}
+
+void npu_llm_cancel(struct npu_llm *llm)
+{
+	pthread_mutex_lock(&llm->fence_lock);
+	if (llm->fence)
+		npu_fence_cancel(llm->fence);
+	pthread_mutex_unlock(&llm->fence_lock);
+}

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: MIT
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "model_file.h"
+
+struct bytes {
+	uint8_t *p;
+	size_t size, room;
+};
+
+struct writer {
+	const struct model_spec *s;
+	struct bytes keys, infos, data;
+	uint64_t num_keys, num_tensors;
+	uint64_t state;			/* of the random numbers */
+};
+
+static void add(struct bytes *b, const void *data, size_t size)
+{
+	if (b->size + size > b->room) {
+		b->room = 2 * (b->size + size);
+		b->p = realloc(b->p, b->room);
+		if (!b->p)
+			abort();
+	}
+	memcpy(b->p + b->size, data, size);
+	b->size += size;
+}
+
+static void add_u32(struct bytes *b, uint32_t v)
+{
+	add(b, &v, 4);
+}
+
+static void add_u64(struct bytes *b, uint64_t v)
+{
+	add(b, &v, 8);
+}
+
+static void add_string(struct bytes *b, const char *s)
+{
+	add_u64(b, strlen(s));
+	add(b, s, strlen(s));
+}
+
+static void key_name(struct writer *w, const char *key)
+{
+	char name[128];
+
+	if (strchr(key, '.') && !strncmp(key, "general.", 8))
+		snprintf(name, sizeof(name), "%s", key);
+	else
+		snprintf(name, sizeof(name), "%s.%s", w->s->arch, key);
+	add_string(&w->keys, name);
+	w->num_keys++;
+}
+
+static void key_u32(struct writer *w, const char *key, uint32_t v)
+{
+	key_name(w, key);
+	add_u32(&w->keys, 4);
+	add_u32(&w->keys, v);
+}
+
+static void key_f32(struct writer *w, const char *key, float v)
+{
+	key_name(w, key);
+	add_u32(&w->keys, 6);
+	add(&w->keys, &v, 4);
+}
+
+static void key_string(struct writer *w, const char *key, const char *v)
+{
+	key_name(w, key);
+	add_u32(&w->keys, 8);
+	add_string(&w->keys, v);
+}
+
+static uint64_t next(struct writer *w)
+{
+	w->state ^= w->state << 13;
+	w->state ^= w->state >> 7;
+	w->state ^= w->state << 17;
+	return w->state;
+}
+
+/* About normal: the sum of four even ones, of variance 1. */
+static double normal(struct writer *w)
+{
+	double sum = 0;
+	int i;
+
+	for (i = 0; i < 4; i++)
+		sum += (double)(next(w) >> 11) * 0x1p-53 - 0.5;
+	return sum * sqrt(3);
+}
+
+static uint16_t to_half(float f)
+{
+	_Float16 h = (_Float16)f;
+	uint16_t u;
+
+	memcpy(&u, &h, 2);
+	return u;
+}
+
+static void put_floats(struct writer *w, uint32_t type, const float *v, size_t n)
+{
+	uint32_t u;
+	uint16_t h;
+	size_t i;
+
+	if (type == FILE_F32)
+		add(&w->data, v, n * 4);
+	for (i = 0; type != FILE_F32 && i < n; i++) {
+		memcpy(&u, &v[i], 4);
+		h = type == FILE_F16 ? to_half(v[i]) : (uint16_t)(u >> 16);
+		add(&w->data, &h, 2);
+	}
+}
+
+/* Blocks of 32: a scale in half, then codes of 8 bits, or of 4 with halves of the block together. */
+static void put_blocks(struct writer *w, uint32_t type, const float *v, size_t n)
+{
+	int bits = type == FILE_Q8_0 ? 8 : 4, lim = (1 << (bits - 1)) - 1, k, q[32];
+	uint16_t h;
+	uint8_t c;
+	size_t i;
+
+	for (i = 0; i < n; i += 32) {
+		float max = 0, scale;
+
+		for (k = 0; k < 32; k++)
+			max = fabsf(v[i + k]) > max ? fabsf(v[i + k]) : max;
+		h = to_half(max / lim);
+		scale = max / lim;
+		for (k = 0; k < 32; k++)
+			q[k] = scale > 0 ? (int)lrintf(v[i + k] / scale) : 0;
+		add(&w->data, &h, 2);
+		for (k = 0; k < bits * 4; k++) {
+			c = bits == 8 ? (uint8_t)q[k] : (uint8_t)((q[k] + 8) | (q[k + 16] + 8) << 4);
+			add(&w->data, &c, 1);
+		}
+	}
+}
+
+static void tensor(struct writer *w, const char *name, uint32_t type, uint32_t cols, uint32_t rows,
+		   double mean, double spread)
+{
+	size_t n = (size_t)cols * (rows ? rows : 1), i;
+	float *v = malloc(n * sizeof(*v));
+
+	if (!v)
+		abort();
+	if (w->s->leave_out && !strcmp(w->s->leave_out, name)) {
+		free(v);
+		return;
+	}
+	for (i = 0; i < n; i++)
+		v[i] = (float)(mean + spread * normal(w));
+	add_string(&w->infos, name);
+	add_u32(&w->infos, rows ? 2 : 1);
+	add_u64(&w->infos, cols);
+	if (rows)
+		add_u64(&w->infos, rows);
+	add_u32(&w->infos, type);
+	while (w->data.size % 32)
+		add(&w->data, "", 1);
+	add_u64(&w->infos, w->data.size);
+	w->num_tensors++;
+	if (type == FILE_Q8_0 || type == FILE_Q4_0)
+		put_blocks(w, type, v, n);
+	else
+		put_floats(w, type, v, n);
+	free(v);
+}
+
+static void matrix(struct writer *w, const char *name, uint32_t cols, uint32_t rows)
+{
+	tensor(w, name, w->s->type, cols, rows, 0, 1 / sqrt(cols));
+}
+
+static void layer_matrix(struct writer *w, uint32_t i, const char *name, uint32_t cols,
+			 uint32_t rows, bool bias)
+{
+	char full[64];
+
+	snprintf(full, sizeof(full), "blk.%u.%s.weight", i, name);
+	matrix(w, full, cols, rows);
+	snprintf(full, sizeof(full), "blk.%u.%s.bias", i, name);
+	if (bias)
+		tensor(w, full, FILE_F32, rows, 0, 0, 0.2);
+}
+
+static void layer_norm(struct writer *w, uint32_t i, const char *name, uint32_t cols)
+{
+	char full[64];
+
+	snprintf(full, sizeof(full), "blk.%u.%s.weight", i, name);
+	tensor(w, full, FILE_F32, cols, 0, 1, 0.2);
+}
+
+static void layer(struct writer *w, uint32_t i)
+{
+	const struct model_spec *s = w->s;
+	bool phi = !strcmp(s->arch, "phi3"), gemma = !strncmp(s->arch, "gemma", 5);
+	uint32_t q = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim;
+
+	layer_norm(w, i, "attn_norm", s->dim);
+	if (phi) {
+		layer_matrix(w, i, "attn_qkv", s->dim, q + 2 * kv, s->bias);
+	} else {
+		layer_matrix(w, i, "attn_q", s->dim, q, s->bias);
+		layer_matrix(w, i, "attn_k", s->dim, kv, s->bias);
+		layer_matrix(w, i, "attn_v", s->dim, kv, s->bias);
+	}
+	if (!strcmp(s->arch, "qwen3") || !strcmp(s->arch, "gemma3")) {
+		layer_norm(w, i, "attn_q_norm", s->head_dim);
+		layer_norm(w, i, "attn_k_norm", s->head_dim);
+	}
+	layer_matrix(w, i, "attn_output", q, s->dim, false);
+	if (gemma)
+		layer_norm(w, i, "post_attention_norm", s->dim);
+	layer_norm(w, i, "ffn_norm", s->dim);
+	if (!phi)
+		layer_matrix(w, i, "ffn_gate", s->dim, s->ff, false);
+	layer_matrix(w, i, "ffn_up", s->dim, phi ? 2 * s->ff : s->ff, false);
+	layer_matrix(w, i, "ffn_down", s->wrong_ff ? s->wrong_ff : s->ff, s->dim, false);
+	if (gemma)
+		layer_norm(w, i, "post_ffw_norm", s->dim);
+}
+
+static void all_tensors(struct writer *w)
+{
+	const struct model_spec *s = w->s;
+	uint32_t i;
+
+	tensor(w, "token_embd.weight", s->type, s->dim, s->vocab, 0, 1);
+	tensor(w, "output_norm.weight", FILE_F32, s->dim, 0, 1, 0.2);
+	if (s->untied)
+		matrix(w, "output.weight", s->dim, s->vocab);
+	if (s->rope_freqs)
+		tensor(w, "rope_freqs.weight", FILE_F32, (s->rope_dims ? s->rope_dims : s->head_dim) / 2,
+		       0, 3, 0.8);
+	if (s->scaling && !strcmp(s->scaling, "longrope")) {
+		tensor(w, "rope_factors_long.weight", FILE_F32, s->head_dim / 2, 0, 4, 0.8);
+		tensor(w, "rope_factors_short.weight", FILE_F32, s->head_dim / 2, 0, 2, 0.2);
+	}
+	for (i = 0; i < s->layers; i++)
+		layer(w, i);
+	if (s->extra_tensor)
+		tensor(w, s->extra_tensor, FILE_F32, s->dim, 0, 0, 1);
+}
+
+static void all_keys(struct writer *w)
+{
+	const struct model_spec *s = w->s;
+
+	key_string(w, "general.architecture", s->arch);
+	key_string(w, "general.name", "random");
+	key_u32(w, "context_length", s->context);
+	key_u32(w, "embedding_length", s->dim);
+	key_u32(w, "block_count", s->layers);
+	key_u32(w, "feed_forward_length", s->ff);
+	key_u32(w, "attention.head_count", s->heads);
+	key_u32(w, "attention.head_count_kv", s->kv_heads);
+	key_u32(w, "attention.key_length", s->head_dim);
+	key_u32(w, "attention.value_length", s->head_dim);
+	key_f32(w, "attention.layer_norm_rms_epsilon", 1e-5f);
+	if (s->rope_dims)
+		key_u32(w, "rope.dimension_count", s->rope_dims);
+	if (s->window)
+		key_u32(w, "attention.sliding_window", s->window);
+	if (!strcmp(s->arch, "gemma3"))
+		key_f32(w, "rope.freq_base", 1000000);
+	if (s->scaling) {
+		key_string(w, "rope.scaling.type", s->scaling);
+		key_f32(w, "rope.scaling.factor", s->factor);
+	}
+	if (s->scaling && !strcmp(s->scaling, "longrope"))
+		key_f32(w, "rope.scaling.attn_factor", 1.19f);
+	if (s->original)
+		key_u32(w, "rope.scaling.original_context_length", s->original);
+	if (s->extra_key)
+		key_u32(w, s->extra_key, 7);
+}
+
+struct model_spec model_spec_of(const char *arch)
+{
+	struct model_spec s = {
+		.arch = arch, .dim = 64, .layers = 3, .heads = 4, .kv_heads = 2, .head_dim = 16,
+		.ff = 96, .vocab = 160, .context = 256, .seed = 88172645463325252ull,
+	};
+
+	if (!strcmp(arch, "qwen2"))
+		s.bias = s.untied = true;
+	if (!strcmp(arch, "qwen3"))
+		s.head_dim = 32;
+	if (!strncmp(arch, "gemma", 5)) {
+		s.layers = 7;
+		s.window = 12;
+		s.head_dim = 32;
+	}
+	if (!strcmp(arch, "phi3"))
+		s.untied = true;
+	return s;
+}
+
+bool model_write(const struct model_spec *s, const char *path)
+{
+	struct writer w = { .s = s, .state = s->seed | 1 };
+	struct bytes head = { NULL, 0, 0 };
+	FILE *f = fopen(path, "wb");
+	bool ok;
+
+	all_keys(&w);
+	all_tensors(&w);
+	add(&head, "GGUF", 4);
+	add_u32(&head, 3);
+	add_u64(&head, w.num_tensors);
+	add_u64(&head, w.num_keys);
+	add(&head, w.keys.p, w.keys.size);
+	add(&head, w.infos.p, w.infos.size);
+	while (head.size % 32)
+		add(&head, "", 1);
+	ok = f && fwrite(head.p, head.size, 1, f) == 1 && fwrite(w.data.p, w.data.size, 1, f) == 1;
+	ok = f && !fclose(f) && ok;
+	free(head.p);
+	free(w.keys.p);
+	free(w.infos.p);
+	free(w.data.p);
+	return ok;
+}
