@@ -306,19 +306,15 @@ static int embed(struct npu_llm_graph *g, const struct npu_llm_weight *placed, s
 {
 	struct npu_llm_weight w;
 	struct npu_tensor out;
-	struct npu_gather_args a = { .in = &w.b, .out = &out, .index = &g->in[NPU_LLM_IO_TOKENS] };
+	struct npu_gather_args a = { .in = &w.t.b, .out = &out, .index = &g->in[NPU_LLM_IO_TOKENS] };
 	int ret = npu_llm_weights_rows(g->w, &g->m->embed, placed, &w, g->err);
 
 	ret = ret ?: npu_llm_act_new(g, &g->tokens, NPU_F32, g->m->dim, &s->x);
 	if (ret)
 		return ret;
 	out = npu_llm_act_outer(&s->x);
-	a.group = w.group;
-	a.super = w.super_group;
-	a.group_scale = w.group ? &w.scale : NULL;
-	a.group_min = w.has_min ? &w.min : NULL;
-	a.super_scale = w.has_super ? &w.super : NULL;
-	a.codebook = w.has_book ? &w.book : NULL;
+	if (w.place.format.group)
+		npu_weight_gather(&w.place, &w.t, &a);
 	a.tag = npu_llm_graph_tag(g, -1, "token_embd", "Gather", 0);
 	ret = npu_llm_graph_check(g, a.tag ? npu_emit_gather(g->b, &a) : -ENOMEM);
 	if (!ret && g->m->embed_scale != 1)

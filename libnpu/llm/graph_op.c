@@ -87,14 +87,6 @@ static int set_groups(struct npu_llm_graph *g, const struct npu_llm_linear_args 
 	int q;
 
 	mm->a = &a->in->x.t;
-	if (!w->group)
-		return 0;
-	mm->group = w->group;
-	mm->super = w->super_group;
-	mm->group_scale = &w->scale;
-	mm->group_min = w->has_min ? &w->min : NULL;
-	mm->super_scale = w->has_super ? &w->super : NULL;
-	mm->codebook = w->has_book ? &w->book : NULL;
 	if (!w->a_group)
 		return 0;
 	q = quantize(g, a->layer, a->in, w->a_group);
@@ -102,7 +94,7 @@ static int set_groups(struct npu_llm_graph *g, const struct npu_llm_linear_args 
 		return q;
 	mm->a = &a->in->q[q].codes.t;
 	mm->a_scale = &a->in->q[q].scales.t;
-	//mm->a_group = w->a_group;
+	mm->a_group = w->a_group;
 	return 0;
 }
 
@@ -122,7 +114,7 @@ int npu_llm_graph_linear_to(struct npu_llm_graph *g, const struct npu_llm_linear
 	ret = set_groups(g, a, w, &mm);
 	if (ret)
 		return ret;
-	mm.b = &w->b;
+	npu_weight_matmul(&w->place, &w->t, &mm);
 	mm.epilogue.bias = a->w->bias.tensor ? &bias : NULL;
 	mm.epilogue.act = a->act;
 	mm.epilogue.act2 = act2;

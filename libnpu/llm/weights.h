@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The weight section of a compiled language model: matrices and vectors of the file, in the layouts
- * that instructions take. Quantized matrices are kept bit for bit; a matrix that two instructions
- * use lies there once when both can read it.
+ * that instructions take. Quantized matrices are kept bit for bit; a matrix that is both embedding
+ * and output lies there once when both instructions can read it.
  */
 #ifndef NPU_LLM_WEIGHTS_H
 #define NPU_LLM_WEIGHTS_H
 
+#include "llm/ggml_types.h"
 #include "llm/model.h"
-#include "npu_kernels.h"
 #include "npu_llm.h"
 
 struct npu_llm_weights {
@@ -19,19 +19,17 @@ struct npu_llm_weights {
 	uint64_t parameters;		/* elements of the file's tensors that were placed */
 };
 
-/* A matrix as MATMUL's b, or as rows of GATHER. */
+/* A matrix in the section. */
 struct npu_llm_weight {
-	struct npu_tensor b;
-	/* Quantized: scales, and what else there is of it. */
-	struct npu_tensor scale, min, super, book;
-	bool has_min, has_super, has_book;
-	uint32_t group, super_group;	/* 0: floats */
+	uint64_t offset;
+	struct npu_weight_place place;
+	struct npu_weight_tensors t;
 	uint32_t a_group;		/* activations are quantized by groups of that many; 0: not */
 };
 
 /*
  * Append [@m->rows][@m->cols] of the file as b of MATMUL, [cols][rows]. Returns 0, -ENOTSUP (a type
- * that is not known, by the tensor's name) or -ENOMEM.
+ * that is not known, by the tensor's name), -EINVAL or -ENOMEM.
  */
 int npu_llm_weights_matrix(struct npu_llm_weights *w, const struct npu_llm_matrix *m,
 			   struct npu_llm_weight *out, struct npu_error *err);
