@@ -3,79 +3,51 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "gguf_make.h"
 #include "model_file.h"
-
-struct bytes {
-	uint8_t *p;
-	size_t size, room;
-};
 
 struct writer {
 	const struct model_spec *s;
-	struct bytes keys, infos, data;
-	uint64_t num_keys, num_tensors;
+	struct gguf_make *file;
 	uint64_t state;			/* of the random numbers */
+	uint8_t *data;			/* of the tensor in hand */
+	size_t size;
 };
 
-static void add(struct bytes *b, const void *data, size_t size)
+static void add(struct writer *w, const void *data, size_t size)
 {
-	if (b->size + size > b->room) {
-		b->room = 2 * (b->size + size);
-		b->p = realloc(b->p, b->room);
-		if (!b->p)
-			abort();
-	}
-	memcpy(b->p + b->size, data, size);
-	b->size += size;
+	memcpy(w->data + w->size, data, size);
+	w->size += size;
 }
 
-static void add_u32(struct bytes *b, uint32_t v)
+static const char *key_name(const struct writer *w, const char *key, char name[128])
 {
-	add(b, &v, 4);
-}
-
-static void add_u64(struct bytes *b, uint64_t v)
-{
-	add(b, &v, 8);
-}
-
-static void add_string(struct bytes *b, const char *s)
-{
-	add_u64(b, strlen(s));
-	add(b, s, strlen(s));
-}
-
-static void key_name(struct writer *w, const char *key)
-{
-	char name[128];
-
-	if (strchr(key, '.') && !strncmp(key, "general.", 8))
-		snprintf(name, sizeof(name), "%s", key);
+	if (!strncmp(key, "general.", 8))
+		snprintf(name, 128, "%s", key);
 	else
-		snprintf(name, sizeof(name), "%s.%s", w->s->arch, key);
-	add_string(&w->keys, name);
-	w->num_keys++;
+		snprintf(name, 128, "%s.%s", w->s->arch, key);
+	return name;
 }
 
 static void key_u32(struct writer *w, const char *key, uint32_t v)
 {
-	key_name(w, key);
-	add_u32(&w->keys, 4);
-	add_u32(&w->keys, v);
+	char name[128];
+
+	gguf_make_u32(w->file, key_name(w, key, name), v);
 }
 
 static void key_f32(struct writer *w, const char *key, float v)
 {
-	key_name(w, key);
-	add_u32(&w->keys, 6);
-	add(&w->keys, &v, 4);
+	char name[128];
+
+	gguf_make_f32(w->file, key_name(w, key, name), v);
 }
 
 static void key_string(struct writer *w, const char *key, const char *v)
 {
-	key_name(w, key);
-	add_u32(&w->keys, 8);
-	add_string(&w->keys, v);
+	char name[128];
+
+	gguf_make_string(w->file, key_name(w, key, name), v);
 }
 
 static uint64_t next(struct writer *w)
@@ -113,11 +85,11 @@ static void put_floats(struct writer *w, uint32_t type, const float *v, size_t n
 	size_t i;
 
 	if (type == FILE_F32)
-		add(&w->data, v, n * 4);
+		add(w, v, n * 4);
 	for (i = 0; type != FILE_F32 && i < n; i++) {
 		memcpy(&u, &v[i], 4);
 		h = type == FILE_F16 ? to_half(v[i]) : (uint16_t)(u >> 16);
-		add(&w->data, &h, 2);
+		add(w, &h, 2);
 	}
 }
 
@@ -138,10 +110,10 @@ static void put_blocks(struct writer *w, uint32_t type, const float *v, size_t n
 		scale = max / lim;
 		for (k = 0; k < 32; k++)
 			q[k] = scale > 0 ? (int)lrintf(v[i + k] / scale) : 0;
-		add(&w->data, &h, 2);
+		add(w, &h, 2);
 		for (k = 0; k < bits * 4; k++) {
 			c = bits == 8 ? (uint8_t)q[k] : (uint8_t)((q[k] + 8) | (q[k + 16] + 8) << 4);
-			add(&w->data, &c, 1);
+			add(w, &c, 1);
 		}
 	}
 }
@@ -149,6 +121,7 @@ static void put_blocks(struct writer *w, uint32_t type, const float *v, size_t n
 static void tensor(struct writer *w, const char *name, uint32_t type, uint32_t cols, uint32_t rows,
 		   double mean, double spread)
 {
+	const uint64_t dim[2] = { cols, rows };
 	size_t n = (size_t)cols * (rows ? rows : 1), i;
 	float *v = malloc(n * sizeof(*v));
 
@@ -160,20 +133,16 @@ static void tensor(struct writer *w, const char *name, uint32_t type, uint32_t c
 	}
 	for (i = 0; i < n; i++)
 		v[i] = (float)(mean + spread * normal(w));
-	add_string(&w->infos, name);
-	add_u32(&w->infos, rows ? 2 : 1);
-	add_u64(&w->infos, cols);
-	if (rows)
-		add_u64(&w->infos, rows);
-	add_u32(&w->infos, type);
-	while (w->data.size % 32)
-		add(&w->data, "", 1);
-	add_u64(&w->infos, w->data.size);
-	w->num_tensors++;
+	w->data = malloc(n * sizeof(*v));
+	w->size = 0;
+	if (!w->data)
+		abort();
 	if (type == FILE_Q8_0 || type == FILE_Q4_0)
 		put_blocks(w, type, v, n);
 	else
 		put_floats(w, type, v, n);
+	gguf_make_tensor(w->file, name, type, rows ? 2 : 1, dim, w->data, w->size);
+	free(w->data);
 	free(v);
 }
 
@@ -310,26 +279,12 @@ struct model_spec model_spec_of(const char *arch)
 
 bool model_write(const struct model_spec *s, const char *path)
 {
-	struct writer w = { .s = s, .state = s->seed | 1 };
-	struct bytes head = { NULL, 0, 0 };
-	FILE *f = fopen(path, "wb");
+	struct writer w = { .s = s, .file = gguf_make_new(), .state = s->seed | 1 };
 	bool ok;
 
 	all_keys(&w);
 	all_tensors(&w);
-	add(&head, "GGUF", 4);
-	add_u32(&head, 3);
-	add_u64(&head, w.num_tensors);
-	add_u64(&head, w.num_keys);
-	add(&head, w.keys.p, w.keys.size);
-	add(&head, w.infos.p, w.infos.size);
-	while (head.size % 32)
-		add(&head, "", 1);
-	ok = f && fwrite(head.p, head.size, 1, f) == 1 && fwrite(w.data.p, w.data.size, 1, f) == 1;
-	ok = f && !fclose(f) && ok;
-	free(head.p);
-	free(w.keys.p);
-	free(w.infos.p);
-	free(w.data.p);
+	ok = gguf_make_save(w.file, path);
+	gguf_make_free(w.file);
 	return ok;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* npu-compile: an ONNX model in, a job file for npu-run and libnpu out. */
+/* npu-compile: an ONNX model or a GGUF file in, a job file for npu-run and libnpu out. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gguf.h"
 #include "npu_compiler.h"
 #include "tools/common/file.h"
 #include "tools/common/calib.h"
@@ -22,6 +23,9 @@ struct options {
 	struct npu_compile_options compile;
 	bool report, quiet, int8;
 	bool quant_option;		/* one that goes with --int8 */
+	bool onnx_option, llm_option;	/* one that goes with models of one kind */
+	bool gguf;			/* the model is a language model */
+	struct npu_llm_compile_options llm;
 	struct npu_quant_options quant;
 	const char **calib;		/* as many as there are arguments */
 	unsigned int num_calib;
@@ -31,6 +35,7 @@ struct options {
 
 static const char usage[] =
 "usage: npu-compile MODEL.onnx [-o MODEL.npu] [options]\n"
+"       npu-compile MODEL.gguf [-o MODEL.npu] [options of language models]\n"
 "\n"
 "  -o, --output FILE      where to write the job file (default: the model's name with .npu)\n"
 "  -s, --shape NAME=DIMS  shape of an input: x=1x3x640x640, or a range that every run chooses\n"
@@ -62,6 +67,16 @@ static const char usage[] =
 "      --no-sram          keep activations out of on-chip memory\n"
 "      --list-passes      the passes in their order\n"
 "      --list-ops         every ONNX operator, where it runs, what it becomes, and its limits\n"
+"\n"
+"language models:\n"
+"      --quant TYPE       what float weights become: keep (default), f16, w8g32, w8, w4g32, w4g64,\n"
+"                         w4g128; weights that are quantized are kept bit for bit\n"
+"      --context N        positions of a sequence (default: as trained, at most 4096)\n"
+"      --batch N          sequences of a step at most (default 16)\n"
+"      --chunk N          tokens of a step at most (default 512)\n"
+"      --kv TYPE          keys and values in f16 (default), int8 or f32\n"
+"      --pool N           positions of all sequences together (default: batch * context)\n"
+"\n"
 "      --version          version of the compiler\n"
 "  -h, --help             this text\n";
 
@@ -107,6 +122,12 @@ enum {
 	OPT_BUDGET,
 	OPT_KEEP_FLOAT,
 	OPT_NO_CLIP,
+	OPT_QUANT,	/* as enum gguf_option */
+	OPT_KV,
+	OPT_CONTEXT,
+	OPT_BATCH,
+	OPT_CHUNK,
+	OPT_POOL,
 	OPT_PASSES,
 	OPT_OPS,
 	OPT_VERSION
@@ -129,6 +150,12 @@ static const struct option long_options[] = {
 	{ "budget", required_argument, NULL, OPT_BUDGET },
 	{ "keep-float", required_argument, NULL, OPT_KEEP_FLOAT },
 	{ "no-clip-count", no_argument, NULL, OPT_NO_CLIP },
+	{ "quant", required_argument, NULL, OPT_QUANT },
+	{ "kv", required_argument, NULL, OPT_KV },
+	{ "context", required_argument, NULL, OPT_CONTEXT },
+	{ "batch", required_argument, NULL, OPT_BATCH },
+	{ "chunk", required_argument, NULL, OPT_CHUNK },
+	{ "pool", required_argument, NULL, OPT_POOL },
 	{ "list-passes", no_argument, NULL, OPT_PASSES },
 	{ "list-ops", no_argument, NULL, OPT_OPS },
 	{ "version", no_argument, NULL, OPT_VERSION },
@@ -191,8 +218,14 @@ static int take_quant_option(struct options *o, int c)
 /* One option. Returns 0 to go on, 1 when all is done, -EINVAL on a mistake that was reported. */
 static int take_option(struct options *o, int c)
 {
-	int ret = take_quant_option(o, c);
+	int ret;
 
+	if (c >= OPT_QUANT && c <= OPT_POOL) {
+		o->llm_option = true;
+		return gguf_take_option(&o->llm, (enum gguf_option)(c - OPT_QUANT), optarg);
+	}
+	ret = take_quant_option(o, c);
+	o->onnx_option |= ret != -ENOENT || (c != 'o' && c != 'q');
 	if (ret != -ENOENT) {
 		o->quant_option |= c != OPT_INT8;
 		return ret;
@@ -267,11 +300,23 @@ static int check_quant(struct options *o)
 	return -EINVAL;
 }
 
+/* Options of one kind of models with a model of the other. */
+static int check_kind(const struct options *o)
+{
+	if (o->gguf ? !o->onnx_option : !o->llm_option)
+		return 0;
+	fprintf(stderr, o->gguf ? "npu-compile: %s: a language model takes --quant, --context, --batch, --chunk, --kv, --pool, -o and -q\n" :
+				  "npu-compile: %s: --quant, --context, --batch, --chunk, --kv and --pool are for GGUF files\n",
+		o->model);
+	return -EINVAL;
+}
+
 static int parse_args(struct options *o, int argc, char **argv)
 {
 	int c, ret;
 
 	npu_compile_options_init(&o->compile);
+	o->llm.size = sizeof(o->llm);
 	npu_quant_options_init(&o->quant);
 	o->calib = calloc((size_t)argc, sizeof(*o->calib));
 	if (!o->calib)
@@ -290,7 +335,8 @@ static int parse_args(struct options *o, int argc, char **argv)
 		return -EINVAL;
 	}
 	o->model = argv[optind];
-	return check_quant(o);
+	o->gguf = gguf_is_one(o->model);
+	return check_kind(o) ?: check_quant(o);
 }
 
 /* model.onnx -> model.npu, beside it. */
@@ -377,6 +423,16 @@ static int compile(struct options *o, const uint8_t *model, size_t size,
 	return err;
 }
 
+static int compile_gguf(struct options *o)
+{
+	char *named = o->output ? NULL : default_output(o->model);
+	const char *path = o->output ? o->output : named;
+	int err = path ? gguf_compile(o->model, path, &o->llm, o->quiet) : -ENOMEM;
+
+	free(named);
+	return err;
+}
+
 int main(int argc, char **argv)
 {
 	struct npu_compile_result *result = NULL;
@@ -390,6 +446,10 @@ int main(int argc, char **argv)
 	if (err) {
 		free(o.calib);
 		return err < 0 ? 2 : 0;
+	}
+	if (o.gguf) {
+		free(o.calib);
+		return compile_gguf(&o) ? 1 : 0;
 	}
 	if (npu_file_read(o.model, MODEL_LIMIT, &model, &size, &why)) {
 		fprintf(stderr, "npu-compile: %s\n", why.text);
