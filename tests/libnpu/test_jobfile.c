@@ -512,6 +512,37 @@ static void test_shared(const struct fixture *f, struct env *e)
 	free(data);
 }
 
+/* Bytes that come along: read back as they were, and guarded by their sum. */
+static void test_metadata(const struct fixture *f, struct env *e)
+{
+	static const unsigned char bytes[] = { 0, 1, 2, 255, 0, 7, 'x' };
+	struct npu_jobfile job = f->job, *back;
+	const struct npu_jf_header *h;
+	unsigned char *file;
+	void *data;
+	size_t size;
+
+	job.metadata = bytes;
+	job.metadata_size = sizeof(bytes);
+	if (!tap_ok(!npu_jobfile_encode(&job, &data, &size, &err), "metadata"))
+		return;
+	file = data;
+	h = data;
+	tap_ok(h->major == 1 && h->minor == 2 && !try_file(e, file, size), "format 1.2, and it loads");
+	if (tap_ok(!npu_jobfile_parse(data, size, 0, &back, &err), "parse")) {
+		tap_ok(back->metadata_size == sizeof(bytes) &&
+		       !memcmp(back->metadata, bytes, sizeof(bytes)), "the bytes come back");
+		npu_jobfile_free(back);
+	}
+	file[section(file, NPU_JF_METADATA)->offset + 3] ^= 1;
+	tap_ok(try_file(e, file, size) == -EBADMSG && strstr(err.text, "section METADATA"), "%s",
+	       err.text);
+	free(data);
+	job.metadata = NULL;
+	tap_ok(npu_jobfile_encode(&job, &data, &size, &err) == -EINVAL &&
+	       strstr(err.text, "metadata is NULL"), "%s", err.text);
+}
+
 /*
  * What a newer minor version may do: more fields at the end of records and header, sections that
  * can be skipped.
@@ -704,6 +735,7 @@ int main(void)
 	test_save(&f, &e);
 	test_changes(&e);
 	test_shared(&f, &e);
+	test_metadata(&f, &e);
 	test_newer_minor(&e);
 	test_digest(&e);
 	test_truncated(&e);
