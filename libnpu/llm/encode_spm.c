@@ -65,13 +65,13 @@ static int finish_word(struct encoder *e)
 static int encode_escaped(struct encoder *e, size_t size)
 {
 	bool space, was_space = true;
-	size_t at = 0, n;
+	unsigned int n;
+	size_t at = 0;
 	int ret = 0;
 
 	for (; at < size && !ret; at += n) {
-		n = unicode_length((uint8_t)e->text[at]);
-		if (n > size - at)
-			n = size - at;
+		/* Each byte that is no UTF-8 is by itself, lest it takes part of a space with it. */
+		unicode_decode(e->text + at, size - at, &n);
 		space = n == VOCAB_SPACE_SIZE && !memcmp(e->text + at, VOCAB_SPACE, n);
 		if (space && !was_space && e->t->cuts_words)
 			ret = finish_word(e);
