@@ -16,6 +16,9 @@ FUZZ_gdb_SRC	:= $(FUZZ_rv32_SRC)
 FUZZ_device_LIBS := $(call obj,$(addprefix tests/devcore/,fake_vdev.c guest.c small.c stream.c)) $(BUILD)/libvdev.a
 $(BUILD)/obj/fuzz/fuzz_device.o: EXTRA_CFLAGS += -Itests -Itools/vnpu/device
 FUZZ_gguf_SRC	:= libnpu/llm/gguf.c libnpu/llm/gguf_read.c libnpu/llm/gguf_types.c libnpu/core/error.c
+FUZZ_tokenizer_SRC := tests/llm/gguf_make.c $(FUZZ_gguf_SRC) libnpu/core/struct.c $(addprefix libnpu/llm/, \
+		   bpe.c detokenize.c encode_bpe.c encode_spm.c encode_wpm.c encoder.c pretokenizer.c \
+		   tokenizer.c unicode.c unicode_table.c vocab.c vocab_map.c)
 FUZZ_stream_SRC	:= tests/isa/run_stream.c $(call src,uapi) $(ENGINE_SRC)
 
 # One level down everything is compiled for the fuzzer; up here the user calls it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Kinds of GGUF values and ggml's tensor types: names and sizes. */
 #include <errno.h>
+#include "llm/ggml_types.h"
 #include "llm/gguf_priv.h"
 
 static const struct {
@@ -22,30 +23,26 @@ static const struct {
 	[NPU_GGUF_F64] = { "f64", 8 },
 };
 
-/* By ggml's number: elements and bytes of a block. Numbers that ggml has given up are unknown. */
+/*
+ * By ggml's number: elements and bytes of a block. Those that the NPU does not multiply with have a
+ * name too, so that a file can be read and refused for the tensor that needs one. Numbers that ggml
+ * has given up are unknown.
+ */
 static const struct {
 	const char *name;
 	uint16_t block, bytes;
 } types[] = {
-	[0] = { "F32", 1, 4 },
-	[1] = { "F16", 1, 2 },
-	[2] = { "Q4_0", 32, 18 },
-	[3] = { "Q4_1", 32, 20 },
-	[6] = { "Q5_0", 32, 22 },
-	[7] = { "Q5_1", 32, 24 },
-	[8] = { "Q8_0", 32, 34 },
+#define X(name, number, block, bytes) [number] = { #name, block, bytes },
+	NPU_GGML_TYPES(X)
+#undef X
 	[9] = { "Q8_1", 32, 36 },
 	[10] = { "Q2_K", 256, 84 },
 	[11] = { "Q3_K", 256, 110 },
-	[12] = { "Q4_K", 256, 144 },
-	[13] = { "Q5_K", 256, 176 },
-	[14] = { "Q6_K", 256, 210 },
 	[15] = { "Q8_K", 256, 292 },
 	[16] = { "IQ2_XXS", 256, 66 },
 	[17] = { "IQ2_XS", 256, 74 },
 	[18] = { "IQ3_XXS", 256, 98 },
 	[19] = { "IQ1_S", 256, 50 },
-	[20] = { "IQ4_NL", 32, 18 },
 	[21] = { "IQ3_S", 256, 110 },
 	[22] = { "IQ2_S", 256, 82 },
 	[23] = { "IQ4_XS", 256, 136 },
@@ -55,7 +52,6 @@ static const struct {
 	[27] = { "I64", 1, 8 },
 	[28] = { "F64", 1, 8 },
 	[29] = { "IQ1_M", 256, 56 },
-	[30] = { "BF16", 1, 2 },
 	[34] = { "TQ1_0", 256, 54 },
 	[35] = { "TQ2_0", 256, 66 },
 	[39] = { "MXFP4", 32, 17 },

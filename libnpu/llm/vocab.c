@@ -17,6 +17,9 @@
 #define TYPES_KEY	"tokenizer.ggml.token_type"
 #define SCORES_KEY	"tokenizer.ggml.scores"
 
+/* "end of sentence" with full-width bars around and lower blocks for spaces */
+#define DEEPSEEK_END	"<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>"
+
 /* ---- tokens, scores, attributes ---- */
 
 static int refuse(const struct npu_gguf *g, const char *key, struct npu_error *err)
@@ -196,7 +199,7 @@ static void find_ends(struct npu_tokenizer *t)
 		"<|eot_id|>",	   "<|im_end|>",      "<|end|>", "<end_of_turn>",
 		"<|endoftext|>",   "<|end_of_text|>", "<EOT>",	 "_<EOT>",
 		"<end_of_utterance>",
-		"<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
+		DEEPSEEK_END,
 	};
 	static const char *const others[] = { "<|eom_id|>", "<|return|>", "<|call|>", "</s>" };
 	uint32_t id;

@@ -112,7 +112,8 @@ void gguf_make_strings(struct gguf_make *m, const char *key, uint64_t n, const c
 		put_string(&m->keys, values[i]);
 }
 
-void gguf_make_raw_strings(struct gguf_make *m, const char *key, const struct npu_gguf_array *array)
+void gguf_make_raw_strings(struct gguf_make *m, const char *key,
+			   const struct npu_gguf_array *array)
 {
 	gguf_make_raw(m, key, NPU_GGUF_ARRAY, NULL, 0);
 	put_u32(&m->keys, NPU_GGUF_STRING);

@@ -22,7 +22,8 @@ void gguf_make_string(struct gguf_make *m, const char *key, const char *value);
 /* @n strings that zeros end. */
 void gguf_make_strings(struct gguf_make *m, const char *key, uint64_t n, const char *const *values);
 /* An array of strings as another file has it. */
-void gguf_make_raw_strings(struct gguf_make *m, const char *key, const struct npu_gguf_array *array);
+void gguf_make_raw_strings(struct gguf_make *m, const char *key,
+			   const struct npu_gguf_array *array);
 /* @n elements of @kind, which is none of strings and arrays, as they lie in memory. */
 void gguf_make_array(struct gguf_make *m, const char *key, enum npu_gguf_kind kind, uint64_t n,
 		     const void *values);
