@@ -83,7 +83,7 @@ $(BUILD)/obj/%.o: %.c
 ## make clean		remove what was built, but not what was fetched (make distclean)
 .PHONY: clean distclean help
 clean:
-	test ! -d $(BUILD) || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name models ! -name guest -exec rm -rf --one-file-system {} +
+	test ! -d $(BUILD) || find $(BUILD) -mindepth 1 -maxdepth 1 ! -name models ! -name guest ! -name 'llama-root*' -exec rm -rf --one-file-system {} +
 	test ! -d $(BUILD)/guest || find $(BUILD)/guest -mindepth 1 -maxdepth 1 ! -name root ! -name kselftest -exec rm -rf --one-file-system {} +
 
 distclean:

@@ -162,6 +162,49 @@ static void check(struct gguf_make *m, const char *text, size_t num, const int32
 	npu_tokenizer_close(t);
 }
 
+static struct gguf_make *make_wpm(void)
+{
+	struct gguf_make *m = model("bert", ARRAY("[UNK]", "[CLS]", "[SEP]", "\xe2\x96\x81the", "th",
+						  "e", "\xe2\x96\x81", "\xe2\x96\x81."));
+
+	gguf_make_u32(m, "tokenizer.ggml.unknown_token_id", 0);
+	gguf_make_u32(m, "tokenizer.ggml.bos_token_id", 1);
+	gguf_make_u32(m, "tokenizer.ggml.seperator_token_id", 2);
+	return m;
+}
+
+/* The number of tokens, and the last of them. */
+static void check_last(struct gguf_make *m, const char *text, size_t num, int32_t last)
+{
+	struct npu_tokenizer *t = open_made(m);
+	int32_t ids[256];
+	size_t got = 0;
+
+	tap_ok(t && !npu_tokenizer_encode(t, text, strlen(text), 0, ids, 256, &got, &err) &&
+	       got == num && ids[num - 1] == last, "%zu tokens, the last is %d", num, last);
+	npu_tokenizer_close(t);
+}
+
+/* WordPiece: what is normalized, what is a word, what is unknown as a whole. */
+static void test_words(void)
+{
+	struct gguf_make *m = make_wpm();
+	char words[300];
+
+	check(m, "The  th\xc3\xa9.", 3, (const int32_t[]){ 3, 3, 7 });
+	/* Accents of their own, characters to be left out. */
+	check(make_wpm(), "the\xcc\x81 t\x01he", 2, (const int32_t[]){ 3, 3 });
+	check(make_wpm(), "thee thex", 3, (const int32_t[]){ 3, 5, 0 });
+	memset(words, 'e', sizeof(words));
+	words[100] = ' ';
+	words[202] = 0;		/* behind it a word of 101 */
+	m = make_wpm();
+	check_last(m, words, 102, 0);
+	m = make_wpm();
+	gguf_make_bool(m, "tokenizer.ggml.normalizer.lowercase", false);
+	check(m, "The the th\xc3\xa9", 3, (const int32_t[]){ 0, 3, 0 });
+}
+
 static void test_odd(void)
 {
 	struct npu_tokenizer *t;
@@ -177,6 +220,7 @@ static void test_odd(void)
 	check(bpe(ARRAY("a", "b", "ab", "ba"), ARRAY("b a", "a b")), "aba", 2,
 	      (const int32_t[]){ 0, 3 });
 	check(bpe(ARRAY("a", "aa"), ARRAY("a a")), "aaa", 2, (const int32_t[]){ 1, 0 });
+	test_words();
 	t = open_made(bpe(ARRAY("a", "b"), ARRAY("a b")));
 	tap_ok(t && npu_tokenizer_encode(t, "a c", 3, 0, ids, 4, &num, &err) == -EINVAL &&
 	       strstr(err.text, "no token for byte 0x20"), "%s", err.text);
@@ -215,17 +259,6 @@ static struct gguf_make *make_bpe(void)
 	types(m, 9, (const int32_t[]){ 1, 1, 1, 1, 1, 1, 1, 3, 4 });
 	gguf_make_string(m, "tokenizer.ggml.pre", "llama-bpe");
 	gguf_make_u32(m, "tokenizer.ggml.bos_token_id", 7);
-	return m;
-}
-
-static struct gguf_make *make_wpm(void)
-{
-	struct gguf_make *m = model("bert", ARRAY("[UNK]", "[CLS]", "[SEP]", "\xe2\x96\x81the", "th",
-						  "e", "\xe2\x96\x81", "\xe2\x96\x81."));
-
-	gguf_make_u32(m, "tokenizer.ggml.unknown_token_id", 0);
-	gguf_make_u32(m, "tokenizer.ggml.bos_token_id", 1);
-	gguf_make_u32(m, "tokenizer.ggml.seperator_token_id", 2);
 	return m;
 }
 
