@@ -110,13 +110,14 @@ static void make_small(struct tcase *c, unsigned int slot)
 
 static void make_dyn_quant(struct tcase *c)
 {
-	npu_u32 dim[3] = { rng_range(1, 4), rng_range(1, 5), rng_range(1, 70) },
+	npu_u32 dim[3] = { rng_range(1, 4), rng_range(1, 5), rng_range(1, rng_chance(6) ? 1500 : 70) },
 		scale[3] = { dim[0], dim[1], 1 };
 	int grouped = rng_below(2);
-	npu_u32 group = rng_range(1, 40);
+	npu_u32 group = rng_range(1, rng_chance(6) ? 700 : 40);
 
 	case_init(c, NPU_OP_DYN_QUANT);
-	case_tensor(c, NPU_DYN_QUANT_IN, rng_chance(2) ? NPU_F32 : NPU_F16, 3, dim, CONTENTS_TAME);
+	case_tensor(c, NPU_DYN_QUANT_IN, rng_chance(2) ? NPU_F32 : NPU_F16, 3, dim,
+		    grouped && rng_chance(4) ? CONTENTS_WILD : CONTENTS_TAME);
 	if (rng_chance(4))
 		make_small(c, NPU_DYN_QUANT_IN);
 	case_tensor(c, NPU_DYN_QUANT_OUT, grouped ? NPU_I8 : NPU_U8, 3, dim, CONTENTS_TAME);

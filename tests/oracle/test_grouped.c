@@ -191,6 +191,25 @@ static void make_blocks_case(struct tcase *c)
 	make_grouped(c, &d, rng_chance(2) ? 1 : rng_range(2, 30), 2, NPU_I8);
 }
 
+/* Rows so long that nothing is kept of them. */
+static void make_endless(struct tcase *c, npu_u32 k, unsigned int a_type)
+{
+	struct shape d = { .k = k + rng_below(9), .n = rng_range(1, 3), .group = rng_chance(2) ? 65536 : 4096 };
+
+	case_init(c, NPU_OP_MATMUL);
+	make_grouped(c, &d, 1, 2, a_type);
+}
+
+static void make_endless_codes(struct tcase *c)
+{
+	make_endless(c, 300000, NPU_I8);
+}
+
+static void make_endless_floats(struct tcase *c)
+{
+	make_endless(c, 70000, NPU_F16);
+}
+
 static void indices(struct tcase *c, npu_u32 rows, npu_u32 count)
 {
 	for (npu_u32 i = 0; i < count; i++)
@@ -236,6 +255,8 @@ int main(void)
 	harness_many("matmul, i8 with blocks of 256", 300, make_blocks_case);
 	harness_many("matmul, floats with codes in groups", 1000, make_float_case);
 	harness_many("gather, codes in groups", 1500, make_gather);
+	harness_many("matmul, i8 rows too long to keep anything of", 4, make_endless_codes);
+	harness_many("matmul, floats too long", 4, make_endless_floats);
 	harness_report();
 	return tap_done();
 }

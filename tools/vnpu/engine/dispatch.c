@@ -109,8 +109,13 @@ const struct npu_igemm *npu_igemm_select(enum npu_simd simd, bool vnni)
 
 const struct npu_gq *npu_gq_select(enum npu_simd simd, bool vnni)
 {
-	(void)vnni;
 	switch (simd) {
+#if defined(__x86_64__)
+	case NPU_SIMD_AVX512:
+		return vnni ? &npu_gq_avx512vnni : &npu_gq_avx512;
+	case NPU_SIMD_AVX2:
+		return vnni ? &npu_gq_avxvnni : &npu_gq_avx2;
+#endif
 	default:
 		return &npu_gq_portable;
 	}

@@ -2,6 +2,8 @@
 /*
  * Engine internal: codes in groups, as weights of MATMUL and as rows of GATHER.
  *
+ * What the two have in common with DYN_QUANT, which makes the rows, is here too.
+ *
  * The matrix kernels multiply unsigned codes of a panel with signed ones of rows, exactly in i32.
  * Zero points are not subtracted from the codes: a sum starts from -zero * (sum of the row's codes in
  * the group), which is computed once for each row. A codebook's values are shifted by 128 to be
@@ -81,6 +83,11 @@ struct npu_gq {
 	/* dst[i] = f32(src[i]) * super[i / (16 * per)][i % 16] for [groups][16] factors */
 	void (*two_level)(float *dst, const npu_u8 *src, bool is_signed, const float *super,
 			  npu_s64 groups, npu_s64 per);
+	/* codes of DYN_QUANT, and their scale; when that is not finite, no codes */
+	float (*quantize)(npu_u8 *dst, const float *x, npu_s64 n);
+	/* [k][16] weights of one group from its codes, one byte each; @min NULL: none */
+	void (*dequant)(float *dst, const npu_u8 *codes, npu_s64 k, npu_s32 zero, const float *scale,
+			const float *min);
 	double ns;		/* an estimate of the time of one product, for the size of chunks only */
 	enum npu_path path;
 };

@@ -93,6 +93,27 @@ static void unpack6(npu_u8 *dst, const npu_u8 *src, npu_s64 quads, const npu_u8 
 
 #include "grouped_common.h"
 
+static void two_level(float *restrict dst, const npu_u8 *restrict src, bool is_signed,
+		      const float *restrict super, npu_s64 groups, npu_s64 per)
+{
+	const float *f = super;
+	npu_s64 g, left = per;
+	unsigned int j;
+
+	for (g = 0; g < groups; g++, dst += NPU_PANEL, src += NPU_PANEL, left--) {
+		if (!left) {
+			f += NPU_PANEL;
+			left = per;
+		}
+		if (is_signed)
+			for (j = 0; j < NPU_PANEL; j++)
+				dst[j] = (float)(signed char)src[j] * f[j];
+		else
+			for (j = 0; j < NPU_PANEL; j++)
+				dst[j] = (float)src[j] * f[j];
+	}
+}
+
 #define MANY	{ [1] = tile1, [4] = tile4 }
 
 const struct npu_gq npu_gq_portable = {
@@ -101,6 +122,8 @@ const struct npu_gq npu_gq_portable = {
 	.unpack = { [GQ_U4] = unpack4, [GQ_BOOK] = unpack_book, [GQ_U5] = unpack5, [GQ_U6] = unpack6 },
 	.sums = sums,
 	.two_level = two_level,
+	.quantize = quantize,
+	.dequant = dequant,
 	.ns = 0.4,
 	.path = NPU_PATH_GROUPED_PORTABLE,
 };

@@ -10,7 +10,8 @@
 
 #define STRIP_ROWS	256
 #define STRIP_BYTES	(4u << 20)
-#define MOST_BYTES	(64u << 20)	/* of one row, or of a panel: else one element after the other */
+#define MOST_BYTES	(4u << 20)	/* of a tile's rows, or of a panel: else one element after the other */
+#define MOST_NS		5e5		/* between looks at the stop flag */
 #define WIDE_PANELS	4		/* whose results the epilogue takes together */
 
 struct grouped {
@@ -47,7 +48,8 @@ static npu_s64 row_bytes(const struct grouped *w)
 /* Scratch of a worker: results, scales and minimums of a panel, its codes unpacked. */
 static npu_s64 scratch_bytes(const struct grouped *w)
 {
-	return (npu_s64)sizeof(float) * (GQ_MAX_ROWS * WIDE_PANELS * NPU_PANEL + 2 * w->g.groups * NPU_PANEL) +
+	return (npu_s64)sizeof(float) * NPU_PANEL *
+		       (GQ_MAX_ROWS * WIDE_PANELS + 2 * w->g.groups + w->g.supers) +
 	       (w->kind == GQ_U8 ? 0 : w->quads * GQ_QUAD);
 }
 
@@ -116,39 +118,67 @@ static void rows_ready(struct npu_exec *x, void *arg, unsigned int worker, npu_u
 	}
 }
 
-/* Scales that lie as the codes do are loaded whole. */
-static void factors_load(const struct grouped *w, npu_s64 panel, float *scale, float *min)
-{
-	const struct npu_codes_groups *g = &w->g;
-	const struct npu_operand *op = g->scale;
-	npu_s64 count = g->groups * NPU_PANEL, bytes = npu_dtype_bits(op->dtype) / 8;
+/* What one worker holds. */
+struct scratch {
+	float *c, *scale, *min, *super;
+	npu_u8 *codes;
+};
 
-	if (g->per_super || op->layout == NPU_LAYOUT_STRIDED ||
-	    (min && g->min->layout == NPU_LAYOUT_STRIDED)) {
-		npu_codes_panel_scales(g, panel, scale, min);
-		return;
-	}
-	npu_gemm_load(g->gemm, op->dtype, scale, g->scale_ptr + panel * count * bytes, bytes, (size_t)count);
-	if (!min)
-		return;
-	bytes = npu_dtype_bits(g->min->dtype) / 8;
-	npu_gemm_load(g->gemm, g->min->dtype, min, g->min_ptr + panel * count * bytes, bytes, (size_t)count);
+/* Panel @panel of factors [matrices][count][n], the first matrix or the second, to f32. */
+static void floats_load(const struct grouped *w, const struct npu_operand *op, const char *p,
+			npu_s64 panel, npu_s64 count, float *dst)
+{
+	npu_s64 bytes = npu_dtype_bits(op->dtype) / 8;
+
+	npu_gemm_load(w->g.gemm, op->dtype, dst, p + panel * count * NPU_PANEL * bytes, bytes,
+		      (size_t)(count * NPU_PANEL));
 }
 
-static unsigned int tile_rows(const npu_gq_fn *fn, npu_s64 left, unsigned int most)
+/* Scales (0) or minimums (1) that lie as the codes do are loaded whole. */
+static void factors_load(const struct grouped *w, npu_s64 panel, unsigned int which, float *super,
+			 float *dst)
 {
-	unsigned int n = left < most ? (unsigned int)left : most;
+	const struct npu_codes_groups *g = &w->g;
+	const struct npu_operand *op = which ? g->min : g->scale;
+	const char *p = which ? g->min_ptr : g->scale_ptr;
+
+	if (!g->per_super) {
+		floats_load(w, op, p, panel, g->groups, dst);
+		return;
+	}
+	floats_load(w, g->super, g->super_ptr, which * w->panels + panel, g->supers, super);
+	w->gq->two_level(dst, (const npu_u8 *)p + panel * g->groups * NPU_PANEL, op->dtype == NPU_I8, super,
+			 g->groups, g->per_super);
+}
+
+static void panel_factors(const struct grouped *w, npu_s64 panel, const struct scratch *mem)
+{
+	const struct npu_codes_groups *g = &w->g;
+
+	if (g->scale->layout == NPU_LAYOUT_STRIDED || (mem->min && g->min->layout == NPU_LAYOUT_STRIDED) ||
+	    (g->per_super && g->super->layout == NPU_LAYOUT_STRIDED)) {
+		npu_codes_panel_scales(g, panel, mem->scale, mem->min);
+		return;
+	}
+	factors_load(w, panel, 0, mem->super, mem->scale);
+	if (mem->min)
+		factors_load(w, panel, 1, mem->super, mem->min);
+}
+
+/* Rows of the next tile: as many as there is a kernel for, and time. */
+static unsigned int tile_rows(const struct grouped *w, const npu_gq_fn *fn, npu_s64 left, unsigned int most)
+{
+	double row_ns = (double)w->m->k * NPU_PANEL * w->gq->ns;
+	unsigned int n;
+
+	if (MOST_NS < most * row_ns)
+		most = MOST_NS < row_ns ? 1 : (unsigned int)(MOST_NS / row_ns);
+	n = left < most ? (unsigned int)left : most;
 
 	while (!fn[n])
 		n--;
 	return n;
 }
-
-/* What one worker holds. */
-struct scratch {
-	float *c, *scale, *min;
-	npu_u8 *codes;
-};
 
 /* All rows of the strip times up to WIDE_PANELS panels: few rows, whose results stay side by side. */
 static void panels_few(const struct grouped *w, const struct scratch *mem, npu_s64 panel,
@@ -160,10 +190,10 @@ static void panels_few(const struct grouped *w, const struct scratch *mem, npu_s
 
 	t->ldc = WIDE_PANELS * NPU_PANEL;
 	for (i = 0; i < count; i++) {
-		factors_load(w, panel + i, mem->scale, mem->min);
+		panel_factors(w, panel + i, mem);
 		t->w = (const npu_u8 *)w->m->b_ptr + (panel + i) * w->panel_bytes;
 		for (r = 0; r < w->rows; r += n) {
-			n = tile_rows(fn, w->rows - r, GQ_FEW_ROWS);
+			n = tile_rows(w, fn, w->rows - r, GQ_FEW_ROWS);
 			t->a = w->a + r * w->lda;
 			t->start = w->start + r * t->step;
 			t->a_scale = w->row_scale + r * t->step;
@@ -186,7 +216,7 @@ static void panel_many(struct npu_exec *x, const struct grouped *w, const struct
 	npu_s64 r, n, cols = w->m->n - panel * NPU_PANEL;
 	struct npu_epi_place place;
 
-	factors_load(w, panel, mem->scale, mem->min);
+	panel_factors(w, panel, mem);
 	t->w = codes;
 	if (w->gq->unpack[w->kind]) {
 		w->gq->unpack[w->kind](mem->codes, codes, w->quads, w->g.book);
@@ -195,7 +225,7 @@ static void panel_many(struct npu_exec *x, const struct grouped *w, const struct
 	t->c = mem->c;
 	t->ldc = NPU_PANEL;
 	for (r = 0; r < w->rows && !npu_exec_stopped(x); r += n) {
-		n = tile_rows(w->gq->many[w->kind], w->rows - r, GQ_MAX_ROWS);
+		n = tile_rows(w, w->gq->many[w->kind], w->rows - r, GQ_MAX_ROWS);
 		t->a = w->a + r * w->lda;
 		t->start = w->start + r * t->step;
 		t->a_scale = w->row_scale + r * t->step;
@@ -223,7 +253,8 @@ static void chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 be
 	};
 
 	mem.scale = mem.c + GQ_MAX_ROWS * WIDE_PANELS * NPU_PANEL;
-	mem.codes = (npu_u8 *)(mem.scale + 2 * w->g.groups * NPU_PANEL);
+	mem.super = mem.scale + 2 * w->g.groups * NPU_PANEL;
+	mem.codes = (npu_u8 *)(mem.super + w->g.supers * NPU_PANEL);
 	if (w->g.min_ptr)
 		mem.min = mem.scale + w->g.groups * NPU_PANEL;
 	t.scale = mem.scale;
@@ -287,7 +318,8 @@ bool npu_matmul_grouped_can(struct npu_exec *x, struct npu_matmul *m)
 	struct grouped w;
 
 	grouped_init(&w, x, m);
-	return row_bytes(&w) * GQ_MAX_ROWS <= MOST_BYTES && scratch_bytes(&w) <= MOST_BYTES;
+	return row_bytes(&w) * GQ_MAX_ROWS <= 16 * (npu_s64)MOST_BYTES && scratch_bytes(&w) <= MOST_BYTES &&
+	       (double)m->k * NPU_PANEL * w.gq->ns <= MOST_NS;
 }
 
 size_t npu_matmul_grouped_bytes(struct npu_exec *x, struct npu_matmul *m)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * MATMUL of float rows with codes in groups: a panel becomes f32 in the worker's scratch, and then
- * is one for the float kernels. And what takes any shape, without memory, one element after the
+ * MATMUL of float rows with codes in groups: a panel becomes f32 in the worker's scratch, and then is
+ * one for the float kernels. And what takes any shape, without memory, one element after the
  * other.
  */
 #include "gemm_tiles.h"
@@ -10,12 +10,14 @@
 #include "npu_math.h"
 
 #define STRIP_ROWS	128
-#define MOST_BYTES	(64u << 20)
+#define MOST_BYTES	(8u << 20)	/* of rows, or of a panel */
+#define MOST_NS		5e5		/* between looks at the stop flag */
 
 struct dequant {
 	struct npu_matmul *m;
 	struct npu_codes_groups g;
 	const struct npu_gemm *gemm;
+	const struct npu_gq *gq;
 	const struct npu_operand *a_scale;
 	const char *a_scale_ptr;
 	npu_s64 a_per;
@@ -36,6 +38,7 @@ static void dequant_init(struct dequant *w, struct npu_exec *x, struct npu_matmu
 	npu_codes_init(&w->g, x, &slots);
 	w->m = m;
 	w->gemm = npu_gemm_select(x->simd);
+	w->gq = npu_gq_select(x->simd, x->vnni);
 	w->a_scale = &x->operand[NPU_MATMUL_A_SCALE];
 	w->a_scale_ptr = x->ptr[NPU_MATMUL_A_SCALE];
 	w->a_per = npu_insn_param(&x->insn, NPU_MATMUL_P_A_GROUP) / w->g.group;
@@ -43,7 +46,7 @@ static void dequant_init(struct dequant *w, struct npu_exec *x, struct npu_matmu
 
 static npu_s64 strip_rows(const struct npu_matmul *m)
 {
-	npu_s64 rows = MOST_BYTES / 8 / (4 * m->k);
+	npu_s64 rows = MOST_BYTES / (4 * m->k);
 
 	rows = rows < 1 ? 1 : rows > STRIP_ROWS ? STRIP_ROWS : rows;
 	return rows < m->m ? rows : m->m;
@@ -51,7 +54,7 @@ static npu_s64 strip_rows(const struct npu_matmul *m)
 
 bool npu_matmul_grouped_float_can(const struct npu_matmul *m)
 {
-	return m->k <= MOST_BYTES / 64;
+	return m->k <= MOST_BYTES / 64 / 2;
 }
 
 size_t npu_matmul_grouped_float_bytes(const struct npu_matmul *m)
@@ -77,22 +80,27 @@ static float weight(const struct npu_codes_groups *g, npu_s64 k, npu_s64 n, floa
 	return g->min_ptr ? npu_fma_f32(code, scale, min) : code * scale;
 }
 
-static void panel_dequant(struct npu_exec *x, const struct dequant *w, npu_s64 panel, float *dst)
+/* @codes: room for those of the panel, one byte each. Outputs beyond the last get what there is. */
+static void panel_dequant(struct npu_exec *x, const struct dequant *w, npu_s64 panel, float *dst,
+			  npu_u8 *codes)
 {
 	const struct npu_codes_groups *g = &w->g;
-	npu_s64 n0 = panel * NPU_PANEL, i, j, k, end;
-	float scale, min;
+	npu_s64 quads = (g->k + 3) / 4, i, j, n, from;
+	const npu_u8 *src = (const npu_u8 *)g->codes_ptr + panel * quads * g->bits * 8;
+	enum npu_gq_kind kind = npu_codes_kind(g);
+	float scale[NPU_PANEL] = { 0 }, min[NPU_PANEL] = { 0 };
 
-	if (n0 + NPU_PANEL > g->n)
-		memset(dst, 0, (size_t)g->k * NPU_PANEL * sizeof(*dst));
+	if (w->gq->unpack[kind])
+		w->gq->unpack[kind](codes, src, quads, g->book);
 	for (i = 0; i < g->groups && !npu_exec_stopped(x); i++) {
-		end = (i + 1) * g->group < g->k ? (i + 1) * g->group : g->k;
-		for (j = 0; j < NPU_PANEL && n0 + j < g->n; j++) {
-			scale = npu_codes_scale(g, i, n0 + j);
-			min = npu_codes_min(g, i, n0 + j);
-			for (k = i * g->group; k < end; k++)
-				dst[k * NPU_PANEL + j] = weight(g, k, n0 + j, scale, min);
+		from = i * g->group;
+		n = g->k - from < g->group ? g->k - from : g->group;
+		for (j = 0; j < NPU_PANEL && panel * NPU_PANEL + j < g->n; j++) {
+			scale[j] = npu_codes_scale(g, i, panel * NPU_PANEL + j);
+			min[j] = npu_codes_min(g, i, panel * NPU_PANEL + j);
 		}
+		w->gq->dequant(dst + from * NPU_PANEL, (w->gq->unpack[kind] ? codes : src) + from * NPU_PANEL,
+			       n, g->zero, scale, g->min_ptr ? min : NULL);
 	}
 }
 
@@ -113,14 +121,15 @@ static void panels(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 b
 		.epi = &m->epi,
 		.epi_fn = m->epi_fn,
 	};
-	npu_s64 i, r, n, cols;
+	npu_s64 i, r, n, cols, most = (npu_s64)(MOST_NS / ((double)m->k * NPU_PANEL * npu_gemm_ns(x->simd)));
 
-	for (i = (npu_s64)begin; i < (npu_s64)end; i++) {
-		panel_dequant(x, w, i, dense);
+	most = most < 1 ? 1 : most < GEMM_MAX_ROWS ? most : GEMM_MAX_ROWS;
+	for (i = (npu_s64)begin; i < (npu_s64)end && !npu_exec_stopped(x); i++) {
+		panel_dequant(x, w, i, dense, (npu_u8 *)(dense + m->k * NPU_PANEL));
 		cols = m->n - i * NPU_PANEL;
 		s.out0 = i * NPU_PANEL;
 		for (r = 0; r < w->rows && !npu_exec_stopped(x); r += n) {
-			n = w->rows - r < GEMM_MAX_ROWS ? w->rows - r : GEMM_MAX_ROWS;
+			n = w->rows - r < most ? w->rows - r : most;
 			s.a = w->a + r * m->k;
 			npu_matmul_place(m, &w->at, w->row + r, &s.place);
 			npu_gemm_strip(&s, n, 0, cols < NPU_PANEL ? cols : NPU_PANEL, c);
@@ -138,7 +147,9 @@ int npu_matmul_grouped_float(struct npu_exec *x, struct npu_matmul *m)
 	dequant_init(&w, x, m);
 	npu_exec_path(x, NPU_PATH_MATMUL_GROUPED_FLOAT);
 	npu_exec_path(x, w.gemm->path);
-	if (npu_exec_reserve(x, (GEMM_TILE_FLOATS + (size_t)m->k * NPU_PANEL) * sizeof(float)))
+	/* results, a panel of weights, its codes */
+	if (npu_exec_reserve(x, (GEMM_TILE_FLOATS + (size_t)m->k * NPU_PANEL) * sizeof(float) +
+					(size_t)(m->k + 3) / 4 * GQ_QUAD))
 		return -ENOMEM;
 	w.a = (float *)(void *)m->pack_mem;
 	batch = npu_matmul_batch_folds(m) ? 1 : m->batch;
@@ -148,7 +159,7 @@ int npu_matmul_grouped_float(struct npu_exec *x, struct npu_matmul *m)
 		for (w.row = 0; !ret && w.row < m->m; w.row += strip) {
 			w.rows = m->m - w.row < strip ? m->m - w.row : strip;
 			ret = npu_exec_parallel(x, (npu_u64)w.rows, 20 + 0.2 * (double)m->k, rows_widen, &w);
-			ns = (double)m->k * NPU_PANEL * (4 + (double)w.rows * npu_gemm_ns(x->simd));
+			ns = (double)m->k * NPU_PANEL * (1 + (double)w.rows * npu_gemm_ns(x->simd));
 			if (!ret)
 				ret = npu_exec_parallel(x, (npu_u64)(m->n + NPU_PANEL - 1) / NPU_PANEL,
 							ns, panels, &w);

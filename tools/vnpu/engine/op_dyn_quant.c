@@ -3,6 +3,7 @@
  * DYN_QUANT: u8 by the range of the whole tensor, or i8 by the largest magnitude of each group of
  * the last dimension.
  */
+#include "grouped.h"
 #include "iter.h"
 #include "npu_math.h"
 #include "reduce.h"
@@ -90,6 +91,7 @@ static int run_whole(struct npu_exec *x)
 /* By groups. */
 struct groups {
 	const struct npu_vec *vec;
+	const struct npu_gq *gq;	/* NULL: codes do not lie side by side */
 	const struct npu_operand *op;
 	struct npu_elem oe, ie, se;
 	char *out, *scale;
@@ -107,7 +109,8 @@ static npu_s64 row_offset(const struct npu_operand *op, npu_u64 row)
 	return off;
 }
 
-static void one_group(const struct npu_exec *x, const struct groups *w, npu_u64 row, npu_u64 g)
+/* One group, whatever it has and however it lies; returns 1. */
+static npu_u64 one_group(const struct npu_exec *x, const struct groups *w, npu_u64 row, npu_u64 g)
 {
 	const struct npu_operand *in = &w->op[NPU_DYN_QUANT_IN], *out = &w->op[NPU_DYN_QUANT_OUT];
 	const struct npu_operand *sc = &w->op[NPU_DYN_QUANT_SCALE];
@@ -151,15 +154,51 @@ static void one_group(const struct npu_exec *x, const struct groups *w, npu_u64 
 						(npu_s64)g * sc->stride[sc->rank - 1],
 					   .rows = 1,
 					   .cols = 1 });
+	return 1;
+}
+
+/* Up to @count groups of a row, as many as a block holds; returns how many that were. */
+static npu_u64 some_groups(const struct npu_exec *x, const struct groups *w, npu_u64 row, npu_u64 g,
+			   npu_u64 count)
+{
+	const struct npu_operand *in = &w->op[NPU_DYN_QUANT_IN], *sc = &w->op[NPU_DYN_QUANT_SCALE];
+	npu_u64 first = g * w->group, n, i, done;
+	npu_s64 is = in->stride[in->rank - 1];
+	char *out = w->out + row_offset(&w->op[NPU_DYN_QUANT_OUT], row) + first;
+	float v[NPU_BLOCK], scale;
+
+	count = count < NPU_BLOCK / w->group ? count : NPU_BLOCK / w->group;
+	n = w->len - first < count * w->group ? w->len - first : count * w->group;
+	w->vec->load(v, &w->ie,
+		     &(struct npu_patch){ .p = (char *)w->in + row_offset(in, row) + (npu_s64)first * is,
+					  .col = is,
+					  .rows = 1,
+					  .cols = (npu_u32)n });
+	for (i = done = 0; i < count; i++, done += w->group) {
+		scale = w->gq->quantize((npu_u8 *)out + done, v + done,
+					(npu_s64)(n - done < w->group ? n - done : w->group));
+		if (npu_bits_f32(scale) >= 0x7f800000u) {
+			one_group(x, w, row, g + i);
+			continue;
+		}
+		memcpy(w->scale + row_offset(sc, row) + (npu_s64)(g + i) * sc->stride[sc->rank - 1],
+		       &scale, sizeof(scale));
+	}
+	return count;
 }
 
 static void run_groups(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
 		       npu_u64 end)
 {
 	const struct groups *w = arg;
+	npu_u64 row, g, n;
 
-	for (; begin < end; begin++)
-		one_group(x, w, begin / w->per_row, begin % w->per_row);
+	for (; begin < end; begin += n) {
+		row = begin / w->per_row;
+		g = begin % w->per_row;
+		n = w->per_row - g < end - begin ? w->per_row - g : end - begin;
+		n = w->gq ? some_groups(x, w, row, g, n) : one_group(x, w, row, g);
+	}
 }
 
 int npu_op_dyn_quant(struct npu_exec *x)
@@ -183,10 +222,12 @@ int npu_op_dyn_quant(struct npu_exec *x)
 	if (!w.group)
 		return run_whole(x);
 	w.oe.zero = 0;
+	if (w.group <= NPU_BLOCK && op[NPU_DYN_QUANT_OUT].stride[in->rank - 1] == 1)
+		w.gq = npu_gq_select(x->simd, x->vnni);
 	w.per_row = (w.len + w.group - 1) / w.group;
 	for (d = 0; d + 1 < in->rank; d++)
 		rows *= in->dim[d];
 	return npu_exec_parallel(x, rows * w.per_row,
-				 60 + (double)(w.group < w.len ? w.group : w.len) * 0.5, run_groups,
-				 &w);
+				 (w.gq ? 10 : 60) + (double)(w.group < w.len ? w.group : w.len) * 0.5,
+				 run_groups, &w);
 }

@@ -50,12 +50,15 @@ static void quantize_groups(struct oracle_view out, struct oracle_view in, struc
 		for (unsigned int i = 0; i < in.op->rank; i++)
 			at[i] = index[i];
 		for (at[last] = from; at[last] < end; at[last]++)
-			max = fmaxf(max, fabsf(oracle_load_real(in, oracle_at(in, at))));
+			max = oracle_max(max, fabsf(oracle_load_real(in, oracle_at(in, at))));
 		s = max / 127;
 		for (at[last] = from; at[last] < end; at[last]++) {
 			float code = s == 0 ? 0 :
 					      rintf(oracle_load_real(in, oracle_at(in, at)) / s);
 
+			/* q() of NaN is q() of 0 */
+			if (isnan(code))
+				code = 0;
 			*oracle_at(out, at) = (unsigned char)(signed char)fminf(fmaxf(code, -128), 127);
 		}
 		oracle_store_real(scale, oracle_at(scale, index), s);
