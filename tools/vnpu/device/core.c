@@ -46,9 +46,11 @@ static void core_destroy(struct npu_vdev_core *core)
 {
 	npu_reset_begin(core);
 	npu_service_fini(core);
+	npu_crew_stop(core);
 	npu_mcu_stop(&core->mcu);
 	units_fini(core);
 	npu_mcu_fini(&core->mcu);
+	npu_crew_fini(core);
 	npu_mmu_fini(&core->mmu);
 	npu_events_fini(core);
 	npu_engine_destroy(core->engine);
@@ -79,22 +81,26 @@ static struct npu_vdev_core *core_create(struct npu_vdev *dev, const struct npu_
 	ret = units_init(core);
 	if (ret)
 		goto err_units;
+	npu_crew_init(core);
 	ret = npu_mcu_init(core);
 	if (ret)
 		goto err_mcu;
+	ret = npu_crew_start(core);
+	if (ret)
+		goto err_crew;
 	ret = npu_service_init(core);
 	if (ret)
-		goto err_mcu;
+		goto err_crew;
 	return core;
 
+err_crew:
+	npu_crew_stop(core);
 err_mcu:
 	npu_mcu_stop(&core->mcu);
-	units_fini(core);
 	npu_mcu_fini(&core->mcu);
-	goto err_mmu;
+	npu_crew_fini(core);
 err_units:
 	units_fini(core);
-err_mmu:
 	npu_mmu_fini(&core->mmu);
 err_events:
 	npu_events_fini(core);

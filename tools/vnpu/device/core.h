@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The core of the device: what its files share. Registers, MMU, management processor (MCU), engine
- * units, and a service thread for what the transport's thread must not wait for.
+ * units, a crew of threads for the work of both, and a service thread for what the transport's
+ * thread must not wait for.
  *
  * Order of locks: service.lock, events.lock, unit.lock and mcu.lock are never held together; a
  * context's lock of the MMU may be held when the transport is called. Two contexts' are never
@@ -12,6 +13,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include "crew.h"
 #include "engine_unit.h"
 #include "mcu.h"
 #include "mmu.h"
@@ -48,6 +50,7 @@ struct npu_vdev_core {
 	struct npu_mmu mmu;
 	struct npu_mcu mcu;
 	struct npu_unit unit[NPU_HW_MAX_ENGINES];
+	struct npu_crew crew;
 	struct npu_service service;
 	_Atomic(npu_u64) counter[NPU_NUM_COUNTERS];
 };

@@ -124,7 +124,7 @@ static enum npu_engine_state_code run_slice(struct npu_unit *unit)
 	return code[result];
 }
 
-/* ---- commands, on the unit's thread ---- */
+/* ---- commands, on a thread of the crew ---- */
 
 static enum npu_engine_state_code job_save(struct npu_unit *unit)
 {
@@ -157,38 +157,24 @@ static enum npu_engine_state_code command_do(struct npu_unit *unit, npu_u32 cmd)
 	return state;
 }
 
-static void *unit_run(void *arg)
+void npu_unit_work(struct npu_unit *unit)
 {
-	struct npu_unit *unit = arg;
 	enum npu_engine_state_code state;
-	npu_u32 cmd;
 
+	/* Nobody writes it while the unit is busy. */
+	state = command_do(unit, unit->cmd);
 	pthread_mutex_lock(&unit->lock);
-	for (;;) {
-		while (!unit->quit && !unit->cmd)
-			pthread_cond_wait(&unit->wake, &unit->lock);
-		if (unit->quit)
-			break;
-		cmd = unit->cmd;
-		unit->cmd = 0;
-		pthread_mutex_unlock(&unit->lock);
-		state = command_do(unit, cmd);
-		pthread_mutex_lock(&unit->lock);
-		unit->state = state;
-		unit->busy = false;
-		pthread_cond_broadcast(&unit->idle);
-		pthread_mutex_unlock(&unit->lock);
-		if (!(atomic_load(&unit->why) & NPU_UNIT_STOP_DEVICE))
-			npu_mcu_engine_event(&unit->core->mcu, unit->index);
-		pthread_mutex_lock(&unit->lock);
-	}
+	unit->state = state;
+	unit->busy = false;
+	pthread_cond_broadcast(&unit->idle);
 	pthread_mutex_unlock(&unit->lock);
-	return NULL;
+	if (!(atomic_load(&unit->why) & NPU_UNIT_STOP_DEVICE))
+		npu_mcu_engine_event(&unit->core->mcu, unit->index);
 }
 
 /* ---- registers ---- */
 
-/* With the lock: the thread is idle. The caller wakes it. */
+/* With the lock, on a unit that is not busy. The caller tells the crew. */
 static void command_post(struct npu_unit *unit, npu_u32 cmd, enum npu_engine_state_code state)
 {
 	unit->args = unit->reg;
@@ -197,7 +183,8 @@ static void command_post(struct npu_unit *unit, npu_u32 cmd, enum npu_engine_sta
 	unit->busy = true;
 }
 
-static void command_write(struct npu_unit *unit, npu_u32 cmd)
+/* True: posted. */
+static bool command_write(struct npu_unit *unit, npu_u32 cmd)
 {
 	enum npu_engine_state_code state = unit->state;
 
@@ -209,21 +196,24 @@ static void command_write(struct npu_unit *unit, npu_u32 cmd)
 		atomic_fetch_and(&unit->why, ~(NPU_UNIT_STOP_FIRMWARE | NPU_UNIT_STOP_UNMAP));
 		atomic_store(&unit->busy_ns, 0);
 		command_post(unit, cmd, NPU_ENGINE_RUNNING);
-		break;
+		return true;
 	case NPU_ENGINE_CMD_CONTINUE:
-		if (state == NPU_ENGINE_YIELDED && !unit->busy)
-			command_post(unit, cmd, NPU_ENGINE_RUNNING);
-		break;
+		if (state != NPU_ENGINE_YIELDED || unit->busy)
+			break;
+		command_post(unit, cmd, NPU_ENGINE_RUNNING);
+		return true;
 	case NPU_ENGINE_CMD_STOP:
 		if (state != NPU_ENGINE_RUNNING)
 			break;
 		atomic_fetch_or(&unit->why, NPU_UNIT_STOP_FIRMWARE);
 		atomic_store(&unit->stop, true);
+		pthread_cond_broadcast(&unit->wake);
 		break;
 	case NPU_ENGINE_CMD_SAVE:
-		if (state == NPU_ENGINE_YIELDED && !unit->busy)
-			command_post(unit, cmd, NPU_ENGINE_SAVING);
-		break;
+		if (state != NPU_ENGINE_YIELDED || unit->busy)
+			break;
+		command_post(unit, cmd, NPU_ENGINE_SAVING);
+		return true;
 	case NPU_ENGINE_CMD_RELEASE:
 		if (unit->busy || state == NPU_ENGINE_IDLE)
 			break;
@@ -231,6 +221,7 @@ static void command_write(struct npu_unit *unit, npu_u32 cmd)
 		unit->state = NPU_ENGINE_IDLE;
 		break;
 	}
+	return false;
 }
 
 static npu_u32 *register_at(struct npu_unit *unit, npu_u32 offset)
@@ -283,19 +274,18 @@ bool npu_unit_read(struct npu_unit *unit, npu_u32 offset, npu_u32 *value)
 bool npu_unit_write(struct npu_unit *unit, npu_u32 offset, npu_u32 value)
 {
 	npu_u32 *reg = register_at(unit, offset);
-	bool ok = true;
+	bool ok = true, posted = false;
 
 	pthread_mutex_lock(&unit->lock);
 	if (reg)
 		*reg = value;
 	else if (offset == NPU_ENGINE_CMD)
-		command_write(unit, value);
+		posted = command_write(unit, value);
 	else
 		ok = false;
 	pthread_mutex_unlock(&unit->lock);
-	/* Not before: the thread would wait for the lock next. */
-	if (offset == NPU_ENGINE_CMD)
-		pthread_cond_broadcast(&unit->wake);
+	if (posted)
+		npu_crew_command(unit->core, unit->index);
 	return ok;
 }
 
@@ -331,7 +321,9 @@ void npu_unit_reset_finish(struct npu_unit *unit)
 	/* A job that waits for its next slice is lost with the engine's state. */
 	if (unit->state == NPU_ENGINE_YIELDED) {
 		command_post(unit, CMD_RESET, NPU_ENGINE_RUNNING);
-		pthread_cond_broadcast(&unit->wake);
+		pthread_mutex_unlock(&unit->lock);
+		npu_crew_command(unit->core, unit->index);
+		pthread_mutex_lock(&unit->lock);
 		wait_idle(unit);
 	}
 	atomic_fetch_and(&unit->why, ~NPU_UNIT_STOP_RESET);
@@ -377,21 +369,11 @@ int npu_unit_init(struct npu_vdev_core *core, unsigned int index)
 	if (!unit->sram)
 		return -ENOMEM;
 	memset(unit->sram, 0, core->config.sram_size);
-	if (pthread_create(&unit->thread, NULL, unit_run, unit))
-		return -EAGAIN;
-	unit->started = true;
 	return 0;
 }
 
 void npu_unit_fini(struct npu_unit *unit)
 {
-	npu_unit_stop(unit, NPU_UNIT_STOP_DEVICE);
-	pthread_mutex_lock(&unit->lock);
-	unit->quit = true;
-	pthread_cond_broadcast(&unit->wake);
-	pthread_mutex_unlock(&unit->lock);
-	if (unit->started)
-		pthread_join(unit->thread, NULL);
 	npu_unit_job_close(unit);
 	free(unit->sram);
 	pthread_cond_destroy(&unit->wake);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An engine unit: the registers through which the firmware runs jobs, and a thread that does it.
- * All units share one engine library object: its helpers serve whichever unit has work to share
+ * An engine unit: the registers through which the firmware runs jobs, and the commands that the
+ * threads of the crew carry out. All units share one engine library object: its helpers serve whichever unit has work to share
  * out.
  */
 #ifndef NPU_ENGINE_UNIT_H
@@ -52,20 +52,17 @@ struct npu_unit_args {
 struct npu_unit {
 	struct npu_vdev_core *core;
 	unsigned int index;
-	pthread_t thread;
-	bool started;
 	struct npu_mmu_client client;
 
 	/* Protects all down to busy. */
 	pthread_mutex_t lock;
-	pthread_cond_t wake;		/* there is a command, or a reason to stop */
+	pthread_cond_t wake;		/* there is a reason to stop */
 	pthread_cond_t idle;		/* busy became false */
-	bool quit;
 	struct npu_unit_args reg;	/* as the firmware wrote them */
 	struct npu_unit_args args;	/* of the command */
-	npu_u32 cmd;			/* for the thread; 0: none */
+	npu_u32 cmd;			/* which */
 	enum npu_engine_state_code state;
-	bool busy;			/* the thread works on a command */
+	bool busy;			/* from a command's being posted to its end */
 
 	atomic_bool stop;		/* what the engine looks at */
 	atomic_uint why;		/* NPU_UNIT_STOP_* */
@@ -73,7 +70,7 @@ struct npu_unit {
 	_Atomic(npu_u64) busy_ns;	/* of slices that are over */
 	_Atomic(npu_u64) slice_ns;	/* when the present one began; 0: there is none */
 
-	/* The thread's, or whoever's finds it idle. */
+	/* Its thread's while it is busy, else whoever's finds it idle. */
 	struct npu_unit_job job;
 	void *sram;
 	npu_u64 sram_used;		/* bytes that may be other than zero */
@@ -82,9 +79,15 @@ struct npu_unit {
 int npu_unit_init(struct npu_vdev_core *core, unsigned int index);
 void npu_unit_fini(struct npu_unit *unit);
 
-/* Registers, offsets NPU_ENGINE_*; from the MCU's thread. False: there is no such register. */
+/*
+ * Registers, offsets NPU_ENGINE_*; from the thread that has the hart. False: there is no such
+ * register.
+ */
 bool npu_unit_read(struct npu_unit *unit, npu_u32 offset, npu_u32 *value);
 bool npu_unit_write(struct npu_unit *unit, npu_u32 offset, npu_u32 value);
+
+/* From the crew: carry out the command that was posted. */
+void npu_unit_work(struct npu_unit *unit);
 
 /* From any thread; does not wait. */
 void npu_unit_stop(struct npu_unit *unit, npu_u32 why);
@@ -93,7 +96,7 @@ void npu_unit_reset_finish(struct npu_unit *unit);
 void npu_unit_reset_device(struct npu_unit *unit);
 
 /*
- * engine_job.c, on the unit's thread: take the job of unit->args up, from its beginning or from the
+ * engine_job.c, from npu_unit_work(): take the job of unit->args up, from its beginning or from the
  * save area; write the save area; let go of the job and clear on-chip memory. DONE means that the
  * engine may run it; else FAULT (job.state.fault filled) or ERROR.
  */

@@ -2,27 +2,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "core.h"
 #include "rv32.h"
 #include "rv32_gdb.h"
 
-/* Between two looks at the timer and the watchdog. */
-#define SLICE_INSNS	4096u
 #define CSR_MTVEC	0x305u
 #define CSR_MEPC	0x341u
 #define CSR_MCAUSE	0x342u
-/* Where traps go before the firmware has said so: nothing can be fetched there. */
-#define NO_HANDLER	0x3ffffffcu
-#define NOWHERE		0x3ffffff0u
-
-npu_u64 npu_mcu_thread_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (npu_u64)ts.tv_sec * 1000000000u + (npu_u64)ts.tv_nsec;
-}
 
 /* ---- the bus ---- */
 
@@ -88,19 +74,16 @@ npu_u32 npu_mcu_pending(const struct npu_mcu *mcu)
 
 void npu_mcu_lines(struct npu_mcu *mcu)
 {
+	mcu->timer_up = mcu->timer != UINT64_MAX && npu_core_now() >= mcu->timer;
 	rv32_irq(mcu->hart, RV32_IRQ_EXTERNAL, npu_mcu_pending(mcu) & mcu->enable);
-	rv32_irq(mcu->hart, RV32_IRQ_TIMER, npu_core_now() >= mcu->timer);
+	rv32_irq(mcu->hart, RV32_IRQ_TIMER, mcu->timer_up);
 }
 
-/*
- * What has become pending may wake it. Unlocks first: who is woken with the lock taken goes to sleep
- * again at once, and that doubles what a wake-up costs.
- */
+/* Unlocks: what has become pending may wake it. */
 static void lines_moved(struct npu_mcu *mcu)
 {
 	npu_mcu_lines(mcu);
-	pthread_mutex_unlock(&mcu->lock);
-	pthread_cond_signal(&mcu->wake);
+	npu_crew_unlock(mcu->core, npu_mcu_wants(mcu));
 }
 
 void npu_mcu_doorbell_ctl(struct npu_mcu *mcu)
@@ -121,10 +104,9 @@ void npu_mcu_engine_event(struct npu_mcu *mcu, npu_u32 n)
 {
 	pthread_mutex_lock(&mcu->lock);
 	mcu->engine_event |= 1u << n;
-	lines_moved(mcu);
+	npu_mcu_lines(mcu);
+	pthread_mutex_unlock(&mcu->lock);
 }
-
-/* ---- the thread ---- */
 
 void npu_mcu_fatal(struct npu_mcu *mcu, enum npu_hw_fatal code, npu_u32 info)
 {
@@ -132,94 +114,6 @@ void npu_mcu_fatal(struct npu_mcu *mcu, enum npu_hw_fatal code, npu_u32 info)
 	if (code != NPU_FATAL_FIRMWARE)
 		atomic_store(&mcu->boot_status, NPU_FW_BOOT_CRASHED);
 	npu_events_fatal(mcu->core, code, info);
-}
-
-static void fresh_start(struct npu_mcu *mcu)
-{
-	mcu->fresh = false;
-	mcu->enable = 0;
-	mcu->timer = UINT64_MAX;
-	mcu->watchdog_us = 0;
-	mcu->skew.messages = 0;
-	atomic_store(&mcu->boot_status, NPU_FW_BOOT_NONE);
-	atomic_store(&mcu->stop, false);
-	rv32_reset(mcu->hart, mcu->entry & ~1u);
-	rv32_set_csr(mcu->hart, CSR_MTVEC, NO_HANDLER);
-}
-
-/* In wfi. Called with the lock. */
-static void wait_interrupt(struct npu_mcu *mcu)
-{
-	struct timespec ts;
-
-	while (mcu->run && !mcu->fresh && !mcu->quit && !rv32_gdb_holds(mcu->gdb)) {
-		npu_mcu_lines(mcu);
-		if (rv32_runnable(mcu->hart))
-			return;
-		if (mcu->timer == UINT64_MAX || mcu->timer <= npu_core_now()) {
-			pthread_cond_wait(&mcu->wake, &mcu->lock);
-			continue;
-		}
-		ts.tv_sec = (time_t)(mcu->timer / 1000000000u);
-		ts.tv_nsec = (long)(mcu->timer % 1000000000u);
-		pthread_cond_timedwait(&mcu->wake, &mcu->lock, &ts);
-	}
-}
-
-/* A while of the firmware's work. @why the last one ended is for the debugger, who may hold it. */
-static enum rv32_stop hart_run(struct npu_mcu *mcu, enum rv32_stop why)
-{
-	uint64_t n = rv32_gdb_gate(mcu->gdb, why, SLICE_INSNS);
-
-	if (!n)
-		return RV32_STOP_BUDGET;
-	if (npu_vdev_fault_take(mcu->core->dev, NPU_VDEV_FAULT_FW_CRASH))
-		rv32_set_reg(mcu->hart, RV32_REG_PC, NOWHERE);
-	why = rv32_run(mcu->hart, n, &mcu->stop);
-	if (mcu->watchdog_us && !atomic_load(&mcu->stop) &&
-	    npu_mcu_thread_ns() - mcu->watchdog_start > mcu->watchdog_us * 1000ull)
-		npu_mcu_fatal(mcu, NPU_FATAL_WATCHDOG, rv32_reg(mcu->hart, RV32_REG_PC));
-	return why;
-}
-
-/* Halted: a debugger may look at the hart. Called with the lock. */
-static void park(struct npu_mcu *mcu)
-{
-	mcu->parked = true;
-	pthread_cond_broadcast(&mcu->parked_cond);
-	if (!rv32_gdb_holds(mcu->gdb)) {
-		pthread_cond_wait(&mcu->wake, &mcu->lock);
-		return;
-	}
-	pthread_mutex_unlock(&mcu->lock);
-	rv32_gdb_gate(mcu->gdb, RV32_STOP_BUDGET, 0);
-	pthread_mutex_lock(&mcu->lock);
-}
-
-static void *mcu_run(void *arg)
-{
-	struct npu_mcu *mcu = arg;
-	enum rv32_stop why = RV32_STOP_BUDGET;
-
-	pthread_mutex_lock(&mcu->lock);
-	while (!mcu->quit) {
-		if (!mcu->run) {
-			park(mcu);
-			why = RV32_STOP_BUDGET;
-			continue;
-		}
-		mcu->parked = false;
-		if (mcu->fresh)
-			fresh_start(mcu);
-		npu_mcu_lines(mcu);
-		pthread_mutex_unlock(&mcu->lock);
-		why = hart_run(mcu, why);
-		pthread_mutex_lock(&mcu->lock);
-		if (why == RV32_STOP_WAIT)
-			wait_interrupt(mcu);
-	}
-	pthread_mutex_unlock(&mcu->lock);
-	return NULL;
 }
 
 /* ---- from outside ---- */
@@ -233,9 +127,8 @@ void npu_mcu_start(struct npu_mcu *mcu, npu_u32 entry)
 		mcu->run = true;
 		mcu->fresh = true;
 		mcu->entry = entry;
-		pthread_cond_signal(&mcu->wake);
 	}
-	pthread_mutex_unlock(&mcu->lock);
+	npu_crew_unlock(mcu->core, !mcu->taken);
 	rv32_gdb_release(mcu->gdb);
 }
 
@@ -244,7 +137,6 @@ void npu_mcu_halt(struct npu_mcu *mcu)
 	pthread_mutex_lock(&mcu->lock);
 	mcu->run = false;
 	atomic_store(&mcu->stop, true);
-	pthread_cond_signal(&mcu->wake);
 	pthread_mutex_unlock(&mcu->lock);
 	rv32_gdb_release(mcu->gdb);
 }
@@ -292,24 +184,12 @@ bool npu_mcu_load(struct npu_mcu *mcu, npu_u64 src, npu_u32 dst, npu_u32 size)
 	return ok;
 }
 
-static void conds_init(struct npu_mcu *mcu)
-{
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&mcu->wake, &attr);
-	pthread_cond_init(&mcu->parked_cond, &attr);
-	pthread_condattr_destroy(&attr);
-}
-
 static void gdb_kick(void *ctx)
 {
 	struct npu_mcu *mcu = ctx;
 
 	pthread_mutex_lock(&mcu->lock);
-	pthread_cond_signal(&mcu->wake);
-	pthread_mutex_unlock(&mcu->lock);
+	npu_crew_unlock(mcu->core, !mcu->taken);
 }
 
 static int gdb_init(struct npu_mcu *mcu)
@@ -338,37 +218,28 @@ int npu_mcu_init(struct npu_vdev_core *core)
 		.tcm_base = NPU_MCU_TCM,
 		.tcm_size = NPU_TCM_SIZE,
 	};
-	int ret;
 
 	mcu->core = core;
 	mcu->timer = UINT64_MAX;
+	mcu->parked = true;
 	pthread_mutex_init(&mcu->lock, NULL);
-	conds_init(mcu);
+	pthread_cond_init(&mcu->parked_cond, NULL);
 	mcu->tcm = calloc(1, NPU_TCM_SIZE);
 	config.tcm = mcu->tcm;
 	if (!mcu->tcm || rv32_create(&config, &mcu->hart))
 		return -ENOMEM;
-	ret = gdb_init(mcu);
-	if (ret)
-		return ret;
-	if (pthread_create(&mcu->thread, NULL, mcu_run, mcu))
-		return -EAGAIN;
-	mcu->started = true;
-	return 0;
+	return gdb_init(mcu);
+}
+
+void npu_mcu_release(struct npu_mcu *mcu)
+{
+	rv32_gdb_release(mcu->gdb);
 }
 
 void npu_mcu_stop(struct npu_mcu *mcu)
 {
-	if (mcu->started) {
-		npu_mcu_halt(mcu);
-		pthread_mutex_lock(&mcu->lock);
-		mcu->quit = true;
-		pthread_cond_signal(&mcu->wake);
-		pthread_mutex_unlock(&mcu->lock);
-		rv32_gdb_release(mcu->gdb);
-		pthread_join(mcu->thread, NULL);
-	}
 	rv32_gdb_stop(mcu->gdb);
+	mcu->gdb = NULL;
 }
 
 void npu_mcu_fini(struct npu_mcu *mcu)
@@ -376,7 +247,6 @@ void npu_mcu_fini(struct npu_mcu *mcu)
 	if (mcu->hart)
 		rv32_destroy(mcu->hart);
 	free(mcu->tcm);
-	pthread_cond_destroy(&mcu->wake);
 	pthread_cond_destroy(&mcu->parked_cond);
 	pthread_mutex_destroy(&mcu->lock);
 }

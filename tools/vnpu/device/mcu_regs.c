@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The MCU's registers. All is called from its thread. */
+/* The MCU's registers. All is called from the thread that has the hart. */
 #include "core.h"
 
 static npu_u32 read_time(struct npu_mcu *mcu, npu_u32 index)
@@ -62,7 +62,7 @@ static npu_u32 read_config(struct npu_mcu *mcu, npu_u32 index)
 static void write_watchdog(struct npu_mcu *mcu, npu_u32 index, npu_u32 value)
 {
 	mcu->watchdog_us = value;
-	mcu->watchdog_start = npu_mcu_thread_ns();
+	mcu->watchdog_ns = 0;
 }
 
 static npu_u32 read_ctl(struct npu_mcu *mcu, npu_u32 index)

@@ -37,7 +37,7 @@ struct rv32_gdb {
 	bool at_gate;			/* the hart's thread is in rv32_gdb_gate() */
 	bool in_use;			/* the stub's thread uses the hart: the gate stays shut */
 	unsigned int releases;
-	unsigned int releases_seen;	/* when the hart's thread came to the gate */
+	unsigned int releases_seen;	/* when a thread left the gate last */
 	bool quit;
 	int fd;				/* the debugger's; -1: there is none */
 
@@ -61,7 +61,6 @@ uint64_t rv32_gdb_gate(struct rv32_gdb *gdb, enum rv32_stop why, uint64_t budget
 	if (!gdb)
 		return budget;
 	pthread_mutex_lock(&gdb->lock);
-	gdb->releases_seen = gdb->releases;
 	if (gdb->owner == WANTED || gdb->owner == STEPS ||
 	    (gdb->owner == RUNS && why == RV32_STOP_BREAK && gdb->fd >= 0)) {
 		gdb->owner = HELD;
@@ -72,6 +71,8 @@ uint64_t rv32_gdb_gate(struct rv32_gdb *gdb, enum rv32_stop why, uint64_t budget
 	while (gdb->in_use || (gdb->owner == HELD && gdb->releases == gdb->releases_seen))
 		pthread_cond_wait(&gdb->changed, &gdb->lock);
 	gdb->at_gate = false;
+	/* One that came before this thread did counts, too: it may be just what it came for. */
+	gdb->releases_seen = gdb->releases;
 	if (gdb->owner == HELD)
 		budget = 0;
 	else if (gdb->owner == STEPS)
