@@ -4,7 +4,7 @@
 
 FW_CC		?= clang
 FW_FLAGS	:= --target=riscv32-unknown-elf -march=rv32imc -mabi=ilp32 -mno-relax \
-		   -Iuapi -Ifirmware -ffreestanding -ffunction-sections -fdata-sections -Os -g \
+		   -Iuapi -Ifirmware -ffreestanding -ffunction-sections -fdata-sections -O2 -g \
 		   -fdebug-compilation-dir=. -ffile-prefix-map=$(CURDIR)=. \
 		   -DNPU_VERSION='"$(VERSION)"' -MMD -MP
 FW_CFLAGS	:= -std=gnu11 -fno-strict-aliasing $(WARN)

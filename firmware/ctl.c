@@ -188,25 +188,23 @@ static void handle(struct fw *fw, const struct npu_fw_ctl *ctl)
 }
 
 /* Said once. */
-static bool look_at_tail(struct fw *fw)
+static void look_at_tail(struct fw *fw)
 {
 	if (fw_ring_update(&fw->ctl)) {
 		fw->ctl.broken = false;
-		return false;
+		return;
 	}
 	if (fw->ctl.broken || !fw_msg_room(fw, 1))
-		return false;
+		return;
 	fw->ctl.broken = true;
 	fw_log(fw, NPU_FW_LOG_ERROR, "the tail of the control ring is not within %u of %u",
 	       fw->ctl.entries, fw->ctl.head);
 	fw_msg_answer(fw, 0, 0, NPU_FW_BAD_INDEX, offsetof(struct npu_fw_index, tail));
-	return true;
 }
 
-static bool ctl_commands(struct fw *fw)
+static void ctl_commands(struct fw *fw)
 {
 	struct npu_fw_ctl ctl;
-	bool work = false;
 
 	while (fw->ctl.head != fw->ctl.tail && fw_msg_room(fw, 1)) {
 		npu_u32 at = fw_ring_entry(&fw->ctl, fw->ctl.head, sizeof(ctl));
@@ -215,9 +213,7 @@ static bool ctl_commands(struct fw *fw)
 			ctl = (struct npu_fw_ctl){ .cmd = 0 };
 		fw_ring_take(&fw->ctl);
 		handle(fw, &ctl);
-		work = true;
 	}
-	return work;
 }
 
 static bool nothing_begun(const struct fw *fw)
@@ -231,25 +227,21 @@ static bool nothing_begun(const struct fw *fw)
 	return fw_engines_all_free(fw);
 }
 
-static bool suspend_ends(struct fw *fw)
+void fw_ctl_suspend(struct fw *fw)
 {
 	if (!fw->suspending || fw->suspended || !nothing_begun(fw) || !fw_msg_room(fw, 1))
-		return false;
+		return;
 	fw->suspended = true;
 	fw_log(fw, NPU_FW_LOG_INFO, "suspended");
 	fw_set_boot(fw, NPU_FW_BOOT_SUSPENDED);
 	fw_msg_answer(fw, fw->suspend_seq, 0, NPU_FW_OK, 0);
-	return true;
 }
 
-bool fw_ctl_turn(struct fw *fw)
+void fw_ctl_turn(struct fw *fw)
 {
-	bool work = false;
-
 	if (fw->pending & NPU_MCU_PENDING_CTL) {
 		fw_reg_write(NPU_MCU_CTL, 1);
-		work = look_at_tail(fw);
+		look_at_tail(fw);
 	}
-	work |= ctl_commands(fw);
-	return suspend_ends(fw) || work;
+	ctl_commands(fw);
 }

@@ -64,8 +64,8 @@ void fw_engine_start(struct fw *fw, struct fw_engine *engine, struct fw_queue *q
 	}
 	if (!queue->begun)
 		fw_count(fw, NPU_FW_COUNTER_STARTED);
-	fw_log(fw, NPU_FW_LOG_DEBUG, "queue %u: job %llu on engine %u", queue->id,
-	       (unsigned long long)queue->job_id, engine->index);
+	fw_debug(fw, "queue %u: job %llu on engine %u", queue->id,
+		 (unsigned long long)queue->job_id, engine->index);
 	engine->queue = queue;
 	engine_write(engine, NPU_ENGINE_QUEUE, queue->id);
 	engine_write(engine, NPU_ENGINE_JOB, at);
@@ -95,9 +95,11 @@ static void job_end(struct fw *fw, struct fw_engine *engine, enum npu_fw_status 
 {
 	struct fw_queue *queue = engine->queue;
 	struct npu_hw_result result;
-	bool known = fw_copy_from(&result, result_of(fw, engine), sizeof(result) / 4);
+	/* What stands behind the fault tells of a job that did not come to its end. */
+	npu_u32 size = status == NPU_FW_OK ? offsetof(struct npu_hw_result, fault) : sizeof(result);
+	bool known = fw_copy_from(&result, result_of(fw, engine), size / 4);
 
-	if (known && result.reset && status == NPU_FW_ABORTED)
+	if (known && status == NPU_FW_ABORTED && result.reset)
 		status = NPU_FW_ENGINE_RESET;
 	release(engine);
 	fw_queue_job_end(fw, queue, status, 0, known ? &result : NULL, engine->index);
@@ -122,18 +124,18 @@ static void end_of_slice(struct fw *fw, struct fw_engine *engine)
 }
 
 /* An engine that runs, or did. */
-static bool look_running(struct fw *fw, struct fw_engine *engine)
+static void look_running(struct fw *fw, struct fw_engine *engine)
 {
 	npu_u32 state = engine_read(engine, NPU_ENGINE_STATE);
 
 	if (state == NPU_ENGINE_RUNNING)
-		return false;
+		return;
 	if (state == NPU_ENGINE_YIELDED && !fw_queue_is_doomed(engine->queue)) {
 		end_of_slice(fw, engine);
-		return true;
+		return;
 	}
 	if (!fw_msg_room(fw, 1))
-		return false;
+		return;
 	switch (state) {
 	case NPU_ENGINE_DONE:
 		job_end(fw, engine, NPU_FW_OK);
@@ -152,57 +154,54 @@ static bool look_running(struct fw *fw, struct fw_engine *engine)
 		/* Idle without a word: something took the job from under it. */
 		job_end(fw, engine, NPU_FW_ENGINE_RESET);
 	}
-	return true;
 }
 
-static bool look_saving(struct fw *fw, struct fw_engine *engine)
+static void look_saving(struct fw *fw, struct fw_engine *engine)
 {
 	npu_u32 state = engine_read(engine, NPU_ENGINE_STATE);
 	struct fw_queue *queue = engine->queue;
 
 	if (state == NPU_ENGINE_SAVING)
-		return false;
+		return;
 	if (state == NPU_ENGINE_IDLE) {
 		engine->use = FW_ENGINE_FREE;
 		engine->queue = NULL;
 		fw_queue_wait(fw, queue, NPU_FW_QUEUE_SAVED);
-		return true;
+		return;
 	}
 	if (!fw_msg_room(fw, 1))
-		return false;
+		return;
 	job_end(fw, engine,
 		state == NPU_ENGINE_STOPPED ? NPU_FW_ENGINE_RESET : NPU_FW_ENGINE_ERROR);
-	return true;
 }
 
-static bool look(struct fw *fw, struct fw_engine *engine)
+static void look(struct fw *fw, struct fw_engine *engine)
 {
 	switch (engine->use) {
 	case FW_ENGINE_RUNS:
-		return look_running(fw, engine);
+		look_running(fw, engine);
+		break;
 	case FW_ENGINE_SAVES:
-		return look_saving(fw, engine);
+		look_saving(fw, engine);
+		break;
 	case FW_ENGINE_CLEARS:
-		if (engine_read(engine, NPU_ENGINE_STATE) != NPU_ENGINE_IDLE)
-			return false;
-		engine->use = FW_ENGINE_FREE;
-		return true;
+		if (engine_read(engine, NPU_ENGINE_STATE) == NPU_ENGINE_IDLE)
+			engine->use = FW_ENGINE_FREE;
+		break;
 	default:
-		return false;
+		break;
 	}
 }
 
-bool fw_engines(struct fw *fw)
+void fw_engines(struct fw *fw)
 {
-	bool work = false;
 	npu_u32 i;
 
 	/* As with doorbells: first forget, then look. */
 	if (fw->pending & NPU_MCU_PENDING_ENGINE)
 		fw_reg_write(NPU_MCU_ENGINE_EVENT, ~0u);
 	for (i = 0; i < fw->num_engines; i++)
-		work |= look(fw, &fw->engine[i]);
-	return work;
+		look(fw, &fw->engine[i]);
 }
 
 void fw_engines_progress(struct fw *fw)

@@ -101,7 +101,10 @@ struct fw {
 
 /* main.c */
 enum npu_fw_boot fw_boot(struct fw *fw);
-/* One round. Returns whether there was anything to do; if not, fw_wait() may follow. */
+/*
+ * One round: all that there is to do. Returns whether another one has to follow at once; if not,
+ * fw_wait() does, which comes back at once when something has happened meanwhile.
+ */
 bool fw_turn(struct fw *fw);
 void fw_set_boot(struct fw *fw, enum npu_fw_boot status);
 void fw_count(struct fw *fw, enum npu_fw_counter counter);
@@ -115,6 +118,12 @@ bool fw_range_ok(npu_u32 addr, npu_u32 size, npu_u32 align);
 void fw_log_init(struct fw *fw);
 __attribute__((format(printf, 3, 4)))
 void fw_log(struct fw *fw, enum npu_fw_log_level level, const char *fmt, ...);
+/* What is said of each job costs nothing where nobody listens. */
+#define fw_debug(fw, ...)							\
+	do {									\
+		if ((fw)->config.log_level >= NPU_FW_LOG_DEBUG)			\
+			fw_log(fw, NPU_FW_LOG_DEBUG, __VA_ARGS__);		\
+	} while (0)
 
 /* ring.c */
 void fw_ring_init(struct fw_ring *ring, npu_u32 base, npu_u32 entries, npu_u32 index);
@@ -129,8 +138,9 @@ void fw_msg_post(struct fw *fw, const struct npu_fw_msg *msg);
 void fw_msg_answer(struct fw *fw, npu_u32 seq, npu_u32 queue, enum npu_fw_status status,
 		   npu_u32 arg);
 
-/* ctl.c */
-bool fw_ctl_turn(struct fw *fw);
+/* ctl.c: commands; and what of a suspend comes last */
+void fw_ctl_turn(struct fw *fw);
+void fw_ctl_suspend(struct fw *fw);
 
 /* queue.c */
 void fw_queue_publish(struct fw *fw, struct fw_queue *queue);
@@ -147,9 +157,9 @@ void fw_queue_unwait(struct fw *fw, struct fw_queue *queue);
 void fw_queue_job_end(struct fw *fw, struct fw_queue *queue, enum npu_fw_status status, npu_u32 arg,
 		      const struct npu_hw_result *result, npu_u32 engine);
 bool fw_queue_is_doomed(const struct fw_queue *queue);
-bool fw_doorbells(struct fw *fw);
+void fw_doorbells(struct fw *fw);
 /* Go on with what waits for room in the message ring, or for an engine to stop. */
-bool fw_queues(struct fw *fw);
+void fw_queues(struct fw *fw);
 /* Nothing of it is left to be said. */
 void fw_queue_forget(struct fw *fw, struct fw_queue *queue);
 
@@ -162,10 +172,10 @@ npu_u32 fw_sched_level(const struct fw *fw, const struct fw_queue *queue, npu_u6
 /* The waiting queue that is next, NULL: none. */
 struct fw_queue *fw_sched_pick(struct fw *fw, npu_u64 now);
 /* Give free engines to waiting queues. */
-bool fw_sched_turn(struct fw *fw);
+void fw_sched_turn(struct fw *fw);
 
 /* engine.c */
-bool fw_engines(struct fw *fw);
+void fw_engines(struct fw *fw);
 void fw_engine_start(struct fw *fw, struct fw_engine *engine, struct fw_queue *queue);
 void fw_engine_stop(struct fw *fw, struct fw_engine *engine);
 void fw_engines_progress(struct fw *fw);

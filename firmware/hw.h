@@ -49,15 +49,9 @@ static inline void fw_wait(void)
 
 #endif
 
-static inline bool fw_load(npu_u32 addr, npu_u32 *value)
-{
-	return fw_copy_from(value, addr, 1);
-}
-
-static inline bool fw_store(npu_u32 addr, npu_u32 value)
-{
-	return fw_copy_to(addr, &value, 1);
-}
+/* A word. */
+bool fw_load(npu_u32 addr, npu_u32 *value);
+bool fw_store(npu_u32 addr, npu_u32 value);
 
 /* Device time in ns; reading the low half latches the high one. */
 static inline npu_u64 fw_now(void)

@@ -38,6 +38,8 @@ void *memset(void *to, int c, size_t n)
 	npu_u32 word = (npu_u8)c * 0x01010101u, *w = to;
 	npu_u8 *p;
 
+	for (; words(w, NULL) && n >= 16; n -= 16, w += 4)
+		w[0] = w[1] = w[2] = w[3] = word;
 	for (; words(w, NULL) && n >= 4; n -= 4)
 		*w++ = word;
 	for (p = (npu_u8 *)w; n; n--)
@@ -52,6 +54,12 @@ void *memcpy(void *to, const void *from, size_t n)
 	const npu_u8 *q;
 	npu_u8 *p;
 
+	for (; words(v, w) && n >= 16; n -= 16, v += 4, w += 4) {
+		w[0] = v[0];
+		w[1] = v[1];
+		w[2] = v[2];
+		w[3] = v[3];
+	}
 	for (; words(v, w) && n >= 4; n -= 4)
 		*w++ = *v++;
 	for (p = (npu_u8 *)w, q = (const npu_u8 *)v; n; n--)

@@ -99,32 +99,36 @@ static void prepare_wait(struct fw *fw)
 		fw_engines_progress(fw);
 		fw->progress_at = now + (npu_u64)fw->config.heartbeat_us * FW_NS_PER_US;
 	}
+	/* One that is too early is left: it costs a look, moving it would cost each job. */
 	at = next_look(fw, now);
-	if (at != fw->timer)
+	if (at < fw->timer || (now >= fw->timer && at != fw->timer)) {
 		fw_timer_set(at);
-	fw->timer = at;
+		fw->timer = at;
+	}
 	if (enable != fw->enabled)
 		fw_reg_write(NPU_MCU_ENABLE, enable);
 	fw->enabled = enable;
 }
 
+/*
+ * In this order what one step makes possible is done by a later one. Rings that were found broken in
+ * the last one are the exception.
+ */
 bool fw_turn(struct fw *fw)
 {
-	bool work;
-
 	fw->msg_full = false;
 	fw->pending = fw_reg_read(NPU_MCU_PENDING);
 	fw_reg_write(NPU_MCU_WATCHDOG, FW_WATCHDOG_US);
-	work = fw_ctl_turn(fw);
-	work |= fw_engines(fw);
-	work |= fw_doorbells(fw);
-	work |= fw_queues(fw);
-	work |= fw_sched_turn(fw);
+	fw_ctl_turn(fw);
+	fw_engines(fw);
+	fw_doorbells(fw);
+	fw_queues(fw);
+	fw_sched_turn(fw);
+	fw_ctl_suspend(fw);
 	fw_store(fw->config.info + offsetof(struct npu_fw_info, heartbeat), ++fw->heartbeat);
 	if (fw->posted)
 		fw_reg_write(NPU_MCU_HOST_IRQ, 1);
 	fw->posted = false;
-	if (!work)
-		prepare_wait(fw);
-	return work;
+	prepare_wait(fw);
+	return fw->num_unsaid && !fw->msg_full;
 }

@@ -79,18 +79,17 @@ static void look_at_tail(struct fw *fw, struct fw_queue *queue)
 	}
 }
 
-static bool say_broken(struct fw *fw, struct fw_queue *queue)
+static void say_broken(struct fw *fw, struct fw_queue *queue)
 {
 	struct npu_fw_msg msg = { .type = NPU_FW_MSG_JOB, .queue = queue->id,
 				  .status = NPU_FW_BAD_INDEX, .job_id = queue->job_id,
 				  .arg = offsetof(struct npu_fw_index, tail) };
 
 	if (!fw_msg_room(fw, 1))
-		return false;
+		return;
 	queue->ring.said = true;
 	fw->num_unsaid--;
 	fw_msg_post(fw, &msg);
-	return true;
 }
 
 static void settle(struct fw *fw, struct fw_queue *queue)
@@ -150,9 +149,10 @@ void fw_queue_job_end(struct fw *fw, struct fw_queue *queue, enum npu_fw_status 
 			msg.fault = result->fault;
 	}
 	fw_count(fw, counter_of(status));
-	fw_log(fw, status == NPU_FW_OK ? NPU_FW_LOG_DEBUG : NPU_FW_LOG_WARN,
-	       "queue %u: job %llu ends with status %u, %u slices", queue->id,
-	       (unsigned long long)queue->job_id, status, queue->slices);
+	if (status != NPU_FW_OK || fw->config.log_level >= NPU_FW_LOG_DEBUG)
+		fw_log(fw, status == NPU_FW_OK ? NPU_FW_LOG_DEBUG : NPU_FW_LOG_WARN,
+		       "queue %u: job %llu ends with status %u, %u slices", queue->id,
+		       (unsigned long long)queue->job_id, status, queue->slices);
 	/* The driver may use the entry again when it has the message. */
 	fw_ring_take(&queue->ring);
 	fw_msg_post(fw, &msg);
@@ -170,6 +170,8 @@ static void ring_word(struct fw *fw, npu_u32 word)
 {
 	npu_u32 bits = fw_reg_read(NPU_MCU_DOORBELL(word)), i;
 
+	if (!bits)
+		return;
 	/* First forget the bell, then look: what comes in between rings it again. */
 	fw_reg_write(NPU_MCU_DOORBELL(word), bits);
 	for (i = 0; bits; i++, bits >>= 1) {
@@ -180,49 +182,41 @@ static void ring_word(struct fw *fw, npu_u32 word)
 	}
 }
 
-bool fw_doorbells(struct fw *fw)
+void fw_doorbells(struct fw *fw)
 {
 	npu_u32 words = (fw->num_queues + 31) / 32, word;
 
 	if (!(fw->pending & NPU_MCU_PENDING_QUEUE))
-		return false;
+		return;
 	for (word = 0; word < words; word++)
 		ring_word(fw, word);
-	return true;
 }
 
-/*
- * Carry out an abort or a cancel; returns whether it is over. Jobs that are on an engine end there.
- */
-static bool end_more(struct fw *fw, struct fw_queue *queue)
+/* Carry out an abort or a cancel. Jobs that are on an engine end there. */
+static void end_more(struct fw *fw, struct fw_queue *queue)
 {
 	while (fw_queue_is_doomed(queue)) {
 		if (queue->state == NPU_FW_QUEUE_RUNNING || !fw_msg_room(fw, 1))
-			return false;
+			return;
 		if (queue->ring.tail == queue->ring.head)
 			break;
 		fw_queue_job_end(fw, queue, NPU_FW_ABORTED, 0, NULL, 0);
 	}
-	if (!queue->aborting)
-		return true;
-	if (!fw_msg_room(fw, 1))
-		return false;
+	if (!queue->aborting || !fw_msg_room(fw, 1))
+		return;
 	queue->aborting = false;
 	fw->num_ending--;
 	fw_msg_answer(fw, queue->abort_seq, queue->id, NPU_FW_OK, 0);
-	return true;
 }
 
-bool fw_queues(struct fw *fw)
+void fw_queues(struct fw *fw)
 {
-	bool work = false;
 	npu_u32 i;
 
 	for (i = 0; (fw->num_ending || fw->num_unsaid) && i < fw->num_queues; i++) {
 		if (fw->queue[i].ring.broken && !fw->queue[i].ring.said)
-			work |= say_broken(fw, &fw->queue[i]);
+			say_broken(fw, &fw->queue[i]);
 		if (fw->queue[i].aborting || fw->queue[i].cancelling)
-			work |= end_more(fw, &fw->queue[i]);
+			end_more(fw, &fw->queue[i]);
 	}
-	return work;
 }

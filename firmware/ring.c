@@ -76,8 +76,11 @@ bool fw_msg_room(struct fw *fw, npu_u32 count)
 void fw_msg_post(struct fw *fw, const struct npu_fw_msg *msg)
 {
 	struct fw_ring *ring = &fw->msg;
+	/* The fault is the last member, and there is one with FAULTED alone. */
+	npu_u32 size = msg->status == NPU_FW_FAULTED ? sizeof(*msg) :
+						       offsetof(struct npu_fw_msg, fault);
 
-	fw_copy_to(fw_ring_entry(ring, ring->tail, sizeof(*msg)), msg, sizeof(*msg) / 4);
+	fw_copy_to(fw_ring_entry(ring, ring->tail, sizeof(*msg)), msg, size / 4);
 	ring->tail++;
 	fw_store(tail_of(ring), ring->tail);
 	fw->posted = true;

@@ -62,10 +62,9 @@ struct fw_queue *fw_sched_pick(struct fw *fw, npu_u64 now)
 	return best;
 }
 
-bool fw_sched_turn(struct fw *fw)
+void fw_sched_turn(struct fw *fw)
 {
 	struct fw_queue *queue;
-	bool work = false;
 	npu_u64 now;
 	npu_u32 i;
 
@@ -75,12 +74,10 @@ bool fw_sched_turn(struct fw *fw)
 			now = fw_now();
 			queue = fw_sched_pick(fw, now);
 			if (!queue || !fw_msg_room(fw, 1))
-				return work;
+				return;
 			if (fw_sched_level(fw, queue, now) > fw_sched_rank(queue))
 				fw_count(fw, NPU_FW_COUNTER_AGED);
 			fw_engine_start(fw, &fw->engine[i], queue);
-			work = true;
 		}
 	}
-	return work;
 }

@@ -69,32 +69,53 @@ crash:
 	.text
 	.align	2
 copy_begin:
-/* bool fw_copy_from(void *to, npu_u32 addr, npu_u32 words) */
-	.globl	fw_copy_from
-fw_copy_from:
-	beqz	a2, 2f
-	slli	a2, a2, 2
-	add	a2, a2, a1
-1:	lw	t0, 0(a1)
-	addi	a1, a1, 4
-	sw	t0, 0(a0)
-	addi	a0, a0, 4
-	bne	a1, a2, 1b
-2:	li	a0, 1
+/* bool fw_load(npu_u32 addr, npu_u32 *value) */
+	.globl	fw_load
+fw_load:
+	lw	t0, 0(a0)
+	sw	t0, 0(a1)
+	li	a0, 1
 	ret
 
-/* bool fw_copy_to(npu_u32 addr, const void *from, npu_u32 words) */
+/* bool fw_store(npu_u32 addr, npu_u32 value) */
+	.globl	fw_store
+fw_store:
+	sw	a1, 0(a0)
+	li	a0, 1
+	ret
+
+/*
+ * bool fw_copy_from(void *to, npu_u32 addr, npu_u32 words)
+ * bool fw_copy_to(npu_u32 addr, const void *from, npu_u32 words)
+ * What differs is only which of the two may fault. Four words at a time, then what is left.
+ */
+	.globl	fw_copy_from
 	.globl	fw_copy_to
+fw_copy_from:
 fw_copy_to:
+	andi	a3, a2, 3
+	srli	a2, a2, 2
 	beqz	a2, 2f
-	slli	a2, a2, 2
-	add	a2, a2, a0
 1:	lw	t0, 0(a1)
-	addi	a1, a1, 4
 	sw	t0, 0(a0)
+	lw	t0, 4(a1)
+	sw	t0, 4(a0)
+	lw	t0, 8(a1)
+	sw	t0, 8(a0)
+	lw	t0, 12(a1)
+	sw	t0, 12(a0)
+	addi	a1, a1, 16
+	addi	a0, a0, 16
+	addi	a2, a2, -1
+	bnez	a2, 1b
+2:	beqz	a3, 4f
+3:	lw	t0, 0(a1)
+	sw	t0, 0(a0)
+	addi	a1, a1, 4
 	addi	a0, a0, 4
-	bne	a0, a2, 1b
-2:	li	a0, 1
+	addi	a3, a3, -1
+	bnez	a3, 3b
+4:	li	a0, 1
 	ret
 
 /* bool fw_copy_bytes_to(npu_u32 addr, const void *from, npu_u32 bytes) */

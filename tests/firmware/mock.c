@@ -347,6 +347,16 @@ bool fw_copy_to(npu_u32 addr, const void *from, npu_u32 words)
 	return to;
 }
 
+bool fw_load(npu_u32 addr, npu_u32 *value)
+{
+	return fw_copy_from(value, addr, 1);
+}
+
+bool fw_store(npu_u32 addr, npu_u32 value)
+{
+	return fw_copy_to(addr, &value, 1);
+}
+
 bool fw_copy_bytes_to(npu_u32 addr, const void *from, npu_u32 bytes)
 {
 	void *to = range(addr, bytes, 1);
