@@ -104,17 +104,18 @@ static const struct mcu_reg {
 	npu_u32 offset, count;
 	npu_u32 (*read)(struct npu_mcu *mcu, npu_u32 index);
 	void (*write)(struct npu_mcu *mcu, npu_u32 index, npu_u32 value);
+	bool lines;			/* may a write move the interrupt lines? */
 } table[] = {
-	{ NPU_MCU_TIME, 2, read_time, NULL },
-	{ NPU_MCU_TIMER, 2, read_timer, write_timer },
-	{ NPU_MCU_PENDING, 1, read_pending, NULL },
-	{ NPU_MCU_ENABLE, 1, read_enable, write_enable },
-	{ NPU_MCU_BOOT_STATUS, 1, read_boot_status, write_boot_status },
-	{ NPU_MCU_FW_CONFIG, 4, read_config, NULL },	/* to SAVE_SIZE */
-	{ NPU_MCU_WATCHDOG, 1, NULL, write_watchdog },
-	{ NPU_MCU_CTL, 1, read_ctl, write_ctl },
-	{ NPU_MCU_DOORBELL(0), NPU_HW_MAX_QUEUES / 32, read_doorbell, write_doorbell },
-	{ NPU_MCU_ENGINE_EVENT, 1, read_engine_event, write_engine_event },
+	{ NPU_MCU_TIME, 2, read_time, NULL, false },
+	{ NPU_MCU_TIMER, 2, read_timer, write_timer, true },
+	{ NPU_MCU_PENDING, 1, read_pending, NULL, false },
+	{ NPU_MCU_ENABLE, 1, read_enable, write_enable, true },
+	{ NPU_MCU_BOOT_STATUS, 1, read_boot_status, write_boot_status, false },
+	{ NPU_MCU_FW_CONFIG, 4, read_config, NULL, false },	/* to SAVE_SIZE */
+	{ NPU_MCU_WATCHDOG, 1, NULL, write_watchdog, false },
+	{ NPU_MCU_CTL, 1, read_ctl, write_ctl, true },
+	{ NPU_MCU_DOORBELL(0), NPU_HW_MAX_QUEUES / 32, read_doorbell, write_doorbell, true },
+	{ NPU_MCU_ENGINE_EVENT, 1, read_engine_event, write_engine_event, true },
 };
 
 static const struct mcu_reg *reg_find(npu_u32 offset)
@@ -178,7 +179,8 @@ int npu_mcu_reg_store(struct npu_mcu *mcu, npu_u32 offset, npu_u32 value)
 		return -EFAULT;
 	pthread_mutex_lock(&mcu->lock);
 	reg->write(mcu, (offset - reg->offset) / 4, value);
-	npu_mcu_lines(mcu);
+	if (reg->lines)
+		npu_mcu_lines(mcu);
 	pthread_mutex_unlock(&mcu->lock);
 	return 0;
 }

@@ -214,6 +214,9 @@ enum rv32_stop rv32_run(struct rv32 *core, uint64_t max, const atomic_bool *stop
 
 void rv32_irq(struct rv32 *core, enum rv32_irq line, bool level)
 {
+	/* Mostly it is so already, and a look costs less than a write. */
+	if ((atomic_load(&core->mip) >> line & 1) == level)
+		return;
 	if (level)
 		atomic_fetch_or(&core->mip, 1u << line);
 	else
