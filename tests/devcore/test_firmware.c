@@ -353,17 +353,31 @@ static void test_slices(void)
 	tap_ok(saves > 0, "saved and restored %llu times", (unsigned long long)saves);
 }
 
+static npu_u32 busy_us(unsigned int q)
+{
+	struct npu_fw_queue_state *state = (void *)kernel_at(&d.g, d.queue_state);
+
+	return __atomic_load_n(&state[q].busy_us, __ATOMIC_ACQUIRE);
+}
+
 static void test_abort(void)
 {
 	struct npu_fw_ctl c = { .cmd = CTL_ABORT, .queue = 5 };
 	struct npu_fw_msg msg;
+	npu_u32 busy;
 
 	tap_ok(queue_create(5, NPU_FW_PRIORITY_NORMAL, 1) == OK, "a queue whose first job hangs");
 	d.g.dev->armed[NPU_VDEV_FAULT_HANG] = 1;
-	submit(5);
-	submit(5);
+	/* Nothing but the firmware's timer, set anew for the job, reminds it. */
+	usleep(20000);
 	submit(5);
 	usleep(3000);
+	busy = busy_us(5);
+	usleep(50000);
+	tap_ok(busy_us(5) - busy > 30000, "while it hangs the firmware says how long: %u us more",
+	       busy_us(5) - busy);
+	submit(5);
+	submit(5);
 	c.job_id = 2;
 	ctl_post(&c);
 	tap_ok(message(&msg) && msg.queue == 5 && msg.job_id == 1 && msg.status == ABORTED &&
@@ -516,6 +530,42 @@ static void test_gdb(npu_u32 port)
 	tap_ok(message(&msg) && msg.status == OK, "when it has gone jobs are done");
 }
 
+/* With every engine at a job that hangs the firmware hears what it is told. */
+static void test_engines(void)
+{
+	struct npu_vdev_config config = NPU_VDEV_CONFIG_DEFAULT;
+	struct npu_fw_ctl ping = { .cmd = NPU_FW_CTL_PING }, c = { .cmd = CTL_ABORT, .job_id = 1 };
+	unsigned int q, ended = 0;
+	struct npu_fw_msg msg;
+
+	config.threads = 1;
+	config.engines = 2;
+	config.sram_size = 128 << 10;
+	memset(&d, 0, sizeof(d));
+	guest_init(&d.g, &config);
+	tap_ok(boot(1000), "boots with two engines");
+	d.g.dev->armed[NPU_VDEV_FAULT_HANG] = 2;
+	for (q = 1; q <= 2; q++) {
+		if (queue_create(q, NPU_FW_PRIORITY_NORMAL, 1) != OK)
+			tap_ok(0, "a queue");
+		submit(q);
+		submit(q);
+	}
+	usleep(3000);
+	tap_ok(ctl(&ping) == OK, "both at a job that hangs: a command is heard");
+	for (q = 1; q <= 2; q++) {
+		c.queue = q;
+		ctl_post(&c);
+	}
+	/* Of each queue the aborted job, the answer, and the job behind it. */
+	for (q = 0; q < 6 && message(&msg); q++)
+		ended += msg.type == NPU_FW_MSG_CTL ||
+			 msg.status == (msg.job_id == 1 ? ABORTED : OK);
+	tap_ok(ended == 6 && product_is_right(1) && product_is_right(2),
+	       "both are aborted, those behind them done");
+	guest_fini(&d.g);
+}
+
 int main(void)
 {
 	struct npu_vdev_config config = NPU_VDEV_CONFIG_DEFAULT;
@@ -531,5 +581,6 @@ int main(void)
 	test_gdb(config.fw_gdb_port);
 	test_debugger(config.fw_gdb_port);
 	guest_fini(&d.g);
+	test_engines();
 	return tap_done();
 }

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "../tap.h"
 #include "device/rv_asm.h"
-#include "guest.h"
+#include "small.h"
 
 #define PAGE	4096u
 enum { ZERO, T0 = 5, T1 = 6, T2 = 7, A0 = 10, A1, A2, A3, A4, A5 };
@@ -304,6 +304,39 @@ static void test_timer(struct guest *g)
 	       (unsigned long long)start / 1000);
 }
 
+/* Firmware that never sleeps but asks the engine again and again: the job is run all the same. */
+static void test_polling(struct guest *g)
+{
+	static struct small t;
+	unsigned int loop;
+	bool ok;
+
+	restart(g);
+	small_init(g, &t, 1, 5);
+	small_spoil(g, &t);
+	li(T0, 0x40000100);
+	li(T1, t.queue);
+	op(rv_sw(NPU_ENGINE_QUEUE, T1, T0));
+	li(T1, t.job.desc);
+	op(rv_sw(NPU_ENGINE_JOB, T1, T0));
+	li(T1, t.job.result);
+	op(rv_sw(NPU_ENGINE_RESULT, T1, T0));
+	li(T1, ~0u);
+	op(rv_sw(NPU_ENGINE_BUDGET, T1, T0));
+	li(T1, NPU_ENGINE_CMD_START);
+	op(rv_sw(NPU_ENGINE_CMD, T1, T0));
+	li(A0, NPU_ENGINE_DONE);
+	loop = num;
+	op(rv_lw(NPU_ENGINE_STATE, T0, A1));
+	op(rv_b(-(int)(num - loop) * 4, A0, A1, 1));	/* bne */
+	li(T0, 0x40000000);
+	li(T1, 2);
+	op(rv_sw(0x1c, T1, T0));
+	op(rv_jal(0, ZERO));
+	ok = run(g) && wait_boot(g, 2);
+	tap_ok(ok && small_right(g, &t), "firmware that polls has its job done");
+}
+
 static void expect_fatal(struct guest *g, const char *what, npu_u32 kind, npu_u32 info)
 {
 	npu_u32 count = event(g, 8);
@@ -471,6 +504,7 @@ int main(void)
 	test_ready(&g);
 	test_doorbells(&g);
 	test_timer(&g);
+	test_polling(&g);
 	test_fatal(&g);
 	test_ring(&g);
 	guest_fini(&g);

@@ -269,6 +269,28 @@ static void test_release(void)
 	close(fd);
 }
 
+/* The thread that comes to the gate behind the release is the one that was to be let through. */
+static void test_early_release(void)
+{
+	int fd;
+
+	start(0);
+	atomic_store(&hart.quit, true);
+	kick(NULL);
+	pthread_join(hart.thread, NULL);
+	fd = dial();
+	while (!rv32_gdb_holds(hart.gdb))
+		usleep(1000);
+	rv32_gdb_release(hart.gdb);
+	alarm(60);
+	tap_ok(!rv32_gdb_gate(hart.gdb, RV32_STOP_BUDGET, 7) && rv32_gdb_holds(hart.gdb),
+	       "a release in front of the gate counts: nothing is run, nobody is held");
+	alarm(0);
+	rv32_gdb_stop(hart.gdb);
+	rv32_destroy(hart.core);
+	close(fd);
+}
+
 static void test_malformed(void)
 {
 	static char longest[RV32_GDB_PACKET * 2 + 1];
@@ -401,6 +423,7 @@ int main(void)
 	test_protocol();
 	test_run();
 	test_release();
+	test_early_release();
 	test_malformed();
 	test_start();
 	test_gdb();

@@ -8,7 +8,7 @@
 #include "rv32_gdb.h"
 
 /* Between two looks at the timer, at what others want and at the watchdog. */
-#define SLICE_INSNS	1024u
+#define SLICE_INSNS	4096u
 /*
  * An instruction takes no longer, whatever the clock says: while others had the processor the
  * firmware did nothing that it could be blamed for.
