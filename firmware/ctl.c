@@ -229,7 +229,7 @@ static bool nothing_begun(const struct fw *fw)
 
 void fw_ctl_suspend(struct fw *fw)
 {
-	if (!fw->suspending || fw->suspended || !nothing_begun(fw) || !fw_msg_room(fw, 1))
+	if (fw->suspended || !nothing_begun(fw) || !fw_msg_room(fw, 1))
 		return;
 	fw->suspended = true;
 	fw_log(fw, NPU_FW_LOG_INFO, "suspended");

@@ -119,12 +119,17 @@ bool fw_turn(struct fw *fw)
 	fw->msg_full = false;
 	fw->pending = fw_reg_read(NPU_MCU_PENDING);
 	fw_reg_write(NPU_MCU_WATCHDOG, FW_WATCHDOG_US);
-	fw_ctl_turn(fw);
+	if (fw->pending & NPU_MCU_PENDING_CTL || fw->ctl.head != fw->ctl.tail)
+		fw_ctl_turn(fw);
 	fw_engines(fw);
-	fw_doorbells(fw);
-	fw_queues(fw);
-	fw_sched_turn(fw);
-	fw_ctl_suspend(fw);
+	if (fw->pending & NPU_MCU_PENDING_QUEUE)
+		fw_doorbells(fw);
+	if (fw->num_ending || fw->num_unsaid)
+		fw_queues(fw);
+	if (fw->num_waiting)
+		fw_sched_turn(fw);
+	if (fw->suspending)
+		fw_ctl_suspend(fw);
 	fw_store(fw->config.info + offsetof(struct npu_fw_info, heartbeat), ++fw->heartbeat);
 	if (fw->posted)
 		fw_reg_write(NPU_MCU_HOST_IRQ, 1);

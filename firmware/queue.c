@@ -186,8 +186,6 @@ void fw_doorbells(struct fw *fw)
 {
 	npu_u32 words = (fw->num_queues + 31) / 32, word;
 
-	if (!(fw->pending & NPU_MCU_PENDING_QUEUE))
-		return;
 	for (word = 0; word < words; word++)
 		ring_word(fw, word);
 }
