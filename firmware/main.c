@@ -111,8 +111,8 @@ static void prepare_wait(struct fw *fw)
 }
 
 /*
- * In this order what one step makes possible is done by a later one. Rings that were found broken in
- * the last one are the exception.
+ * In this order what one step makes possible is done by a later one. Rings that were found broken
+ * in the last one are the exception.
  */
 bool fw_turn(struct fw *fw)
 {

@@ -24,7 +24,7 @@ struct npu_crew {
 	bool quit;
 	npu_u32 commands;		/* bit per unit: a command that nobody has taken */
 	unsigned int sleepers;
-	npu_u64 alarm;			/* when one of them looks at the MCU's timer; UINT64_MAX: none */
+	npu_u64 alarm;			/* when one of them looks at the timer; UINT64_MAX: none */
 };
 
 void npu_crew_init(struct npu_vdev_core *core);

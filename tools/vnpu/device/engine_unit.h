@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An engine unit: the registers through which the firmware runs jobs, and the commands that the
- * threads of the crew carry out. All units share one engine library object: its helpers serve whichever unit has work to share
- * out.
+ * threads of the crew carry out. All units share one engine library object: its helpers serve
+ * whichever unit has work to share out.
  */
 #ifndef NPU_ENGINE_UNIT_H
 #define NPU_ENGINE_UNIT_H
