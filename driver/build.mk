@@ -5,3 +5,8 @@
 .PHONY: modules
 modules: $(if $(KDIR),,guest-root)
 	$(Q)NPU_BUILD=$(abspath $(BUILD)) KDIR=$(KDIR) scripts/modules.sh $(if $(Q),-s) -j$(shell nproc) $(if $(W),W=$(W)) $(if $(C),C=$(C))
+
+## make lint		driver/, uapi/ and selftests/ by sparse, W=1, checkpatch.pl and coccinelle (LINT="checkpatch 7.3" picks)
+.PHONY: lint
+lint: guest-root
+	$(Q)scripts/lint.sh $(LINT)

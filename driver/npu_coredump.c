@@ -89,7 +89,8 @@ static void npu_coredump_print_queue(struct drm_printer *p, u32 id,
 static void npu_coredump_print_fw(struct drm_printer *p, const struct npu_coredump_snapshot *snap)
 {
 	static const char * const names[] = {
-#define X(name, index, text) [index] = text,
+#define X(name, index, text) \
+	[index] = text,
 		NPU_FW_COUNTERS(X)
 #undef X
 	};

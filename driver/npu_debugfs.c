@@ -57,7 +57,8 @@ static int npu_debugfs_fw_log(struct seq_file *m, void *data)
 static int npu_debugfs_fw_info(struct seq_file *m, void *data)
 {
 	static const char * const names[] = {
-#define X(name, index, text) [index] = text,
+#define X(name, index, text) \
+	[index] = text,
 		NPU_FW_COUNTERS(X)
 #undef X
 	};
@@ -80,7 +81,8 @@ static int npu_debugfs_fw_info(struct seq_file *m, void *data)
 static void npu_debugfs_hw_counters(struct seq_file *m, struct npu_device *npu)
 {
 	static const char * const names[] = {
-#define X(name, index, text, what) [index] = text,
+#define X(name, index, text, what) \
+	[index] = text,
 		NPU_HW_COUNTERS(X)
 #undef X
 	};

@@ -107,7 +107,8 @@ struct npu_fw_queue_state *npu_fw_queue_state(struct npu_device *npu, u32 queue)
 const char *npu_fw_boot_text(u32 status)
 {
 	static const char * const text[] = {
-#define X(name, code, text) [code] = text,
+#define X(name, code, text) \
+	[code] = text,
 		NPU_FW_BOOTS(X)
 #undef X
 	};
@@ -240,7 +241,7 @@ int npu_fw_boot(struct npu_device *npu)
 void npu_fw_halt(struct npu_device *npu)
 {
 	npu_hw_write(npu, NPU_REG_MCU_CTRL, 0);
-	/* The write is posted: until it has arrived the firmware may end a job and start another. */
+	/* The write is posted: until it has arrived the firmware may end a job and start one. */
 	npu_hw_read(npu, NPU_REG_MCU_CTRL);
 }
 

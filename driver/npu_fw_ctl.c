@@ -41,7 +41,8 @@ void npu_fw_ctl_start(struct npu_device *npu)
 const char *npu_fw_status_text(u32 status)
 {
 	static const char * const text[] = {
-#define X(name, code, text) [code] = text,
+#define X(name, code, text) \
+	[code] = text,
 		NPU_FW_STATUSES(X)
 #undef X
 	};

@@ -161,7 +161,8 @@ void npu_hw_events_stop(struct npu_device *npu)
 const char *npu_hw_fatal_text(u32 code)
 {
 	static const char * const text[] = {
-#define X(name, code, text) [code] = text,
+#define X(name, code, text) \
+	[code] = text,
 		NPU_HW_FATALS(X)
 #undef X
 	};

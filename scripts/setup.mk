@@ -5,7 +5,7 @@
 
 wanted		:= $(or $(MAKECMDGOALS),all)
 setup-level	:= $(if $(filter check% test%,$(wanted)),check,$(if $(filter demo% models bench%,$(wanted)),demo,build))
-setup-level	+= $(if $(filter guest% modules selftests,$(wanted)),guest) $(if $(filter firmware guest,$(wanted)),firmware)
+setup-level	+= $(if $(filter guest% modules selftests lint,$(wanted)),guest) $(if $(filter firmware guest,$(wanted)),firmware)
 setup-level	+= $(if $(filter tidy,$(wanted)),tidy) $(if $(filter fuzz%,$(wanted)),fuzz)
 # Nothing is installed for `make clean`, `make help` or a dry run.
 ifneq ($(filter-out clean distclean help,$(wanted)),)

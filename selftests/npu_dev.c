@@ -315,7 +315,8 @@ int npu_syncobj_wait(int fd, uint32_t handle, uint64_t point, double seconds)
 int npu_syncobj_status(int fd, uint32_t handle)
 {
 	struct drm_syncobj_handle args = {
-		.handle = handle, .flags = DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE, .fd = -1,
+		.handle = handle, .fd = -1,
+		.flags = DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE,
 	};
 	struct sync_file_info info = {};
 	int ret = npu_ioctl(fd, DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD, &args);

@@ -42,7 +42,8 @@ static const struct call calls[] = {
 	CALL(VM_DESTROY, vm_destroy, MEMBER(vm_destroy, pad), NO_MEMBER, 0),
 	CALL(VM_BIND, vm_bind, MEMBER(vm_bind, pad), MEMBER(vm_bind, flags), 0),
 	CALL(VM_GET_STATE, vm_get_state, NO_MEMBER, NO_MEMBER, 0),
-	CALL(BO_CREATE, bo_create, MEMBER(bo_create, pad), MEMBER(bo_create, flags), DRM_NPU_BO_NO_MMAP),
+	CALL(BO_CREATE, bo_create, MEMBER(bo_create, pad), MEMBER(bo_create, flags),
+	     DRM_NPU_BO_NO_MMAP),
 	CALL(BO_MMAP_OFFSET, bo_mmap_offset, MEMBER(bo_mmap_offset, pad), NO_MEMBER, 0),
 	CALL(BO_SYNC, bo_sync, NO_MEMBER, NO_MEMBER, 0),
 	CALL(BO_QUERY_INFO, bo_query_info, MEMBER(bo_query_info, pad), NO_MEMBER, 0),
@@ -291,7 +292,8 @@ TEST_F(npu, queries_keep_to_the_size)
 				ASSERT_EQ(0, buf[k]);
 			for (k = size; k < sizeof(buf); k++)
 				ASSERT_EQ(POISON, buf[k])
-					TH_LOG("query %u of size %u writes byte %u", queries[i].type, size, k);
+					TH_LOG("query %u of size %u writes byte %u",
+					       queries[i].type, size, k);
 		}
 	}
 }

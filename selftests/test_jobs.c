@@ -30,7 +30,8 @@ FIXTURE_SETUP(jobs)
 	ASSERT_EQ(0, npu_buf_create(self->dev.fd, SIZE, 0, 0, &self->out));
 	ASSERT_EQ(0, npu_bind(self->dev.fd, self->dev.vm, self->in.handle, 0, NPU_VA_IN, SIZE,
 			      DRM_NPU_VM_BIND_OP_READONLY));
-	ASSERT_EQ(0, npu_bind(self->dev.fd, self->dev.vm, self->out.handle, 0, NPU_VA_OUT, SIZE, 0));
+	ASSERT_EQ(0, npu_bind(self->dev.fd, self->dev.vm, self->out.handle, 0, NPU_VA_OUT, SIZE,
+			      0));
 	for (i = 0; i < SIZE; i++)
 		self->in.cpu[i] = i * 7 + 1;
 	self->copy = (struct npu_copy) { .in = NPU_VA_IN, .out = NPU_VA_OUT, .size = SIZE };
@@ -113,7 +114,9 @@ TEST_F(jobs, chain_of_points)
 TEST_F(jobs, queues_wait_for_each_other)
 {
 	struct drm_npu_sync_op sync = { .flags = DRM_NPU_SYNC_OP_SIGNAL }, syncs[2];
-	struct npu_copy back = { .in = NPU_VA_OUT, .out = NPU_VA_IN + SIZE, .size = SIZE, .slot = 1 };
+	struct npu_copy back = {
+		.in = NPU_VA_OUT, .out = NPU_VA_IN + SIZE, .size = SIZE, .slot = 1,
+	};
 	struct drm_npu_region regions[2];
 	struct drm_npu_job job;
 	struct npu_buf third;
@@ -170,7 +173,8 @@ TEST_F(jobs, array_that_fails_in_the_middle)
 		EXPECT_EQ(bad, done);
 		for (i = 0; i < 5; i++)
 			EXPECT_EQ(i < bad ? 0 : -ETIME,
-				  npu_syncobj_wait(self->dev.fd, sync[i].handle, 0, i < bad ? WAIT : 0));
+				  npu_syncobj_wait(self->dev.fd, sync[i].handle, 0,
+						   i < bad ? WAIT : 0));
 		for (i = 0; i < 5; i++)
 			npu_syncobj_destroy(self->dev.fd, sync[i].handle);
 	}
@@ -198,10 +202,12 @@ TEST_F(jobs, numbers_of_jobs)
 		jobs[i] = jobs[0];
 
 	EXPECT_EQ(-EINVAL, npu_submit_jobs(self->dev.fd, self->dev.queue, jobs, 0, &done));
-	EXPECT_EQ(-EINVAL, npu_submit_jobs(self->dev.fd, self->dev.queue, jobs, info.max_jobs + 1, &done));
+	EXPECT_EQ(-EINVAL, npu_submit_jobs(self->dev.fd, self->dev.queue, jobs, info.max_jobs + 1,
+					   &done));
 	EXPECT_EQ(0, done);
 	for (rounds = 0; rounds < 4; rounds++)
-		EXPECT_EQ(0, npu_submit_jobs(self->dev.fd, self->dev.queue, jobs, info.max_jobs, &done));
+		EXPECT_EQ(0, npu_submit_jobs(self->dev.fd, self->dev.queue, jobs, info.max_jobs,
+					     &done));
 	EXPECT_EQ(info.max_jobs, done);
 	EXPECT_EQ(4 * info.max_jobs, jobs[info.max_jobs - 1].id);
 	EXPECT_EQ(0, npu_copy_run(&self->dev, &self->copy, 4 * WAIT));
@@ -272,7 +278,8 @@ TEST_F(jobs, process_killed_under_its_jobs)
 			_exit(0);
 		}
 		ASSERT_EQ(pid, waitpid(pid, &status, 0));
-		EXPECT_TRUE(rounds % 2 ? WIFSIGNALED(status) : WIFEXITED(status) && !WEXITSTATUS(status));
+		EXPECT_TRUE(rounds % 2 ? WIFSIGNALED(status) :
+				WIFEXITED(status) && !WEXITSTATUS(status));
 	}
 	EXPECT_EQ(0, npu_copy_run(&self->dev, &self->copy, WAIT));
 }

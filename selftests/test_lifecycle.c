@@ -233,8 +233,8 @@ static void expect_innocent(struct __test_metadata *_metadata, struct npu_dev *d
 	TH_LOG("%u of %u jobs were lost", lost, JOBS);
 	EXPECT_LE(lost, 1);
 	ASSERT_EQ(0, npu_queue_state(dev->fd, dev->queue, &state));
-	EXPECT_EQ(lost ? DRM_NPU_QUEUE_STATE_INNOCENT : 0, state.state & ~DRM_NPU_QUEUE_STATE_INNOCENT ?
-		  ~0u : state.state);
+	EXPECT_EQ(lost ? DRM_NPU_QUEUE_STATE_INNOCENT : 0,
+		  state.state & ~DRM_NPU_QUEUE_STATE_INNOCENT ? ~0u : state.state);
 	expect_well(_metadata, dev, copy);
 }
 

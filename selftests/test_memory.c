@@ -28,7 +28,8 @@ FIXTURE_SETUP(memory)
 	ASSERT_EQ(0, npu_buf_create(self->dev.fd, SIZE, 0, 0, &self->a));
 	ASSERT_EQ(0, npu_buf_create(self->dev.fd, SIZE, 0, 0, &self->b));
 	ASSERT_EQ(0, npu_buf_create(self->dev.fd, SIZE, 0, 0, &self->out));
-	ASSERT_EQ(0, npu_bind(self->dev.fd, self->dev.vm, self->out.handle, 0, NPU_VA_OUT, SIZE, 0));
+	ASSERT_EQ(0, npu_bind(self->dev.fd, self->dev.vm, self->out.handle, 0, NPU_VA_OUT, SIZE,
+			      0));
 }
 
 FIXTURE_TEARDOWN(memory)
@@ -193,7 +194,8 @@ TEST_F(memory, bad_ranges_are_refused)
 {
 	struct drm_npu_mmu_info info = {};
 	struct drm_npu_dev_query query = {
-		.type = DRM_NPU_DEV_QUERY_MMU_INFO, .size = sizeof(info), .pointer = (uintptr_t)&info,
+		.type = DRM_NPU_DEV_QUERY_MMU_INFO, .size = sizeof(info),
+		.pointer = (uintptr_t)&info,
 	};
 	const struct { uint64_t offset, va, size; } bad[] = {
 		{ 0, NPU_VA_IN, 0 }, { 0, NPU_VA_IN + 1, NPU_PAGE }, { 1, NPU_VA_IN, NPU_PAGE },
@@ -307,7 +309,8 @@ TEST_F(memory, unmap_under_jobs)
 		if (status == 1)
 			continue;
 		ASSERT_EQ(0, npu_queue_destroy(fd, self->dev.queue));
-		ASSERT_EQ(0, npu_queue_create(fd, vm, DRM_NPU_PRIORITY_NORMAL, 0, &self->dev.queue));
+		ASSERT_EQ(0, npu_queue_create(fd, vm, DRM_NPU_PRIORITY_NORMAL, 0,
+					      &self->dev.queue));
 	}
 	TH_LOG("%u jobs ended well, %u faulted", good, bad);
 	EXPECT_EQ(60, good + bad);

@@ -107,7 +107,8 @@ TEST_F_TIMEOUT(recovery, hang, 120)
 	EXPECT_EQ(DRM_NPU_JOB_TIMEDOUT, result.status);
 	ASSERT_EQ(0, npu_syncobj_wait(self->victim.fd, behind, 0, WAIT));
 	EXPECT_EQ(-ECANCELED, npu_syncobj_status(self->victim.fd, behind));
-	EXPECT_EQ(DRM_NPU_QUEUE_STATE_FATAL | DRM_NPU_QUEUE_STATE_TIMEDOUT, state_of(&self->victim));
+	EXPECT_EQ(DRM_NPU_QUEUE_STATE_FATAL | DRM_NPU_QUEUE_STATE_TIMEDOUT,
+		  state_of(&self->victim));
 	expect_well(_metadata, &self->other, &self->copy, start);
 	EXPECT_EQ(0, state_of(&self->other));
 	EXPECT_EQ(-EIO, npu_copy_submit(&self->victim, &self->copy, sync, NULL));
@@ -319,7 +320,9 @@ TEST_F_TIMEOUT(recovery, hang_and_unbind, 120)
 	npu_dev_close(&again);
 }
 
-/* Bus mastering goes under the driver: the device can not reach memory, and a reset brings it back. */
+/*
+ * Bus mastering goes under the driver: the device can not reach memory, and a reset brings it back.
+ */
 TEST_F_TIMEOUT(recovery, bus_mastering_off, 120)
 {
 	struct drm_npu_queue_get_state state;

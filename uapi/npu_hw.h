@@ -56,12 +56,12 @@
 #define NPU_REG_CAP_OPCODES	0x0038u	/* 8 words: bit per opcode */
 
 #define NPU_REG_STATUS		0x0060u	/* NPU_STATUS_* */
-#define NPU_REG_EPOCH		0x0064u	/* grows with every reset of the device, whoever caused it */
+#define NPU_REG_EPOCH		0x0064u	/* grows with every reset of the device */
 #define NPU_REG_TIMESTAMP	0x0068u	/* 64 bits; reading the low half latches the high one */
 
 /*
- * Write only. Takes effect some time later: NPU_STATUS_READY is clear meanwhile, and while it is the
- * device that is reset, writes of other registers are lost.
+ * Write only. Takes effect some time later: NPU_STATUS_READY is clear meanwhile, and while it is
+ * the device that is reset, writes of other registers are lost.
  */
 #define NPU_REG_RESET		0x0070u	/* NPU_RESET_* */
 
@@ -129,9 +129,9 @@ enum npu_hw_counter {
 
 #define NPU_STATUS_READY	1u	/* no reset is under way */
 #define NPU_STATUS_MCU_RUN	2u
-#define NPU_STATUS_FATAL	4u	/* see npu_hw_events.fatal_code; only a device reset helps */
+#define NPU_STATUS_FATAL	4u	/* npu_hw_events.fatal_code; only a device reset helps */
 
-#define NPU_RESET_DEVICE	1u	/* all but the PCI configuration; roots and tables are cleared */
+#define NPU_RESET_DEVICE	1u	/* all but the PCI configuration; clears roots and tables */
 #define NPU_RESET_ENGINE(n)	(0x100u << (n))	/* its job ends as NPU_ENGINE_STOPPED */
 
 #define NPU_FW_COPY_IDLE	0u
@@ -176,7 +176,7 @@ enum npu_hw_fatal {
 #define NPU_MMU_VA_BITS		48u
 #define NPU_MMU_PAGE_SHIFT	12u
 #define NPU_MMU_LARGE_SHIFT	21u
-#define NPU_MMU_SHIFT(level)	(12u + 9u * (level))	/* level 0 holds 4 KiB pages, 3 is the top */
+#define NPU_MMU_SHIFT(level)	(12u + 9u * (level))	/* level 0: 4 KiB pages, 3: the top */
 
 #define NPU_PTE_VALID		0x1ull
 #define NPU_PTE_READ		0x2ull	/* leaves only; a table has VALID alone */
@@ -219,7 +219,8 @@ enum npu_hw_fatal {
 #define NPU_MCU_FATAL		0x034u	/* write: NPU_FATAL_FIRMWARE with this information; halts */
 #define NPU_MCU_CTL		0x03cu	/* 1: control doorbell rang; write 1 to clear */
 #define NPU_MCU_DOORBELL(i)	(0x040u + 4u * (i))	/* bits of 32 queues; write 1 to clear */
-#define NPU_MCU_ENGINE_EVENT	0x060u	/* bit per engine that left RUNNING or SAVING; write 1 to clear */
+/* Bit per engine that left RUNNING or SAVING; write 1 to clear. */
+#define NPU_MCU_ENGINE_EVENT	0x060u
 #define NPU_MCU_ENGINE(n)	(0x100u + 0x40u * (n))	/* + NPU_ENGINE_* */
 
 #define NPU_MCU_PENDING_CTL	1u
@@ -235,14 +236,14 @@ enum npu_hw_fatal {
 #define NPU_ENGINE_SAVE		0x14u	/* address in context 0 of the queue's save area */
 #define NPU_ENGINE_BUDGET	0x18u	/* us until it yields behind an instruction; ~0: never */
 #define NPU_ENGINE_PROGRESS	0x1cu	/* read only: moves while the job gets on */
-#define NPU_ENGINE_BUSY		0x20u	/* read only: us that the job has run, slices before included */
+#define NPU_ENGINE_BUSY		0x20u	/* read only: us that the job has run, in all slices */
 
 /*
  * START and RESTORE take an IDLE engine to RUNNING, CONTINUE a YIELDED one. SAVE writes the state
  * of a YIELDED job to the save area and takes the engine to IDLE by way of SAVING, or to ERROR;
  * RELEASE drops a job in DONE, YIELDED, STOPPED, FAULT or ERROR (on-chip memory is cleared): IDLE.
- * STOP makes a RUNNING one STOPPED within a millisecond of work; it may be DONE before. A command in
- * another state is ignored.
+ * STOP makes a RUNNING one STOPPED within a millisecond of work; it may be DONE before. A command
+ * in another state is ignored.
  */
 enum npu_engine_cmd {
 	NPU_ENGINE_CMD_START = 1, NPU_ENGINE_CMD_CONTINUE, NPU_ENGINE_CMD_STOP, NPU_ENGINE_CMD_SAVE,
@@ -384,10 +385,10 @@ struct npu_fw_config {
 	npu_u32 num_queues;		/* size of queue_state[] */
 	npu_u32 ctl_ring;		/* struct npu_fw_ctl[ctl_entries] */
 	npu_u32 ctl_entries;		/* power of two, as the others */
-	npu_u32 ctl_index;		/* struct npu_fw_index: tail the driver's, head the firmware's */
+	npu_u32 ctl_index;		/* struct npu_fw_index: tail driver's, head firmware's */
 	npu_u32 msg_ring;		/* struct npu_fw_msg[msg_entries] */
 	npu_u32 msg_entries;
-	npu_u32 msg_index;		/* struct npu_fw_index: tail the firmware's, head the driver's */
+	npu_u32 msg_index;		/* struct npu_fw_index: tail firmware's, head driver's */
 	npu_u32 log;			/* struct npu_fw_log */
 	npu_u32 log_size;		/* bytes, struct included; data is a power of two */
 	npu_u32 queue_state;		/* struct npu_fw_queue_state[num_queues] */
@@ -395,7 +396,7 @@ struct npu_fw_config {
 	npu_u32 results;		/* struct npu_hw_result[NPU_HW_MAX_ENGINES] */
 	/* Before another queue of the same priority gets its turn; 0: until the job ends. */
 	npu_u32 slice_us;
-	npu_u32 age_us;			/* waiting so long raises a queue by one priority; 0: never */
+	npu_u32 age_us;			/* a wait so long raises a queue by one level; 0: never */
 	npu_u32 heartbeat_us;		/* how often progress is shown, at least; 0: 100 ms */
 	npu_u32 log_level;		/* enum npu_fw_log_level */
 	npu_u32 reserved[13];		/* zero */
@@ -468,7 +469,7 @@ struct npu_fw_queue_state {
  */
 struct npu_fw_job {
 	npu_u64 job_id;			/* rises by one with each job of the queue, from 1 */
-	npu_u64 stream;			/* address in the queue's context; pages with NPU_PTE_EXEC */
+	npu_u64 stream;			/* in the queue's context; pages with NPU_PTE_EXEC */
 	npu_u32 stream_size;
 	npu_u32 num_regions;
 	npu_u32 regions;		/* context 0: struct npu_region[num_regions]; 0: none */
@@ -520,7 +521,7 @@ struct npu_fw_ctl {
 	npu_u32 priority;		/* enum npu_fw_priority */
 	npu_u32 ring;			/* struct npu_fw_job[entries] */
 	npu_u32 entries;		/* power of two */
-	npu_u32 index;			/* struct npu_fw_index: tail the driver's, head the firmware's */
+	npu_u32 index;			/* struct npu_fw_index: tail driver's, head firmware's */
 	npu_u32 save;			/* save area, NPU_REG_CAP_SAVE bytes */
 	npu_u32 reserved[5];
 };

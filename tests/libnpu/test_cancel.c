@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Cancel of one job among others of its queue, on both backends: it ends with -ECANCELED, the others
- * are done, in order and right, and the queue goes on.
+ * Cancel of one job among others of its queue, on both backends: it ends with -ECANCELED, the
+ * others are done, in order and right, and the queue goes on.
  */
 #include <errno.h>
 #include <pthread.h>

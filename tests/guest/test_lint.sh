@@ -1,0 +1,13 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The driver and its headers by the kernel's own tools: see scripts/lint.sh.
+. tests/tap.sh
+. tests/guest/guest.sh
+guest_needed
+
+for what in $(guest_kernels) checkpatch; do
+	said=$(scripts/lint.sh "$what" 2>&1)
+	tap_is "$said" "" "nothing is said by ${what/*deb*/sparse and W=1 for ${what%%+*}}"
+done
+tap_done
