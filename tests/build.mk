@@ -131,7 +131,8 @@ check-clang:
 TIDY_SRC	= $(filter %.c,$(LIBNPU_SRC) $(VDEV_SRC) $(filter-out %/entry.c,$(FW_SRC)) \
 		  $(call src,firmware/pack tools/common tools/check $(addprefix tools/,$(TOOLS))) $(wildcard tests/*/*.c))
 # As one build has them: the firmware's sources for the host, headers of every area.
-TIDY_FLAGS	= $(filter-out $(WARN),$(ALL_CFLAGS)) -Itests -IDocumentation -Itools/vnpu/device -Ifirmware -DFW_HOST
+TIDY_FLAGS	= $(filter-out $(WARN),$(ALL_CFLAGS)) -Itests -IDocumentation -Itools/vnpu/device -Ifirmware -DFW_HOST \
+		  $(addprefix -isystem /usr/include/,libdrm freetype2)
 tidy: $(ONNX_PB).h
 	@printf '%s\n' $(filter-out %_avx2.c %_avx512.c %_avxvnni.c %_avx512vnni.c,$(TIDY_SRC)) | \
 		xargs -P $(JOBS) -I{} clang-tidy --quiet {} -- $(TIDY_FLAGS)

@@ -85,11 +85,12 @@ static bool make_tensor(struct npu_host_tensor *t, const struct shape *s, uint32
 /* Boxes that do not touch; elsewhere any numbers will do. */
 static void fill(struct npu_host_tensor *t, bool mixed)
 {
-	int64_t i, k;
+	int64_t i, k, box;
 
 	for (i = 0; i < npu_host_elems(t); i++) {
 		k = mixed ? (int64_t)((uint32_t)i * 2654435761u >> 4) : i;
-		npu_host_set(t, i, (double)(k / 4 * 10 + k % 4 / 2) / (1 << 22));
+		box = k / 4 * 10 + k % 4 / 2;
+		npu_host_set(t, i, (double)box / (1 << 22));
 	}
 }
 

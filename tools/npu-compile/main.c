@@ -453,6 +453,7 @@ int main(int argc, char **argv)
 	}
 	if (npu_file_read(o.model, MODEL_LIMIT, &model, &size, &why)) {
 		fprintf(stderr, "npu-compile: %s\n", why.text);
+		free(o.calib);
 		return 1;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &start);

@@ -184,9 +184,7 @@ static bool send_packet(struct rv32_gdb *gdb, const char *content)
 
 	for (i = 0; i < size; i++)
 		sum += (uint8_t)content[i];
-	packet[0] = '$';
-	memcpy(packet + 1, content, size);
-	snprintf(packet + 1 + size, 4, "#%02x", sum);
+	snprintf(packet, sizeof(packet), "$%s#%02x", content, sum);
 	return send_all(gdb, packet, size + 4);
 }
 
@@ -354,11 +352,11 @@ static int listen_unix(struct rv32_gdb *gdb, const char *path)
 
 	if (!*path || strlen(path) >= sizeof(addr.sun_path))
 		return -EINVAL;
-	strcpy(addr.sun_path, path);
+	memcpy(addr.sun_path, path, strlen(path) + 1);
 	gdb->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (gdb->listen_fd < 0 || bind(gdb->listen_fd, (struct sockaddr *)&addr, sizeof(addr)))
 		return -errno;
-	strcpy(gdb->path, path);
+	memcpy(gdb->path, path, strlen(path) + 1);
 	return listen(gdb->listen_fd, 1) ? -errno : 0;
 }
 
