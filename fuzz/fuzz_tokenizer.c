@@ -50,7 +50,7 @@ static unsigned int add_tokens(unsigned int n, const char *const *more)
 static struct npu_tokenizer *make_spm(void)
 {
 	static const char *const more[] = { "<unk>", "<s>", "</s>", "\xe2\x96\x81", "a", "b", "ab", "aa",
-					    "\xe2\x96\x81" "ab", "aab", "[user]", "[us", NULL };
+					    "\342\226\201ab", "aab", "[user]", "[us", NULL };
 	struct gguf_make *m = gguf_make_new();
 	unsigned int i, n;
 
@@ -72,7 +72,7 @@ static struct npu_tokenizer *make_spm(void)
 
 static struct npu_tokenizer *make_bpe(const char *pre)
 {
-	static const char *const more[] = { "ab", "aa", "aab", "\xc4\xa0" "ab", "<s>", "[user]", NULL };
+	static const char *const more[] = { "ab", "aa", "aab", "\304\240ab", "<s>", "[user]", NULL };
 	static const char *const merges[] = { "a b", "a a", "aa b", "\xc4\xa0 ab", "b a", "ba b" };
 	struct gguf_make *m = gguf_make_new();
 	unsigned int i, n;
@@ -94,7 +94,7 @@ static struct npu_tokenizer *make_bpe(const char *pre)
 
 static struct npu_tokenizer *make_wpm(void)
 {
-	static const char *const more[] = { "[UNK]", "\xe2\x96\x81" "a", "a", "\xe2\x96\x81" "ab", "b",
+	static const char *const more[] = { "[UNK]", "\342\226\201a", "a", "\342\226\201ab", "b",
 					    "\xe2\x96\x81", "\xe1\x84\x80", "\xe1\x85\xa1", NULL };
 	struct gguf_make *m = gguf_make_new();
 	unsigned int n = add_tokens(0, more);

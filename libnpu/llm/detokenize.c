@@ -182,10 +182,10 @@ int npu_token_stream_put(const struct npu_tokenizer *t, struct npu_token_stream 
 
 size_t npu_token_stream_end(struct npu_token_stream *s, char text[3])
 {
-	bool held = s->num_held;
+	struct writer w = { .text = text, .room = 3 };
 
-	if (held)
-		memcpy(text, REPLACEMENT, REPLACEMENT_SIZE);
+	if (s->num_held)
+		writer_put(&w, REPLACEMENT, REPLACEMENT_SIZE);
 	s->num_held = 0;
-	return held ? REPLACEMENT_SIZE : 0;
+	return w.size;
 }

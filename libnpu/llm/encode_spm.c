@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "llm/tokenizer.h"
 #include "llm/unicode.h"
+#include "llm/writer.h"
 
 /* Order of floats as order of integers, the largest first. */
 static uint32_t score_key(float score)
@@ -82,15 +83,15 @@ static int encode_escaped(struct encoder *e, size_t size)
 	return ret ? ret : finish_word(e);
 }
 
-static size_t put_space(char *text, size_t at)
+static void put_space(struct writer *w)
 {
-	memcpy(text + at, VOCAB_SPACE, VOCAB_SPACE_SIZE);
-	return at + VOCAB_SPACE_SIZE;
+	writer_put(w, VOCAB_SPACE, VOCAB_SPACE_SIZE);
 }
 
 int spm_encode(struct encoder *e, const char *text, size_t size)
 {
-	size_t spaces = 1, i, n = 0;
+	struct writer w = { 0 };
+	size_t spaces = 1, i;
 	char *escaped;
 	int ret;
 
@@ -98,20 +99,21 @@ int spm_encode(struct encoder *e, const char *text, size_t size)
 		spaces += text[i] == ' ';
 	if (size + spaces * (VOCAB_SPACE_SIZE - 1) >= UINT32_MAX)
 		return npu_error_set(e->err, -EINVAL, "a text of %zu bytes is too long", size);
-	escaped = malloc(size + spaces * VOCAB_SPACE_SIZE);
+	w.room = size + spaces * VOCAB_SPACE_SIZE;
+	w.text = escaped = malloc(w.room);
 	if (!escaped)
 		return npu_error_set(e->err, -ENOMEM, "no memory for a text of %zu bytes", size);
 	if (e->t->add_space)
-		n = put_space(escaped, 0);
+		put_space(&w);
 	for (i = 0; i < size; i++) {
 		if (text[i] == ' ')
-			n = put_space(escaped, n);
+			put_space(&w);
 		else
-			escaped[n++] = text[i];
+			writer_put(&w, text + i, 1);
 	}
 	e->text = escaped;
 	e->merge = merge;
-	ret = encode_escaped(e, n);
+	ret = encode_escaped(e, w.size);
 	free(escaped);
 	return ret;
 }

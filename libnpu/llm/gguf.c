@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -317,12 +318,13 @@ int npu_gguf_get_array(const struct npu_gguf *g, const char *name, enum npu_gguf
 		       struct npu_gguf_array *array, struct npu_error *err)
 {
 	const struct gguf_key *key;
-	char want[32] = "array of ";
+	char want[32];
 	int ret = find_key(g, name, &key, err);
 
 	if (ret)
 		return ret;
-	strcat(want, kind == NPU_GGUF_I64 ? "integers" : npu_gguf_kind_name(kind));
+	snprintf(want, sizeof(want), "array of %s",
+		 kind == NPU_GGUF_I64 ? "integers" : npu_gguf_kind_name(kind));
 	if (key->kind != NPU_GGUF_ARRAY ||
 	    (kind == NPU_GGUF_I64 ? !is_integer(key->array.kind) : key->array.kind != kind))
 		return wrong_kind(g, key, want, err);

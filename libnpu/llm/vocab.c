@@ -3,7 +3,6 @@
  * A vocabulary out of a GGUF file. What the file does not say is as llama.cpp takes it, whose files
  * these are: which tokens end a generation, for example, is known by their texts alone.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +17,7 @@
 #define SCORES_KEY	"tokenizer.ggml.scores"
 
 /* "end of sentence" with full-width bars around and lower blocks for spaces */
-#define DEEPSEEK_END	"<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>"
+#define DEEPSEEK_END	"<\357\275\234end\342\226\201of\342\226\201sentence\357\275\234>"
 
 /* ---- tokens, scores, attributes ---- */
 
@@ -288,16 +287,23 @@ static int find_strips(struct npu_tokenizer *t, const struct npu_gguf *g, struct
 
 /* ---- bytes and spaces ---- */
 
+static int digit(uint8_t c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 32;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 int vocab_byte(const struct vocab_string *s)
 {
-	static const char digits[] = "0123456789abcdef";
-	const char *hi, *lo;
+	int hi, lo;
 
 	if (s->size != 6 || memcmp(s->text, "<0x", 3) || s->text[5] != '>')
 		return -1;
-	hi = memchr(digits, tolower((uint8_t)s->text[3]), 16);
-	lo = memchr(digits, tolower((uint8_t)s->text[4]), 16);
-	return hi && lo ? (int)(16 * (hi - digits) + (lo - digits)) : -1;
+	hi = digit((uint8_t)s->text[3]);
+	lo = digit((uint8_t)s->text[4]);
+	return hi < 0 || lo < 0 ? -1 : 16 * hi + lo;
 }
 
 static int find_bytes(struct npu_tokenizer *t, const struct npu_gguf *g, struct npu_error *err)

@@ -406,7 +406,7 @@ static int try(const void *data, size_t size)
 /* A copy of its own, so that nothing lies behind it. */
 static int try_copy(const void *data, size_t size)
 {
-	void *copy = malloc(size);
+	void *copy = malloc(size ? size : 1);
 	int ret;
 
 	if (!copy)

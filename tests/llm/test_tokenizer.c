@@ -423,24 +423,26 @@ static void test_arguments(void)
 
 static int print_ids(const char *model, const char *path, unsigned int flags)
 {
-	struct npu_tokenizer *t;
-	size_t size, num, i;
+	struct npu_tokenizer *t = NULL;
+	size_t size = 0, num, i;
 	char *text = test_read_file(path, &size);
+	int ret = 0;
 	int32_t *ids = malloc((2 * size + 8) * sizeof(*ids));
 
 	if (!text || !ids || npu_tokenizer_open(model, &t, &err) ||
 	    npu_tokenizer_encode(t, text, size, flags, ids, 2 * size + 8, &num, &err)) {
 		fprintf(stderr, "%s\n", err.text);
-		return 1;
+		ret = 1;
+	} else {
+		printf("[");
+		for (i = 0; i < num; i++)
+			printf("%s%d", i ? ", " : "", ids[i]);
+		printf("]\n");
 	}
-	printf("[");
-	for (i = 0; i < num; i++)
-		printf("%s%d", i ? ", " : "", ids[i]);
-	printf("]\n");
 	npu_tokenizer_close(t);
 	free(text);
 	free(ids);
-	return 0;
+	return ret;
 }
 
 /* The BPE vocabulary of a file, with another pre-tokenizer's name. */
