@@ -3,13 +3,18 @@
  * ggml's blocks: values worked out here from the published formats, element by element in double,
  * against npu_ggml_dequantize() and against what GATHER and MATMUL make of the packed weight. And the
  * project's own quantizers: their error, their bounds and what they refuse.
+ *
+ * For test_llama_ggml.sh: --scramble FILE NEW writes a copy whose quantized blocks are random, --same
+ * QUANTIZED FLOATS compares the values of one file's tensors with the floats of the other's.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "llm/ggml_types.h"
+#include "llm/gguf.h"
 #include "npu_engine.h"
 #include "npu_half.h"
+#include "shared.h"
 #include "tap.h"
 
 static uint64_t rng_state = 0x853c49e6748fea9bull;
@@ -399,6 +404,134 @@ static void test_quants(void)
 	       error[NPU_WEIGHT_W4G32] / plain);
 }
 
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static struct npu_gguf *file_open(const char *path)
+{
+	struct npu_gguf *g;
+	struct npu_error err;
+
+	if (!npu_gguf_open(path, &g, &err))
+		return g;
+	tap_diag("%s", err.text);
+	return NULL;
+}
+
+static float *tensor_values(const struct npu_gguf_tensor *t, size_t *count)
+{
+	float *v;
+
+	*count = t->dim[0] * t->dim[1] * t->dim[2] * t->dim[3];
+	v = malloc(*count * sizeof(*v));
+	if (!npu_ggml_dequantize(t->type, t->data, t->size, v, *count))
+		return v;
+	free(v);
+	return NULL;
+}
+
+/* The matrices of @path are those of @floats, @bound apart. */
+static void test_file(const char *path, const char *floats, double bound)
+{
+	struct npu_gguf *q = file_open(path), *f = file_open(floats);
+	double worst = 0, error;
+	uint32_t i, matrices = 0;
+	size_t count, n;
+
+	for (i = 0; q && f && i < npu_gguf_num_tensors(q); i++) {
+		const struct npu_gguf_tensor *t = npu_gguf_tensor(q, i), *o = npu_gguf_find_tensor(f, t->name);
+		float *a = tensor_values(t, &count), *b = o ? tensor_values(o, &n) : NULL;
+
+		if (a && b && n == count && t->rank > 1) {
+			error = relative_error(b, a, n);
+			worst = error > worst ? error : worst;
+			matrices++;
+		}
+		free(a);
+		free(b);
+	}
+	tap_ok(matrices > 10 && worst < bound && worst > 0, "%s: %u matrices, the worst %.4f from %s, expected below %.4f",
+	       path, matrices, worst, floats, bound);
+	npu_gguf_close(q);
+	npu_gguf_close(f);
+}
+
+static void test_files(void)
+{
+	static const struct {
+		const char *quantized, *floats;
+		double bound;
+	} files[] = {
+		{ "stories260K-Q8_0.gguf", "stories260K-f32.gguf", 0.009 },
+		{ "stories260K-Q4_0.gguf", "stories260K-f32.gguf", 0.13 },
+		{ "stories260K-Q4_1.gguf", "stories260K-f32.gguf", 0.13 },
+		{ "stories260K-Q4_K_M.gguf", "stories260K-f32.gguf", 0.13 },
+		{ "kjv/kjv-Q8_0.gguf", "kjv/kjv-f16.gguf", 0.009 },
+		{ "kjv/kjv-Q4_0.gguf", "kjv/kjv-f16.gguf", 0.13 },
+		{ "kjv/kjv-Q4_K_M.gguf", "kjv/kjv-f16.gguf", 0.1 },
+	};
+	unsigned int i;
+	char *floats;
+	FILE *f;
+
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		floats = strdup(shared_path(files[i].floats));
+		f = fopen(floats, "rb");
+		if (f) {
+			fclose(f);
+			test_file(shared_path(files[i].quantized), floats, files[i].bound);
+		} else {
+			tap_skip(files[i].quantized, "the file is not there");
+		}
+		free(floats);
+	}
+}
+
+static int scramble(const char *from, const char *to)
+{
+	struct npu_gguf *g = file_open(from);
+	const struct npu_ggml_traits *t;
+	uint8_t *data, *blocks;
+	FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+	uint32_t i;
+	size_t size = g ? npu_gguf_size(g) : 0, n;
+
+	data = malloc(size + 1);
+	if (!g || !in || !out || fread(data, 1, size, in) != size)
+		return 1;
+	for (i = 0; i < npu_gguf_num_tensors(g); i++) {
+		const struct npu_gguf_tensor *tensor = npu_gguf_tensor(g, i);
+
+		t = npu_ggml_traits(tensor->type);
+		if (!t || tensor->type == NPU_GGML_F32)
+			continue;
+		blocks = blocks_make(t, (uint32_t)(tensor->size / t->bytes), t->block, &n);
+		memcpy(data + tensor->offset, blocks, n);
+		free(blocks);
+	}
+	return fwrite(data, 1, size, out) != size || fclose(out);
+}
+
+static int same_values(const char *quantized, const char *floats)
+{
+	struct npu_gguf *q = file_open(quantized), *f = file_open(floats);
+	size_t count, n, k, wrong = 0, all = 0;
+	uint32_t i;
+
+	for (i = 0; q && f && i < npu_gguf_num_tensors(q); i++) {
+		const struct npu_gguf_tensor *t = npu_gguf_tensor(q, i), *o = npu_gguf_find_tensor(f, t->name);
+		float *a = tensor_values(t, &count), *b = o ? tensor_values(o, &n) : NULL;
+
+		if (!a || !b || n != count) {
+			printf("%s has no counterpart\n", t->name);
+			return 1;
+		}
+		for (k = 0; t->type != NPU_GGML_F32 && k < n; k++, all++)
+			wrong += a[k] != b[k];
+	}
+	printf("%zu of %zu values differ\n", wrong, all);
+	return wrong || all < 1000000;
+}
+
 static void test_refusals(void)
 {
 	struct npu_weight_format f = { .dtype = NPU_U4, .group = 32, .scale = NPU_F16 };
@@ -420,7 +553,7 @@ static void test_refusals(void)
 	       "no such quantizer");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static const uint32_t types[] = {
 #define X(name, number, block, bytes) number,
@@ -430,6 +563,9 @@ int main(void)
 	struct npu_engine_config config = { .threads = 2 };
 	unsigned int i;
 
+	if (argc == 4)
+		return !strcmp(argv[1], "--scramble") ? scramble(argv[2], argv[3]) :
+							same_values(argv[2], argv[3]);
 	if (npu_engine_create(&config, &engine))
 		return 2;
 	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
@@ -438,6 +574,7 @@ int main(void)
 	}
 	test_quants();
 	test_refusals();
+	test_files();
 	npu_engine_destroy(engine);
 	return tap_done();
 }
