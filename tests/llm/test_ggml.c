@@ -192,7 +192,9 @@ static bool gather_rows(const struct npu_weight_place *p, void *weight, float *o
 		list[i] = (int32_t)(p->rows - 1 - i);
 	npu_tensor_fixed(&to, 0, 0, NPU_F32, 3, dim);
 	npu_tensor_fixed(&index, 2, 0, NPU_I32, 1, &p->rows);
-	ok = !npu_weight_tensors(p, true, 1, 0, &t) && !npu_stream_create(3, &b);
+	if (npu_stream_create(3, &b))
+		exit(2);
+	ok = !npu_weight_tensors(p, true, 1, 0, &t);
 	npu_weight_gather(p, &t, &a);
 	if (npu_emit_gather(b, &a)) {
 		tap_diag("%s", npu_stream_error(b));
@@ -221,7 +223,9 @@ static bool unit_product(const struct npu_weight_place *p, void *weight, float *
 		unit[(size_t)i * p->cols + i] = 1;
 	npu_tensor_fixed(&to, 0, 0, NPU_F32, 2, dout);
 	npu_tensor_fixed(&a, 2, 0, NPU_F32, 2, da);
-	ok = !npu_weight_tensors(p, false, 1, 0, &t) && !npu_stream_create(3, &b);
+	if (npu_stream_create(3, &b))
+		exit(2);
+	ok = !npu_weight_tensors(p, false, 1, 0, &t);
 	npu_weight_matmul(p, &t, &mm);
 	if (npu_emit_matmul(b, &mm)) {
 		tap_diag("%s", npu_stream_error(b));
