@@ -42,17 +42,26 @@ enum npu_llm_quant {
 	NPU_LLM_QUANT_F16,
 	NPU_LLM_QUANT_W8G32,		/* 8 bits, a scale for each 32 weights of a row */
 	NPU_LLM_QUANT_W8,		/* 8 bits, the longest groups there are */
-	NPU_LLM_QUANT_W4G32,
+	NPU_LLM_QUANT_W4G32,		/* 4 bits; embedding and output are W8G32 then */
 	NPU_LLM_QUANT_W4G64,
 	NPU_LLM_QUANT_W4G128,
 	NPU_LLM_NUM_QUANTS
 };
 
+/* Activations beside weights of codes. */
+enum npu_llm_activation {
+	NPU_LLM_ACT_AUTO,		/* int8 beside rows of 256 weights and more, else f32 */
+	NPU_LLM_ACT_I8,			/* 8 bits by groups, products summed exactly: fast */
+	NPU_LLM_ACT_F32,		/* only the weights are rounded */
+	NPU_LLM_NUM_ACTS
+};
+
 enum npu_llm_kv { NPU_LLM_KV_F16, NPU_LLM_KV_I8, NPU_LLM_KV_F32, NPU_LLM_NUM_KVS };
 
-/* "keep", "f16", "w8g32", ...; "f16", "int8", "f32"; NULL beyond the end. */
+/* "keep", "f16", "w8g32", ...; "f16", "int8", "f32"; "auto", "int8", "f32"; NULL beyond the end. */
 const char *npu_llm_quant_name(enum npu_llm_quant quant);
 const char *npu_llm_kv_name(enum npu_llm_kv kv);
+const char *npu_llm_activation_name(enum npu_llm_activation act);
 
 struct npu_llm_compile_options {
 	uint32_t size;			/* sizeof, see NPU_INIT() */
@@ -63,7 +72,7 @@ struct npu_llm_compile_options {
 	uint32_t chunk;			/* rows (tokens) of a step at most; 0: 512 */
 	/* positions that the cache of all sequences can have together; 0: batch * context */
 	uint32_t pool;
-	uint32_t reserved;
+	uint32_t activations;		/* enum npu_llm_activation */
 };
 
 /* What became of a model, for people. */

@@ -30,6 +30,15 @@ const char *npu_llm_quant_name(enum npu_llm_quant quant)
 	return (unsigned int)quant < NPU_LLM_NUM_QUANTS ? quant_names[quant] : NULL;
 }
 
+static const char *const activation_names[NPU_LLM_NUM_ACTS] = {
+	[NPU_LLM_ACT_AUTO] = "auto", [NPU_LLM_ACT_I8] = "int8", [NPU_LLM_ACT_F32] = "f32",
+};
+
+const char *npu_llm_activation_name(enum npu_llm_activation act)
+{
+	return (unsigned int)act < NPU_LLM_NUM_ACTS ? activation_names[act] : NULL;
+}
+
 const char *npu_llm_kv_name(enum npu_llm_kv kv)
 {
 	return (unsigned int)kv < NPU_LLM_NUM_KVS ? kv_names[kv] : NULL;
@@ -54,9 +63,12 @@ static int resolve_options(struct npu_llm_compile_options *o, const struct npu_l
 	o->chunk = o->chunk ? o->chunk : 512;
 	pool = o->pool ? o->pool : (uint64_t)o->batch * o->context;
 	o->pool = pool < UINT32_MAX ? (uint32_t)pool : UINT32_MAX;
-	if (o->quant >= NPU_LLM_NUM_QUANTS || o->kv >= NPU_LLM_NUM_KVS)
-		return npu_error_set(err, -EINVAL, "quant is %u and kv %u, expected below %d and %d",
-				     o->quant, o->kv, NPU_LLM_NUM_QUANTS, NPU_LLM_NUM_KVS);
+	if (o->quant >= NPU_LLM_NUM_QUANTS || o->kv >= NPU_LLM_NUM_KVS ||
+	    o->activations >= NPU_LLM_NUM_ACTS)
+		return npu_error_set(err, -EINVAL,
+				     "quant is %u, kv %u and activations %u, expected below %d, %d and %d",
+				     o->quant, o->kv, o->activations, NPU_LLM_NUM_QUANTS,
+				     NPU_LLM_NUM_KVS, NPU_LLM_NUM_ACTS);
 	return check_option("context", o->context, MAX_CONTEXT, err) ?:
 	       check_option("batch", o->batch, MAX_BATCH, err)	     ?:
 	       check_option("chunk", o->chunk, MAX_CHUNK, err);
@@ -129,6 +141,7 @@ static int save(const struct npu_gguf *g, const struct npu_llm_graph *graph,
 	add_record(&records, "llm.name", graph->m->name);
 	add_record(&records, "llm.quant", quant_names[o->quant]);
 	add_record(&records, "llm.kv", kv_names[o->kv]);
+	add_record(&records, "llm.activations", activation_names[o->activations]);
 	add_number(&records, "llm.context", o->context);
 	job.num_records = records.num;
 	job.metadata = metadata;
@@ -158,7 +171,7 @@ static int compile_model(const struct npu_gguf *g, struct npu_llm_model *m,
 			 struct npu_llm_compile_options *o, const char *out,
 			 struct npu_llm_compile_summary *summary, struct npu_error *err)
 {
-	struct npu_llm_weights weights = { .quant = o->quant };
+	struct npu_llm_weights weights = { .quant = o->quant, .act = o->activations };
 	struct npu_llm_graph graph;
 	struct npu_llm_plan plan;
 	int ret = resolve_options(o, m, err);

@@ -379,6 +379,7 @@ static int take_ends(const struct load *l)
 	ret = ret ?: take(l, "output.weight", m->dim, m->vocab, !(m->arch->has & NPU_LLM_TIED),
 			  &m->out.w);
 	ret = ret ?: take(l, "output.bias", m->vocab, 1, false, &m->out.bias);
+	m->embed.end = m->out.w.end = true;
 	m->tied = !ret && !m->out.w.tensor;
 	if (m->tied)
 		m->out.w = m->embed;

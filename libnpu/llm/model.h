@@ -40,6 +40,7 @@ const struct npu_llm_arch *npu_llm_arch_at(unsigned int i);
 struct npu_llm_matrix {
 	const struct npu_gguf_tensor *tensor;
 	uint32_t first, rows, cols;
+	bool end;			/* embedding or output: worth more bits than others */
 };
 
 struct npu_llm_linear {

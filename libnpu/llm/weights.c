@@ -8,6 +8,7 @@
 
 #define PLACE_ALIGN	64u
 #define MIN_A_GROUP	32u	/* of activations: shorter groups cost more than they are worth */
+#define SHORT_ROW	256u	/* of elements */
 #define QUANT_ROWS	256u	/* that are floats at a time; a multiple of 16 */
 
 /* @bytes of zeros more at a multiple of 64; *@at is their offset. NULL: no memory. */
@@ -66,7 +67,10 @@ static int choose_place(const struct npu_llm_weights *w, const struct npu_llm_ma
 		return npu_ggml_place(t->type, m->rows, m->cols, place);
 	if (w->quant == NPU_LLM_QUANT_F16)
 		return npu_weight_place(&half, m->rows, m->cols, place);
-	return npu_weight_quant_place(quants[w->quant], m->rows, m->cols, place);
+	/* a few bits of all weights, and the most is lost with those that touch the vocabulary */
+	return npu_weight_quant_place(m->end && w->quant != NPU_LLM_QUANT_W8 ? NPU_WEIGHT_W8G32 :
+									       quants[w->quant],
+				      m->rows, m->cols, place);
 }
 
 /* Float rows to codes, some at a time. */
@@ -112,11 +116,20 @@ static const struct npu_ggml_traits *find_type(const struct npu_llm_matrix *m, s
 	return t;
 }
 
-/* A multiple of the weights' group, so that one product of scales serves a group. */
-static uint32_t a_group_of(const struct npu_weight_format *f)
+/*
+ * By how many the activations beside @place are quantized: a multiple of the weights' group, so that
+ * one product of scales serves a group; 0: they stay floats. Short rows stay so, too: the product is
+ * cheap there, and few terms average out what eight bits lose.
+ */
+static uint32_t a_group_of(const struct npu_llm_weights *w, const struct npu_weight_place *place)
 {
-	if (!f->group)
+	const struct npu_weight_format *f = &place->format;
+
+	if (!f->group || w->act == NPU_LLM_ACT_F32 ||
+	    (w->act == NPU_LLM_ACT_AUTO && place->cols < SHORT_ROW))
 		return 0;
+	if (f->super)
+		return f->super;
 	return (MIN_A_GROUP + f->group - 1) / f->group * f->group;
 }
 
@@ -143,7 +156,7 @@ int npu_llm_weights_matrix(struct npu_llm_weights *w, const struct npu_llm_matri
 				     ret == -ERANGE ? "a weight is not finite, or too large to be quantized" :
 						      strerror(-ret));
 	w->parameters += (uint64_t)m->rows * m->cols;
-	out->a_group = a_group_of(&out->place.format);
+	out->a_group = a_group_of(w, &out->place);
 	return npu_weight_tensors(&out->place, false, w->region, out->offset, &out->t);
 }
 

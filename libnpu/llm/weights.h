@@ -14,6 +14,7 @@
 struct npu_llm_weights {
 	unsigned int region;		/* of operands */
 	enum npu_llm_quant quant;
+	enum npu_llm_activation act;
 	uint8_t *data;
 	uint64_t size, room;
 	uint64_t parameters;		/* elements of the file's tensors that were placed */

@@ -43,6 +43,11 @@ static const char *kv_name(unsigned int i)
 	return npu_llm_kv_name(i);
 }
 
+static const char *act_name(unsigned int i)
+{
+	return npu_llm_activation_name(i);
+}
+
 static int number(const char *option, const char *s, uint32_t *v)
 {
 	char *end;
@@ -70,6 +75,10 @@ int gguf_take_option(struct npu_llm_compile_options *o, enum gguf_option option,
 	case GGUF_KV:
 		i = pick("--kv", s, kv_name);
 		o->kv = i < 0 ? 0 : (uint32_t)i;
+		return i < 0 ? i : 0;
+	case GGUF_ACT:
+		i = pick("--activations", s, act_name);
+		o->activations = i < 0 ? 0 : (uint32_t)i;
 		return i < 0 ? i : 0;
 	case GGUF_CONTEXT:
 		return number("--context", s, &o->context);

@@ -5,7 +5,8 @@
 #include "npu_llm.h"
 
 /* Options of language models. */
-enum gguf_option { GGUF_QUANT, GGUF_KV, GGUF_CONTEXT, GGUF_BATCH, GGUF_CHUNK, GGUF_POOL };
+enum gguf_option { GGUF_QUANT, GGUF_KV, GGUF_CONTEXT, GGUF_BATCH, GGUF_CHUNK, GGUF_POOL,
+		   GGUF_ACT };
 
 /* Whether the file begins as a GGUF file does; false also when it can not be read. */
 bool gguf_is_one(const char *path);

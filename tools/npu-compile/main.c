@@ -71,6 +71,8 @@ static const char usage[] =
 "language models:\n"
 "      --quant TYPE       what float weights become: keep (default), f16, w8g32, w8, w4g32, w4g64,\n"
 "                         w4g128; weights that are quantized are kept bit for bit\n"
+"      --activations TYPE beside weights of codes: int8, f32, or auto (default): int8 beside rows\n"
+"                         of 256 weights and more\n"
 "      --context N        positions of a sequence (default: as trained, at most 4096)\n"
 "      --batch N          sequences of a step at most (default 16)\n"
 "      --chunk N          tokens of a step at most (default 512)\n"
@@ -128,6 +130,7 @@ enum {
 	OPT_BATCH,
 	OPT_CHUNK,
 	OPT_POOL,
+	OPT_ACT,
 	OPT_PASSES,
 	OPT_OPS,
 	OPT_VERSION
@@ -156,6 +159,7 @@ static const struct option long_options[] = {
 	{ "batch", required_argument, NULL, OPT_BATCH },
 	{ "chunk", required_argument, NULL, OPT_CHUNK },
 	{ "pool", required_argument, NULL, OPT_POOL },
+	{ "activations", required_argument, NULL, OPT_ACT },
 	{ "list-passes", no_argument, NULL, OPT_PASSES },
 	{ "list-ops", no_argument, NULL, OPT_OPS },
 	{ "version", no_argument, NULL, OPT_VERSION },
@@ -220,7 +224,7 @@ static int take_option(struct options *o, int c)
 {
 	int ret;
 
-	if (c >= OPT_QUANT && c <= OPT_POOL) {
+	if (c >= OPT_QUANT && c <= OPT_ACT) {
 		o->llm_option = true;
 		return gguf_take_option(&o->llm, (enum gguf_option)(c - OPT_QUANT), optarg);
 	}
@@ -305,8 +309,8 @@ static int check_kind(const struct options *o)
 {
 	if (o->gguf ? !o->onnx_option : !o->llm_option)
 		return 0;
-	fprintf(stderr, o->gguf ? "npu-compile: %s: a language model takes --quant, --context, --batch, --chunk, --kv, --pool, -o and -q\n" :
-				  "npu-compile: %s: --quant, --context, --batch, --chunk, --kv and --pool are for GGUF files\n",
+	fprintf(stderr, o->gguf ? "npu-compile: %s: a language model takes --quant, --context, --batch, --chunk, --kv, --pool, --activations, -o and -q\n" :
+				  "npu-compile: %s: --quant, --context, --batch, --chunk, --kv, --pool and --activations are for GGUF files\n",
 		o->model);
 	return -EINVAL;
 }

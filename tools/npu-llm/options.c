@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include "llm.h"
+
+static const char usage[] =
+"usage: npu-llm MODEL.npu [-p TEXT | --file FILE | --chat] [options]\n"
+"       npu-llm MODEL.npu --perplexity FILE | --bench pp512,tg128\n"
+"\n"
+"Generate text with a language model that npu-compile made from a GGUF file.\n"
+"\n"
+"  -p, --prompt TEXT        text to go on from (without one: from the model's first token)\n"
+"      --file FILE          the same from a file\n"
+"  -n, --tokens N           tokens to generate (default 128; 0: until the context is full)\n"
+"      --stop TEXT          end where TEXT would come; may be repeated\n"
+"      --ignore-end         go on after the model's end token\n"
+"      --no-prompt          print the new text alone\n"
+"\n"
+"      --chat               talk: a line is a turn, Ctrl-C stops an answer, Ctrl-D ends\n"
+"      --system TEXT        what the model is told first\n"
+"      --chat-template NAME chatml, llama3, gemma, ... (default: the one in the model)\n"
+"\n"
+"      --greedy             always the most probable token; the same as --temp 0\n"
+"      --temp T             temperature (default 0.8)\n"
+"      --top-k K            of the K most probable (default 40; 0: of all)\n"
+"      --top-p P            of the fewest that have probability P together (default 0.95; 1: all)\n"
+"      --min-p P            of those with at least P times the largest probability (default 0.05)\n"
+"      --repeat-penalty X   for tokens that came before (default 1: none)\n"
+"      --repeat-last N      among the last N (default 64)\n"
+"      --seed N             the same seed gives the same text (default 0)\n"
+"\n"
+"      --perplexity FILE    how well the model expects the text of FILE\n"
+"  -c, --context N          tokens of its windows (default: what the model was compiled for)\n"
+"      --bench LIST         tokens a second of prompts (ppN) and single tokens (tgN)\n"
+"  -r, --repeat N           how often each is measured (default 5)\n"
+"\n"
+"      --device URI         sim, sim:threads=2, /dev/accel/accel0, ... (default: the first)\n"
+"  -t, --threads N          of the engine in process\n"
+"      --pool N             tokens that the KV cache has room for (default: as compiled, if it fits)\n"
+"  -q, --quiet              no statistics\n"
+"      --version, -h, --help\n";
+
+enum {
+	OPT_FILE = 256, OPT_STOP, OPT_IGNORE_END, OPT_NO_PROMPT, OPT_CHAT, OPT_SYSTEM, OPT_FORM,
+	OPT_GREEDY, OPT_TEMP, OPT_TOP_K, OPT_TOP_P, OPT_MIN_P, OPT_PENALTY, OPT_LAST, OPT_SEED,
+	OPT_PERPLEXITY, OPT_BENCH, OPT_DEVICE, OPT_POOL, OPT_VERSION,
+};
+
+static const struct option long_options[] = {
+	{ "prompt", required_argument, NULL, 'p' },
+	{ "file", required_argument, NULL, OPT_FILE },
+	{ "tokens", required_argument, NULL, 'n' },
+	{ "stop", required_argument, NULL, OPT_STOP },
+	{ "ignore-end", no_argument, NULL, OPT_IGNORE_END },
+	{ "no-prompt", no_argument, NULL, OPT_NO_PROMPT },
+	{ "chat", no_argument, NULL, OPT_CHAT },
+	{ "system", required_argument, NULL, OPT_SYSTEM },
+	{ "chat-template", required_argument, NULL, OPT_FORM },
+	{ "greedy", no_argument, NULL, OPT_GREEDY },
+	{ "temp", required_argument, NULL, OPT_TEMP },
+	{ "top-k", required_argument, NULL, OPT_TOP_K },
+	{ "top-p", required_argument, NULL, OPT_TOP_P },
+	{ "min-p", required_argument, NULL, OPT_MIN_P },
+	{ "repeat-penalty", required_argument, NULL, OPT_PENALTY },
+	{ "repeat-last", required_argument, NULL, OPT_LAST },
+	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "perplexity", required_argument, NULL, OPT_PERPLEXITY },
+	{ "context", required_argument, NULL, 'c' },
+	{ "bench", required_argument, NULL, OPT_BENCH },
+	{ "repeat", required_argument, NULL, 'r' },
+	{ "device", required_argument, NULL, OPT_DEVICE },
+	{ "threads", required_argument, NULL, 't' },
+	{ "pool", required_argument, NULL, OPT_POOL },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int number(const char *name, uint64_t max, uint64_t *v)
+{
+	char *end;
+
+	errno = 0;
+	*v = strtoull(optarg, &end, 10);
+	if (!errno && end != optarg && !*end && *optarg != '-' && *v <= max)
+		return 0;
+	fprintf(stderr, "npu-llm: %s %s: expected a number from 0 to %llu\n", name, optarg,
+		(unsigned long long)max);
+	return -EINVAL;
+}
+
+static int number32(const char *name, uint32_t *v)
+{
+	uint64_t n;
+	int ret = number(name, 1u << 30, &n);
+
+	*v = ret ? 0 : (uint32_t)n;
+	return ret;
+}
+
+static int real(const char *name, float *v)
+{
+	char *end;
+
+	errno = 0;
+	*v = strtof(optarg, &end);
+	if (!errno && end != optarg && !*end)
+		return 0;
+	fprintf(stderr, "npu-llm: %s %s: expected a number\n", name, optarg);
+	return -EINVAL;
+}
+
+/* -ENOENT: none of these. */
+static int take_sampling(struct npu_llm_sampler_options *s, int c)
+{
+	switch (c) {
+	case OPT_GREEDY:
+		s->temperature = 0;
+		return 0;
+	case OPT_TEMP:
+		return real("--temp", &s->temperature);
+	case OPT_TOP_K:
+		return number32("--top-k", &s->top_k);
+	case OPT_TOP_P:
+		return real("--top-p", &s->top_p);
+	case OPT_MIN_P:
+		return real("--min-p", &s->min_p);
+	case OPT_PENALTY:
+		return real("--repeat-penalty", &s->repeat_penalty);
+	case OPT_LAST:
+		return number32("--repeat-last", &s->repeat_last);
+	case OPT_SEED:
+		return number("--seed", UINT64_MAX, &s->seed);
+	default:
+		return -ENOENT;
+	}
+}
+
+static int take_stop(struct options *o)
+{
+	if (*optarg && o->num_stop < MAX_STOPS) {
+		o->stop[o->num_stop++] = optarg;
+		return 0;
+	}
+	fprintf(stderr, *optarg ? "npu-llm: more than %d --stop options\n" :
+				  "npu-llm: --stop is empty\n", MAX_STOPS);
+	return -EINVAL;
+}
+
+/* What the text is made from. */
+static int take_text(struct options *o, int c)
+{
+	switch (c) {
+	case 'p':
+		o->prompt = optarg;
+		return 0;
+	case OPT_FILE:
+		o->file = optarg;
+		return 0;
+	case 'n':
+		return number32("--tokens", &o->num);
+	case OPT_STOP:
+		return take_stop(o);
+	case OPT_IGNORE_END:
+		o->ignore_end = true;
+		return 0;
+	case OPT_NO_PROMPT:
+		o->no_prompt = true;
+		return 0;
+	case OPT_CHAT:
+		o->chat = true;
+		return 0;
+	case OPT_SYSTEM:
+		o->system = optarg;
+		return 0;
+	case OPT_FORM:
+		o->form = optarg;
+		return 0;
+	default:
+		return take_sampling(&o->sampler, c);
+	}
+}
+
+static int take_option(struct options *o, int c)
+{
+	int ret = take_text(o, c);
+
+	if (ret != -ENOENT)
+		return ret;
+	switch (c) {
+	case OPT_PERPLEXITY:
+		o->perplexity = optarg;
+		return 0;
+	case 'c':
+		return number32("--context", &o->context);
+	case OPT_BENCH:
+		o->bench = optarg;
+		return 0;
+	case 'r':
+		return number32("--repeat", &o->repeat);
+	case OPT_DEVICE:
+		o->device = optarg;
+		return 0;
+	case 't':
+		return number32("--threads", &o->threads);
+	case OPT_POOL:
+		return number32("--pool", &o->pool);
+	case 'q':
+		o->quiet = true;
+		return 0;
+	case OPT_VERSION:
+		puts("npu-llm " NPU_VERSION);
+		return 1;
+	case 'h':
+		fputs(usage, stdout);
+		return 1;
+	default:
+		fputs("Try 'npu-llm --help'.\n", stderr);
+		return -EINVAL;
+	}
+}
+
+int options_parse(struct options *o, int argc, char **argv)
+{
+	int c, ret;
+
+	*o = (struct options){ .num = 128, .repeat = 5 };
+	npu_llm_sampler_options_init(&o->sampler);
+	while ((c = getopt_long(argc, argv, "p:n:c:r:t:qh", long_options, NULL)) != -1) {
+		ret = take_option(o, c);
+		if (ret)
+			return ret;
+	}
+	if (optind + 1 != argc || !o->repeat ||
+	    (o->prompt != NULL) + (o->file != NULL) + o->chat + (o->perplexity != NULL) +
+		    (o->bench != NULL) > 1) {
+		fputs(optind + 1 != argc ? "npu-llm: expected one model\n" :
+		      !o->repeat ? "npu-llm: --repeat 0: expected 1 or more\n" :
+				   "npu-llm: one of --prompt, --file, --chat, --perplexity and --bench\n",
+		      stderr);
+		fputs("Try 'npu-llm --help'.\n", stderr);
+		return -EINVAL;
+	}
+	o->model = argv[optind];
+	return 0;
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+/* A text goes on, and a chat. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "core/error.h"
+#include "llm.h"
+#include "tools/common/file.h"
+
+#define PROMPT_LIMIT	(64u << 20)
+
+static int open_generation(struct generation *g, const struct model *m, const struct options *o,
+			   struct npu_error *err)
+{
+	int ret;
+
+	*g = (struct generation){ .m = m, .o = o, .out = stdout };
+	ret = npu_llm_sampler_create(&o->sampler, &g->sampler, err);
+	return ret ?: npu_llm_session_create(m->llm, &g->s, err);
+}
+
+static void close_generation(struct generation *g)
+{
+	npu_llm_session_destroy(g->s);
+	npu_llm_sampler_destroy(g->sampler);
+	free(g->text);
+}
+
+/* The prompt's bytes, to be freed. */
+static int read_prompt(const struct options *o, char **text, size_t *size, struct npu_error *err)
+{
+	const char *prompt = o->prompt ? o->prompt : "";
+	uint8_t *data;
+	int ret;
+
+	if (o->file) {
+		ret = npu_file_read(o->file, PROMPT_LIMIT, &data, size, err);
+		*text = (char *)data;
+		return ret;
+	}
+	*text = strdup(prompt);
+	*size = strlen(prompt);
+	return *text ? 0 : npu_error_set(err, -ENOMEM, "no memory for the prompt");
+}
+
+int run_text(const struct model *m, const struct options *o, struct npu_error *err)
+{
+	struct generation g;
+	int32_t *ids = NULL;
+	char *text = NULL;
+	size_t size, num = 0;
+	int ret = open_generation(&g, m, o, err);
+
+	ret = ret ?: read_prompt(o, &text, &size, err);
+	ret = ret ?: model_encode(m, text, size, NPU_TOKENIZE_ADD | NPU_TOKENIZE_SPECIAL, &ids, &num,
+				  err);
+	if (!ret && !num)
+		ret = npu_error_set(err, -EINVAL,
+				    "the prompt is empty, and this model begins with no token of its own");
+	if (!ret && !o->no_prompt) {
+		fwrite(text, 1, size, stdout);
+		fflush(stdout);
+	}
+	if (!ret) {
+		g.stream.begun = size > 0;
+		ret = generate(&g, ids, num, o->num, err);
+		fputc('\n', stdout);
+	}
+	if (ret >= 0 && !o->quiet)
+		stats_print(m, &g.stats);
+	free(text);
+	free(ids);
+	close_generation(&g);
+	return ret;
+}
+
+/* ---- chat ---- */
+
+struct chat {
+	struct generation g;
+	enum npu_chat_form form;
+	struct npu_chat_message *messages;
+	size_t num, room;
+};
+
+/* @text is taken over. */
+static int add_message(struct chat *c, const char *role, char *text, struct npu_error *err)
+{
+	struct npu_chat_message *p = c->messages;
+
+	if (text && c->num == c->room) {
+		p = realloc(p, (c->room * 2 + 8) * sizeof(*p));
+		if (p) {
+			c->messages = p;
+			c->room = c->room * 2 + 8;
+		}
+	}
+	if (!text || !p) {
+		free(text);
+		return npu_error_set(err, -ENOMEM, "no memory for a message");
+	}
+	c->messages[c->num++] = (struct npu_chat_message){ role, text };
+	return 0;
+}
+
+static int chat_text(struct chat *c, char **text, size_t *size, struct npu_error *err)
+{
+	const struct npu_tokenizer *t = c->g.m->tok;
+	int ret = npu_tokenizer_chat(t, c->form, c->messages, c->num, true, NULL, 0, size, err);
+
+	if (ret && ret != -ENOSPC)
+		return ret;
+	*text = malloc(*size + 1);
+	if (!*text)
+		return npu_error_set(err, -ENOMEM, "no memory for a chat of %zu bytes", *size);
+	ret = npu_tokenizer_chat(t, c->form, c->messages, c->num, true, *text, *size, size, err);
+	if (ret)
+		free(*text);
+	return ret;
+}
+
+/* What the conversation has in common with what is in the cache stays there. */
+static int answer(struct chat *c, struct npu_error *err)
+{
+	struct npu_llm_session *s = c->g.s;
+	const int32_t *have = npu_llm_session_tokens(s);
+	uint32_t same = 0, len = npu_llm_session_length(s);
+	int32_t *ids = NULL;
+	size_t num = 0, size;
+	char *text;
+	int ret = chat_text(c, &text, &size, err);
+
+	if (ret)
+		return ret;
+	ret = model_encode(c->g.m, text, size, NPU_TOKENIZE_ADD | NPU_TOKENIZE_SPECIAL, &ids, &num, err);
+	free(text);
+	while (!ret && same < len && same + 1 < num && have[same] == ids[same])
+		same++;
+	ret = ret ?: npu_llm_session_truncate(s, same, err);
+	generate_restart(&c->g);
+	ret = ret ?: generate(&c->g, ids + same, num - same, c->g.o->num, err);
+	free(ids);
+	return ret < 0 ? ret : add_message(c, "assistant", strndup(c->g.text ? c->g.text : "", c->g.size), err);
+}
+
+static int chat_turns(struct chat *c, struct npu_error *err)
+{
+	bool tty = isatty(STDIN_FILENO);
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t n;
+	int ret = 0;
+
+	while (!ret) {
+		interrupt_clear();
+		if (tty)
+			fputs("> ", stderr);
+		n = getline(&line, &room, stdin);
+		if (n < 0)
+			break;
+		line[n && line[n - 1] == '\n' ? n - 1 : n] = 0;
+		if (!*line)
+			continue;
+		ret = add_message(c, "user", strdup(line), err);
+		ret = ret ?: answer(c, err);
+		fputc('\n', stdout);
+	}
+	free(line);
+	return ret;
+}
+
+int run_chat(const struct model *m, const struct options *o, struct npu_error *err)
+{
+	struct chat c = { .form = NPU_CHAT_AUTO };
+	int ret = open_generation(&c.g, m, o, err), form;
+
+	if (!ret && o->form) {
+		form = npu_chat_form_find(o->form);
+		c.form = form < 0 ? 0 : (enum npu_chat_form)form;
+		if (form < 0)
+			ret = npu_error_set(err, -EINVAL, "there is no chat template '%s'", o->form);
+	} else if (!ret) {
+		form = npu_chat_form_detect(m->vocab.chat_template, err);
+		ret = form < 0 ? npu_error_prefix(err, form, "chat (--chat-template NAME chooses a form)") : 0;
+	}
+	if (!ret && o->system)
+		ret = add_message(&c, "system", strdup(o->system), err);
+	ret = ret ?: chat_turns(&c, err);
+	if (!ret && !o->quiet)
+		stats_print(m, &c.g.stats);
+	while (c.num)
+		free((char *)c.messages[--c.num].content);
+	free(c.messages);
+	close_generation(&c.g);
+	return ret;
+}
