@@ -4,7 +4,7 @@
 # milliseconds.
 
 wanted		:= $(or $(MAKECMDGOALS),all)
-setup-level	:= $(if $(filter check% test%,$(wanted)),check,$(if $(filter demo% models bench%,$(wanted)),demo,build))
+setup-level	:= $(if $(filter check% test%,$(wanted)),check,$(if $(filter demo% models bench%,$(filter-out demo-llm,$(wanted))),demo,build))
 setup-level	+= $(if $(filter guest% modules selftests lint,$(wanted)),guest) $(if $(filter firmware guest,$(wanted)),firmware)
 setup-level	+= $(if $(filter tidy,$(wanted)),tidy) $(if $(filter fuzz%,$(wanted)),fuzz)
 # Nothing is installed for `make clean`, `make help` or a dry run.
@@ -40,6 +40,17 @@ demo: $(BUILD)/npu-ocr
 	@scripts/models.sh ocr $(if $(filter $(NPU_MODELS)/%,$(PICTURE)),text)
 	$(BUILD)/npu-ocr --annotate $(BUILD)/demo.png $(PICTURE)
 	@echo 'The picture with its boxes is $(BUILD)/demo.png; another one: $(BUILD)/npu-ocr picture.jpg'
+
+PROMPT		?= In the beginning
+
+## make demo-llm	a small language model of the tree goes on with PROMPT='In the beginning'
+.PHONY: demo-llm
+demo-llm: $(BUILD)/kjv.npu $(BUILD)/npu-llm
+	@$(BUILD)/npu-llm $< -n 120 -p '$(PROMPT)'
+	@echo 'Another: make demo-llm PROMPT="And it came to pass"; $(BUILD)/npu-llm --help has all options.'
+
+$(BUILD)/kjv.npu: models/kjv/kjv-Q8_0.gguf $(BUILD)/npu-compile
+	$(BUILD)/npu-compile -q $< -o $@
 
 PREFIX		?= /usr/local
 LIBDIR		?= $(PREFIX)/lib

@@ -69,6 +69,8 @@ static double run_rows(struct npu_llm *llm, const int32_t *tokens, const double 
 	return worst;
 }
 
+static enum npu_llm_activation activations;	/* of what is compiled */
+
 static void check(const struct model_spec *spec, enum npu_llm_kv kv, double bound, const char *what)
 {
 	struct npu_llm_compile_options opt = NPU_INIT(opt);
@@ -85,6 +87,7 @@ static void check(const struct model_spec *spec, enum npu_llm_kv kv, double boun
 	for (i = 0; i < NUM; i++)
 		tokens[i] = (int32_t)((unsigned int)(i * i * 7 + i * 31 + 5) % spec->vocab);
 	opt.kv = kv;
+	opt.activations = activations;
 	opt.context = 64;
 	if (model_write(spec, gguf) && !npu_gguf_open(gguf, &g, &err))
 		want = reference_logits(g, tokens, NUM, spec->original && 64 > spec->original, &vocab);
@@ -110,6 +113,15 @@ static void check_arch(const char *arch)
 	check(&s, NPU_LLM_KV_F16, 1e-3, "f16");
 	s.type = FILE_BF16;
 	check(&s, NPU_LLM_KV_F16, 1e-3, "bf16");
+	s.type = FILE_Q8_0;
+	check(&s, NPU_LLM_KV_F16, 1e-3, "Q8_0, activations f32");
+	s.type = FILE_Q4_0;
+	check(&s, NPU_LLM_KV_F16, 1e-3, "Q4_0, activations f32");
+	activations = NPU_LLM_ACT_I8;
+	check(&s, NPU_LLM_KV_F16, 3e-2, "Q4_0, activations int8");
+	s.type = FILE_Q8_0;
+	check(&s, NPU_LLM_KV_F16, 3e-2, "Q8_0, activations int8");
+	activations = NPU_LLM_ACT_AUTO;
 }
 
 static void check_rope(void)

@@ -50,6 +50,7 @@ static bool prepare(const char *arch, enum npu_llm_kv kv, uint32_t type)
 	opt.context = 128;
 	opt.batch = 6;
 	opt.chunk = 64;
+	opt.activations = NPU_LLM_ACT_I8;
 	if (model_write(&spec, gguf) && !npu_llm_compile(gguf, npu_path, &opt, NULL, &err))
 		return true;
 	tap_diag("%s", err.text);
@@ -366,6 +367,8 @@ int main(void)
 
 	check_kind("llama", NPU_LLM_KV_F16, FILE_F32);
 	check_kind("gemma3", NPU_LLM_KV_I8, FILE_F16);
+	check_kind("qwen3", NPU_LLM_KV_F16, FILE_Q8_0);
+	check_kind("phi3", NPU_LLM_KV_I8, FILE_Q4_0);
 	llm = open_llm("sim:threads=2", 0);
 	want = malloc(vocab * sizeof(*want));
 	got = malloc(vocab * sizeof(*got));

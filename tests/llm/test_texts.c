@@ -153,6 +153,7 @@ static void check_section(const struct opened *m, const char *name, char *sectio
 	char *p = section, *end, *prompt, *text;
 	int parts = 0, texts = 0;
 	double gap = 0;
+	bool ok;
 
 	for (; (p = strstr(p, "\nPrompt `")); texts++) {
 		prompt = p + 9;
@@ -163,8 +164,9 @@ static void check_section(const struct opened *m, const char *name, char *sectio
 		end = strstr(text, "\n```");
 		*end = 0;
 		p = end + 1;
-		tap_ok(follow(m, prompt, text, &parts, &gap) && (equal ? !parts : gap < CLOSE && parts < 4),
-		       "%s, \"%s\": %d tokens are not the best, by %.3f at most", name, prompt, parts,
+		ok = follow(m, prompt, text, &parts, &gap) &&
+		     (equal ? !parts : gap < CLOSE && parts < 4);
+		tap_ok(ok, "%s, \"%s\": %d tokens are not the best, by %.3f at most", name, prompt, parts,
 		       gap);
 	}
 	tap_ok(texts == 3, "%s: %d texts", name, texts);

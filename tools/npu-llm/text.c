@@ -31,7 +31,7 @@ static void close_generation(struct generation *g)
 static int read_prompt(const struct options *o, char **text, size_t *size, struct npu_error *err)
 {
 	const char *prompt = o->prompt ? o->prompt : "";
-	uint8_t *data;
+	uint8_t *data = NULL;
 	int ret;
 
 	if (o->file) {

@@ -1,0 +1,108 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# npu-compile and npu-llm as a user calls them with the language model of the tree.
+. tests/tap.sh
+
+compile=$NPU_BUILD/npu-compile
+llm=$NPU_BUILD/npu-llm
+gguf=models/kjv/kjv-Q8_0.gguf
+npu=$tap_tmp/kjv.npu
+
+# mistake PROGRAM PATTERN ARGUMENT...: exit status 2, and it is said.
+mistake()
+{
+	local program=$1 want=$2 out status
+	shift 2
+	out=$("$NPU_BUILD/$program" "$@" 2>&1)
+	status=$?
+	tap_is "$status" 2 "$program $*: exit status 2"
+	tap_like "$out" "$want" "it says: $(head -1 <<<"$out")"
+}
+
+# ---- compiling ----
+
+mistake npu-compile "a language model takes" "$gguf" --int8
+mistake npu-compile "for GGUF files" x.onnx --context 512
+mistake npu-compile "expected keep, f16" "$gguf" --quant q4
+mistake npu-compile "expected f16, int8" "$gguf" --kv f64
+mistake npu-compile "expected auto, int8" "$gguf" --activations 8
+mistake npu-compile "a number from 1 on" "$gguf" --batch 0
+head -c 100000 "$gguf" >"$tap_tmp/cut.gguf"
+tap_refused "cut.gguf" "a truncated file" "$compile" "$tap_tmp/cut.gguf"
+tap_like "$("$compile" "$gguf" -o "$npu")" "5.2 M parameters, .* weights 5\.[0-9] MiB" "compile"
+cp "$gguf" "$tap_tmp/beside.gguf"
+tap_run "without -o" "$compile" -q "$tap_tmp/beside.gguf"
+tap_run "the job lies beside the model, and is the same bytes" cmp "$npu" "$tap_tmp/beside.npu"
+info=$("$NPU_BUILD/npu-run" --info "$npu")
+tap_like "$info" "llm.arch +llama" "npu-run --info: architecture"
+tap_like "$info" "state +kv +f16" "its cache"
+tap_like "$info" "memory: weights 5\.[0-9] MiB" "its memory"
+
+# ---- generating ----
+
+greedy()
+{
+	"$llm" "$npu" -q --greedy -p "In the beginning God" "$@"
+}
+text=$(greedy -n 40)
+tap_like "$text" "^In the beginning God, and in the name of the Lord" "a text: $text"
+tap_is "$(greedy -n 40 -t 1)" "$text" "with one thread"
+tap_is "$(greedy -n 40 --no-prompt)" "${text#In the beginning God}" "the new text alone"
+printf 'In the beginning God' >"$tap_tmp/prompt.txt"
+tap_is "$("$llm" "$npu" -q --greedy -n 40 --file "$tap_tmp/prompt.txt")" "$text" "--file"
+tap_is "$(greedy -n 40 --stop Jesus)" "${text%%Jesus*}" "--stop"
+tap_is "$(greedy -n 40 --stop zzz --stop "us Christ, and")" "${text%%us Christ, and*}" "--stop over several tokens"
+seeded()
+{
+	"$llm" "$npu" -q -n 30 -p "And it came to pass" --seed "$1"
+}
+one=$(seeded 1)
+tap_is "$(seeded 1)" "$one" "a seed repeats: $one"
+[ "$(seeded 2)" != "$one" ]
+tap_result $? "another gives another text"
+stats=$("$llm" "$npu" -n 5 -p "And" 2>&1 >/dev/null)
+tap_like "$stats" "first token after [0-9.]+ ms; prompt [0-9]+ tokens, [0-9.]+ tokens/s; generated 4 more" "statistics"
+tap_like "$stats" "memory: weights [0-9.]+ MiB, KV cache [0-9.]+ MiB" "memory"
+long=$("$llm" "$npu" --greedy -n 0 -p "And" 2>&1 >/dev/null)
+tap_like "$long" "generated 5[01][0-9] more" "until the context is full"
+tap_like "$("$llm" "$npu" --bench pp16,tg4 -r 3)" $'pp16: [0-9.]+ tokens/s .*\ntg4: [0-9.]+ tokens/s' "--bench"
+
+# ---- a chat ----
+
+chat()
+{
+	printf '%s\n' "Who was Moses?" "" "And Aaron?" | "$llm" "$npu" -q --greedy -n 8 --chat "$@"
+}
+tap_refused "chat" "a model without a chat template" chat
+out=$(chat --chat-template chatml)
+tap_is "$(grep -c . <<<"$out")" 2 "two turns, two answers: $(tr '\n' '|' <<<"$out")"
+tap_refused "no chat template 'x'" "a template that is not there" chat --chat-template x
+
+# ---- Ctrl-C ----
+
+# A shell gives its children in the background an ignored SIGINT, so perl starts it.
+interrupted=$(timeout 60 perl -e '
+	my $pid = open(my $f, "-|", @ARGV) or die;
+	read($f, my $c, 40);
+	kill "INT", $pid;
+	my @rest = <$f>;
+	close($f);
+	print $? >> 8, " ", $? & 127;' "$llm" "$npu" -q --greedy -n 0 --ignore-end -p "And" )
+tap_is "$interrupted" "0 0" "Ctrl-C ends a generation, and the program as ever"
+
+# ---- mistakes ----
+
+mistake npu-llm "expected one model"
+mistake npu-llm "one of --prompt" "$npu" -p x --chat
+mistake npu-llm "expected a number" "$npu" --temp warm
+mistake npu-llm "expected a number" "$npu" -n -1
+mistake npu-llm "stop is empty" "$npu" --stop ""
+tap_refused "temperature" "a negative temperature" "$llm" "$npu" --temp -1
+tap_refused "No such file" "no model" "$llm" "$tap_tmp/none.npu"
+tap_refused "not a job file" "a GGUF file" "$llm" "$gguf"
+tap_refused "expected pp512" "a bench that is none" "$llm" "$npu" --bench qq1
+tap_refused "compiled for a context" "a bench beyond the context" "$llm" "$npu" --bench pp5000
+tap_refused "a window has" "a text too short" "$llm" "$npu" --perplexity "$tap_tmp/prompt.txt"
+tap_refused "No such file" "no prompt file" "$llm" "$npu" --file "$tap_tmp/none"
+tap_done
