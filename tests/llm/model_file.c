@@ -5,6 +5,7 @@
 #include <string.h>
 #include "gguf_make.h"
 #include "model_file.h"
+#include "npu_half.h"
 
 struct writer {
 	const struct model_spec *s;
@@ -71,11 +72,7 @@ static double normal(struct writer *w)
 
 static uint16_t to_half(float f)
 {
-	_Float16 h = (_Float16)f;
-	uint16_t u;
-
-	memcpy(&u, &h, 2);
-	return u;
+	return npu_half_narrow(f);
 }
 
 static void put_floats(struct writer *w, uint32_t type, const float *v, size_t n)

@@ -16,10 +16,10 @@ struct ref {
 
 static double half(const uint8_t *p)
 {
-	_Float16 h;
+	int u = p[0] | p[1] << 8, exp = u >> 10 & 31, man = u & 1023;
+	double v = exp ? ldexp(1024 + man, exp - 25) : ldexp(man, -24);
 
-	memcpy(&h, p, 2);
-	return (double)h;
+	return u & 0x8000 ? -v : v;
 }
 
 static double element(const struct npu_gguf_tensor *t, uint64_t i)
