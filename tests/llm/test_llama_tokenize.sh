@@ -17,11 +17,14 @@ case $? in
 esac
 tap_diag "llama.cpp $($llama version)"
 
-# same MODEL FILE TEXT: both give the same ids, control tokens not being looked for.
+# same MODEL FILE TEXT [special]: both give the same ids; control tokens are looked for if asked.
 same()
 {
-	"$test" --ids "$1" "$2" 1 >"$tap_tmp/ours" || { tap_result 1 "$3"; return; }
-	$llama run llama-tokenize -m "$1" -f "$2" --ids --no-parse-special 2>/dev/null >"$tap_tmp/theirs"
+	local flags=1 option=--no-parse-special
+
+	[ $# = 3 ] || { flags=3; option=; }
+	"$test" --ids "$1" "$2" $flags >"$tap_tmp/ours" || { tap_result 1 "$3"; return; }
+	$llama run llama-tokenize -m "$1" -f "$2" --ids $option 2>/dev/null >"$tap_tmp/theirs"
 	cmp -s "$tap_tmp/ours" "$tap_tmp/theirs"
 	tap_result $? "$3: $(grep -o , "$tap_tmp/ours" | wc -l) ids" ||
 		tap_diag "$(diff <(tr -d '[]' <"$tap_tmp/ours" | tr , '\n') <(tr -d '[]' <"$tap_tmp/theirs" | tr , '\n') | head -n 20)"
@@ -54,6 +57,15 @@ perl -CO -e '
 perl -CIO -pe 's/[\x{c0}-\x{24f}\x{300}-\x{52f}\x{900}-\x{903}\x{93a}-\x{957}\x{e31}-\x{e4e}]//g' \
 	<"$tap_tmp/all.txt" >"$tap_tmp/plain.txt"
 same models/kjv/kjv-Q8_0.gguf "$tap_tmp/all.txt" "kjv, every script"
+
+special='a</s>b <s> c  <unk><s><s>\n</s> <|endoftext|>d<|endoftext|> [CLS] e[MASK][SEP].</s'
+# shellcheck disable=SC2059 # it has line ends
+printf "$special" >"$tap_tmp/special.txt"
+for file in models/kjv/kjv-Q8_0.gguf "$shared"/{stories260K-f32,ggml-vocab-gpt-2,ggml-vocab-bert-bge}.gguf; do
+	[ ! -e "$file" ] || same "$file" "$tap_tmp/special.txt" "${file##*/}, special tokens" special
+done
+[ ! -e "$shared/stories260K-f32.gguf" ] ||
+	same "$shared/stories260K-f32.gguf" "$tap_tmp/long.txt" "stories260K, a megabyte"
 
 vocab=$shared/ggml-vocab-gpt-2.gguf
 if [ -e "$vocab" ]; then
