@@ -101,8 +101,10 @@ static void job_end(struct fw *fw, struct fw_engine *engine, enum npu_fw_status 
 
 	if (known && status == NPU_FW_ABORTED && result.reset)
 		status = NPU_FW_ENGINE_RESET;
-	release(engine);
 	fw_queue_job_end(fw, queue, status, 0, known ? &result : NULL, engine->index);
+	/* Not behind the release: clearing takes its time, and the driver need not wait for it. */
+	fw_msg_tell(fw);
+	release(engine);
 }
 
 /* The slice is over: who has waited long enough goes first. */

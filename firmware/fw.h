@@ -137,6 +137,8 @@ bool fw_msg_room(struct fw *fw, npu_u32 count);
 void fw_msg_post(struct fw *fw, const struct npu_fw_msg *msg);
 void fw_msg_answer(struct fw *fw, npu_u32 seq, npu_u32 queue, enum npu_fw_status status,
 		   npu_u32 arg);
+/* Let the driver know, if there is something new. */
+void fw_msg_tell(struct fw *fw);
 
 /* ctl.c: commands; and what of a suspend comes last */
 void fw_ctl_turn(struct fw *fw);

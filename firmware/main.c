@@ -131,9 +131,7 @@ bool fw_turn(struct fw *fw)
 	if (fw->suspending)
 		fw_ctl_suspend(fw);
 	fw_store(fw->config.info + offsetof(struct npu_fw_info, heartbeat), ++fw->heartbeat);
-	if (fw->posted)
-		fw_reg_write(NPU_MCU_HOST_IRQ, 1);
-	fw->posted = false;
+	fw_msg_tell(fw);
 	prepare_wait(fw);
 	return fw->num_unsaid && !fw->msg_full;
 }

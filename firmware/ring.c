@@ -86,6 +86,13 @@ void fw_msg_post(struct fw *fw, const struct npu_fw_msg *msg)
 	fw->posted = true;
 }
 
+void fw_msg_tell(struct fw *fw)
+{
+	if (fw->posted)
+		fw_reg_write(NPU_MCU_HOST_IRQ, 1);
+	fw->posted = false;
+}
+
 void fw_msg_answer(struct fw *fw, npu_u32 seq, npu_u32 queue, enum npu_fw_status status,
 		   npu_u32 arg)
 {

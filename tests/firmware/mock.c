@@ -127,6 +127,7 @@ static void engine_release(struct mock *m, struct mock_engine *e)
 	e->then = NPU_ENGINE_IDLE;
 	e->event_at = m->now + MOCK_CLEAR_US * NS;
 	e->holds = false;
+	m->told_at_release = m->host_irqs;
 }
 
 static bool in_state(const struct mock_engine *e, npu_u32 cmd)

@@ -47,6 +47,7 @@ struct mock {
 	struct mock_engine engine[NPU_HW_MAX_ENGINES];
 	bool broken_save;		/* engines fail to save */
 	bool stuck_stop;		/* engines do not stop when told to */
+	npu_u32 told_at_release;	/* host_irqs when an engine was released last */
 	unsigned int bad_access;	/* registers that do not exist, commands in a wrong state */
 
 	/* The driver's. */

@@ -47,6 +47,7 @@ static void test_one(void)
 	       msg.slices == 1 && msg.engine == 0, "the message says when and how long");
 	tap_ok(index->head == 1 && mock_queue_state(&m, 1)->state == NPU_FW_QUEUE_IDLE &&
 	       m.host_irqs == 1, "the entry is free again, one interrupt");
+	tap_ok(m.told_at_release == 1, "which does not wait for the engine to clear its memory");
 	tap_ok(mock_info(&m)->counter[NPU_FW_COUNTER_STARTED] == 1 &&
 	       mock_info(&m)->counter[NPU_FW_COUNTER_DONE] == 1 &&
 	       mock_info(&m)->counter[NPU_FW_COUNTER_DOORBELLS] == 1, "counters");
