@@ -12,6 +12,7 @@
  * ring when the firmware has dropped them, the others when their turn comes.
  */
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/pm_runtime.h>
 #include <linux/slab.h>
 
@@ -36,9 +37,29 @@ static const char *npu_fence_timeline_name(struct dma_fence *fence)
 	return "npu-queue";
 }
 
+static void npu_fence_free(struct rcu_head *rcu)
+{
+	struct dma_fence *fence = container_of(rcu, struct dma_fence, rcu);
+
+	kfree(container_of(fence, struct npu_fence, base));
+	module_put(THIS_MODULE);
+}
+
+/* npu_exit() waits for what this leaves to RCU. */
+static void npu_fence_release(struct dma_fence *fence)
+{
+	call_rcu(&fence->rcu, npu_fence_free);
+}
+
+/*
+ * A fence may live longer than all files, in a sync file for one, and so do the scheduler's, which
+ * hold ours: older kernels ask their operations for names even when they have signalled, and the
+ * scheduler for its own. While there are any the module stays.
+ */
 static const struct dma_fence_ops npu_fence_ops = {
 	.get_driver_name = npu_fence_driver_name,
 	.get_timeline_name = npu_fence_timeline_name,
+	.release = npu_fence_release,
 };
 
 /**
@@ -157,14 +178,27 @@ void npu_job_end_early(struct npu_job *job, u32 status, int error)
 	npu_job_end(job, &result, error);
 }
 
-static int npu_job_refuse(struct npu_job *job, int error)
+static void npu_job_refuse(struct npu_job *job, int error)
 {
 	struct npu_result result = { .id = job->id, .status = DRM_NPU_JOB_CANCELED };
 
 	npu_job_record(job->queue, &result);
 	trace_npu_job_end(job->queue, &result, error);
+	dma_fence_set_error(&job->fence->base, error);
+	dma_fence_signal(&job->fence->base);
+}
 
-	return error;
+/* A job that is refused has a fence, too: see npu_fence_ops. */
+static void npu_job_init_fence(struct npu_job *job)
+{
+	struct npu_queue *queue = job->queue;
+
+	dma_fence_init(&job->fence->base, &npu_fence_ops, &job->fence->lock, queue->fence_context,
+		       job->id);
+	__module_get(THIS_MODULE);
+	job->fence_live = true;
+	/* For the scheduler. */
+	dma_fence_get(&job->fence->base);
 }
 
 static int npu_job_start(struct npu_job *job)
@@ -178,15 +212,10 @@ static int npu_job_start(struct npu_job *job)
 	if (xa_erase(&queue->cancels, job->id))
 		job->desc.cancel = 1;
 	if (READ_ONCE(npu->hw.gone))
-		return npu_job_refuse(job, -ENODEV);
+		return -ENODEV;
 	if (queue->dead)
-		return npu_job_refuse(job, -ECANCELED);
+		return -ECANCELED;
 
-	dma_fence_init(&job->fence->base, &npu_fence_ops, &job->fence->lock, queue->fence_context,
-		       job->id);
-	job->fence_live = true;
-	/* For the scheduler. */
-	dma_fence_get(&job->fence->base);
 	list_add_tail(&job->node, &queue->jobs);
 	atomic_inc(&npu->inflight);
 	trace_npu_job_run(job);
@@ -203,13 +232,14 @@ static struct dma_fence *npu_job_run(struct drm_sched_job *sched_job)
 	struct npu_queue *queue = job->queue;
 	int ret;
 
+	npu_job_init_fence(job);
 	spin_lock_irq(&queue->lock);
 	ret = npu_job_start(job);
-	spin_unlock_irq(&queue->lock);
 	if (ret)
-		return ERR_PTR(ret);
-
-	npu_tdr_start(queue->npu);
+		npu_job_refuse(job, ret);
+	spin_unlock_irq(&queue->lock);
+	if (!ret)
+		npu_tdr_start(queue->npu);
 
 	return &job->fence->base;
 }

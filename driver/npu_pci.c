@@ -115,6 +115,8 @@ static void __exit npu_exit(void)
 	destroy_workqueue(npu_release_wq);
 	destroy_workqueue(npu_sched_wq);
 	npu_sched_pool_fini();
+	/* For fences, which are freed with the last reference on the module. */
+	rcu_barrier();
 }
 module_exit(npu_exit);
 

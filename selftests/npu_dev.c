@@ -312,18 +312,33 @@ int npu_syncobj_wait(int fd, uint32_t handle, uint64_t point, double seconds)
 	return npu_ioctl(fd, DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT, &args);
 }
 
-int npu_syncobj_status(int fd, uint32_t handle)
+int npu_syncobj_fence(int fd, uint32_t handle, int *file)
 {
 	struct drm_syncobj_handle args = {
 		.handle = handle, .fd = -1,
 		.flags = DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE,
 	};
-	struct sync_file_info info = {};
 	int ret = npu_ioctl(fd, DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD, &args);
+
+	*file = args.fd;
+	return ret;
+}
+
+int npu_fence_status(int file)
+{
+	struct sync_file_info info = {};
+	int ret = npu_ioctl(file, SYNC_IOC_FILE_INFO, &info);
+
+	return ret ? ret : info.status;
+}
+
+int npu_syncobj_status(int fd, uint32_t handle)
+{
+	int file, ret = npu_syncobj_fence(fd, handle, &file);
 
 	if (ret)
 		return ret;
-	ret = npu_ioctl(args.fd, SYNC_IOC_FILE_INFO, &info);
-	close(args.fd);
-	return ret ? ret : info.status;
+	ret = npu_fence_status(file);
+	close(file);
+	return ret;
 }

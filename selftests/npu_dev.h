@@ -87,7 +87,10 @@ void npu_syncobj_destroy(int fd, uint32_t handle);
  * says.
  */
 int npu_syncobj_wait(int fd, uint32_t handle, uint64_t point, double seconds);
-/* 1 signalled, 0 not yet, or the fence's error; by way of a sync file. */
+/* A sync file of the fence that is in it, which tells of its end even when the device has gone. */
+int npu_syncobj_fence(int fd, uint32_t handle, int *file);
+/* 1 signalled, 0 not yet, or the fence's error. */
+int npu_fence_status(int file);
 int npu_syncobj_status(int fd, uint32_t handle);
 
 uint64_t npu_now_ns(void);

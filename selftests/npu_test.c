@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 #include "npu_test.h"
 
@@ -56,6 +59,50 @@ int npu_ioctl_sized(int fd, unsigned long request, size_t size, void *arg)
 	unsigned int dir = _IOC_DIR(request), type = _IOC_TYPE(request), nr = _IOC_NR(request);
 
 	return npu_ioctl(fd, _IOC(dir, type, nr, size), arg);
+}
+
+int npu_write_file(const char *folder, const char *name, const char *text)
+{
+	char path[PATH_MAX];
+	int fd, ret = 0;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+bool npu_file_says(const char *folder, const char *name, const char *text)
+{
+	char path[PATH_MAX], got[64] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (read(fd, got, sizeof(got) - 1) < 0)
+		got[0] = 0;
+	close(fd);
+	return !strncmp(got, text, strlen(text));
+}
+
+int npu_pci_folder(int fd, char *path, size_t size)
+{
+	char link[64], folder[PATH_MAX];
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	snprintf(link, sizeof(link), "/sys/dev/char/%u:%u/device", major(st.st_rdev),
+		 minor(st.st_rdev));
+	if (!realpath(link, folder))
+		return -errno;
+	return snprintf(path, size, "%s", folder) < size ? 0 : -ENAMETOOLONG;
 }
 
 void npu_expect_log(const char *regex)

@@ -3,6 +3,7 @@
 #ifndef NPU_TEST_H
 #define NPU_TEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <drm/npu_drm.h>
@@ -23,6 +24,13 @@ int npu_ioctl(int fd, unsigned long request, void *arg);
 
 /* The same, with the size in @request replaced: what a program of another age would send. */
 int npu_ioctl_sized(int fd, unsigned long request, size_t size, void *arg);
+
+/* Write @text to a file of sysfs or debugfs; 0 or a negative errno. */
+int npu_write_file(const char *folder, const char *name, const char *text);
+/* Does it begin with @text? */
+bool npu_file_says(const char *folder, const char *name, const char *text);
+/* Folder in sysfs of the PCI device behind an open file; 0 or a negative errno. */
+int npu_pci_folder(int fd, char *path, size_t size);
 
 /* Tell the runner that the kernel is about to say something that matches @regex, and may. */
 void npu_expect_log(const char *regex);

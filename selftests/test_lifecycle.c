@@ -9,9 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 #include "kselftest_harness.h"
 #include "npu_dev.h"
@@ -26,36 +24,6 @@ FIXTURE(lifecycle) {
 	char name[64];		/* its address */
 	struct npu_copy copy;
 };
-
-static int write_file(const char *folder, const char *name, const char *text)
-{
-	char path[PATH_MAX + 64];
-	int fd, ret = 0;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, strlen(text)) < 0)
-		ret = -errno;
-	close(fd);
-	return ret;
-}
-
-static bool file_says(const char *folder, const char *name, const char *text)
-{
-	char path[PATH_MAX + 64], got[64] = "";
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	if (read(fd, got, sizeof(got) - 1) < 0)
-		got[0] = 0;
-	close(fd);
-	return !strncmp(got, text, strlen(text));
-}
 
 /* Data pages of the stream's buffer, as in test_recovery.c. */
 static int open_one(struct npu_dev *dev)
@@ -82,18 +50,13 @@ static int open_again(struct npu_dev *dev)
 FIXTURE_SETUP(lifecycle)
 {
 	struct npu_dev dev;
-	struct stat st;
-	char link[64];
 	int ret = open_one(&dev);
 
 	if (ret == -ENODEV)
 		SKIP(return, NPU_NO_DEVICE);
 	ASSERT_EQ(0, ret);
-	ASSERT_EQ(0, fstat(dev.fd, &st));
+	ASSERT_EQ(0, npu_pci_folder(dev.fd, self->pci, sizeof(self->pci)));
 	npu_dev_close(&dev);
-	snprintf(link, sizeof(link), "/sys/dev/char/%u:%u/device", major(st.st_rdev),
-		 minor(st.st_rdev));
-	ASSERT_NE(NULL, realpath(link, self->pci));
 	snprintf(self->name, sizeof(self->name), "%s", strrchr(self->pci, '/') + 1);
 	self->copy = (struct npu_copy) {
 		.in = NPU_VA_IN, .out = NPU_VA_IN + NPU_PAGE, .size = SIZE,
@@ -102,7 +65,7 @@ FIXTURE_SETUP(lifecycle)
 
 FIXTURE_TEARDOWN(lifecycle)
 {
-	write_file(self->pci, "power/autosuspend_delay_ms", "2500");
+	npu_write_file(self->pci, "power/autosuspend_delay_ms", "2500");
 }
 
 static void expect_well(struct __test_metadata *_metadata, struct npu_dev *dev,
@@ -168,12 +131,12 @@ TEST_F_TIMEOUT(lifecycle, unbind_with_all_alive, 180)
 	ASSERT_EQ(0, npu_ioctl(dev.fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
 	submit_load(_metadata, &dev, &self->copy, sync);
 
-	ASSERT_EQ(0, write_file(self->pci, "driver/unbind", self->name));
+	ASSERT_EQ(0, npu_write_file(self->pci, "driver/unbind", self->name));
 	EXPECT_EQ(-ENODEV, npu_ioctl(dev.fd, DRM_IOCTL_NPU_VM_CREATE, &vm));
 	EXPECT_EQ(-ENODEV, npu_copy_submit(&dev, &self->copy, 0, NULL));
 	touch(_metadata, &dev.stream);
 
-	ASSERT_EQ(0, write_file("/sys/bus/pci/drivers/npu", "bind", self->name));
+	ASSERT_EQ(0, npu_write_file("/sys/bus/pci/drivers/npu", "bind", self->name));
 	ASSERT_EQ(0, open_again(&again));
 	expect_well(_metadata, &again, &self->copy);
 	for (i = 0; i < JOBS; i++)
@@ -193,9 +156,9 @@ TEST_F_TIMEOUT(lifecycle, remove_and_rescan, 180)
 	npu_expect_log("npu");
 	ASSERT_EQ(0, open_one(&dev));
 	submit_load(_metadata, &dev, &self->copy, sync);
-	ASSERT_EQ(0, write_file(self->pci, "remove", "1"));
+	ASSERT_EQ(0, npu_write_file(self->pci, "remove", "1"));
 	EXPECT_EQ(-ENODEV, npu_copy_submit(&dev, &self->copy, 0, NULL));
-	ASSERT_EQ(0, write_file("/sys/bus/pci", "rescan", "1"));
+	ASSERT_EQ(0, npu_write_file("/sys/bus/pci", "rescan", "1"));
 	ASSERT_EQ(0, open_again(&again));
 	expect_well(_metadata, &again, &self->copy);
 	npu_dev_close(&dev);
@@ -211,6 +174,35 @@ TEST_F(lifecycle, module_is_busy_while_a_file_is_open)
 	ASSERT_EQ(0, open_one(&dev));
 	EXPECT_EQ(-1, syscall(SYS_delete_module, "npu", O_NONBLOCK));
 	EXPECT_TRUE(errno == EAGAIN || errno == EBUSY);
+	expect_well(_metadata, &dev, &self->copy);
+	npu_dev_close(&dev);
+}
+
+/*
+ * A fence in a file of its own outlives all other files of the device. What it has to say is the
+ * module's, which stays as long.
+ */
+TEST_F_TIMEOUT(lifecycle, module_is_busy_while_a_fence_lives, 60)
+{
+	struct npu_dev dev;
+	uint32_t sync;
+	int fence, i;
+
+	ASSERT_EQ(0, open_one(&dev));
+	ASSERT_EQ(0, npu_syncobj_create(dev.fd, &sync));
+	ASSERT_EQ(0, npu_copy_submit(&dev, &self->copy, sync, NULL));
+	ASSERT_EQ(0, npu_syncobj_wait(dev.fd, sync, 0, WAIT));
+	ASSERT_EQ(0, npu_syncobj_fence(dev.fd, sync, &fence));
+	npu_dev_close(&dev);
+	EXPECT_EQ(-1, syscall(SYS_delete_module, "npu", O_NONBLOCK));
+	EXPECT_TRUE(errno == EAGAIN || errno == EBUSY);
+	EXPECT_EQ(1, npu_fence_status(fence));
+	close(fence);
+	for (i = 0; i < 100 && syscall(SYS_delete_module, "npu", O_NONBLOCK); i++)
+		usleep(20000);
+	EXPECT_LT(i, 100);
+	ASSERT_EQ(0, system("modprobe npu"));
+	ASSERT_EQ(0, open_again(&dev));
 	expect_well(_metadata, &dev, &self->copy);
 	npu_dev_close(&dev);
 }
@@ -248,7 +240,7 @@ TEST_F_TIMEOUT(lifecycle, function_level_reset, 180)
 	for (i = 0; i < 3; i++) {
 		ASSERT_EQ(0, open_one(&dev));
 		submit_load(_metadata, &dev, &self->copy, sync);
-		ASSERT_EQ(0, write_file(self->pci, "reset", "1"));
+		ASSERT_EQ(0, npu_write_file(self->pci, "reset", "1"));
 		expect_innocent(_metadata, &dev, sync, &self->copy);
 		npu_dev_close(&dev);
 	}
@@ -264,7 +256,7 @@ TEST_F_TIMEOUT(lifecycle, forced_reset, 180)
 	snprintf(folder, sizeof(folder), "/sys/kernel/debug/accel/%s", self->name);
 	ASSERT_EQ(0, open_one(&dev));
 	submit_load(_metadata, &dev, &self->copy, sync);
-	if (write_file(folder, "force_reset", "1"))
+	if (npu_write_file(folder, "force_reset", "1"))
 		SKIP(return, "no debugfs");
 	expect_innocent(_metadata, &dev, sync, &self->copy);
 	npu_dev_close(&dev);
@@ -278,15 +270,15 @@ TEST_F_TIMEOUT(lifecycle, autosuspend, 60)
 
 	ASSERT_EQ(0, open_one(&dev));
 	expect_well(_metadata, &dev, &self->copy);
-	ASSERT_EQ(0, write_file(self->pci, "power/autosuspend_delay_ms", "100"));
-	for (i = 0; i < 100 && !file_says(self->pci, "power/runtime_status", "suspended"); i++)
+	ASSERT_EQ(0, npu_write_file(self->pci, "power/autosuspend_delay_ms", "100"));
+	for (i = 0; i < 100 && !npu_file_says(self->pci, "power/runtime_status", "suspended"); i++)
 		usleep(100000);
-	ASSERT_TRUE(file_says(self->pci, "power/runtime_status", "suspended"));
+	ASSERT_TRUE(npu_file_says(self->pci, "power/runtime_status", "suspended"));
 	/* An address space changes while nobody listens. */
 	ASSERT_EQ(0, npu_unbind(dev.fd, dev.vm, NPU_VA_IN, 2 * NPU_PAGE));
 	ASSERT_EQ(0, npu_bind(dev.fd, dev.vm, dev.stream.handle, 8 * NPU_PAGE, NPU_VA_IN,
 			      2 * NPU_PAGE, 0));
-	ASSERT_TRUE(file_says(self->pci, "power/runtime_status", "suspended"));
+	ASSERT_TRUE(npu_file_says(self->pci, "power/runtime_status", "suspended"));
 	expect_well(_metadata, &dev, &self->copy);
 	npu_dev_close(&dev);
 }
@@ -298,7 +290,7 @@ TEST_F_TIMEOUT(lifecycle, suspend_against_submit, 180)
 	int i;
 
 	ASSERT_EQ(0, open_one(&dev));
-	ASSERT_EQ(0, write_file(self->pci, "power/autosuspend_delay_ms", "0"));
+	ASSERT_EQ(0, npu_write_file(self->pci, "power/autosuspend_delay_ms", "0"));
 	for (i = 0; i < 60; i++) {
 		ASSERT_EQ(0, npu_copy_run(&dev, &self->copy, WAIT));
 		usleep(i * 37 % 20 * 1000);
