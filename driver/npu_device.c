@@ -70,7 +70,7 @@ static int npu_device_first_start(struct npu_device *npu)
 	down_write(&npu->hw.lock);
 	ret = npu_hw_reset(npu);
 	if (!ret)
-		ret = npu_device_start(npu);
+		ret = npu_device_start_patiently(npu);
 	up_write(&npu->hw.lock);
 
 	return ret;

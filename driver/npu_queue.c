@@ -421,6 +421,24 @@ static int npu_queue_start_if_online(struct npu_queue *queue)
 	return ret;
 }
 
+/*
+ * A firmware that does not answer is reset, and learns of the queue when it is back; an error of
+ * the device, or its end, is the queue's.
+ */
+static int npu_queue_start_or_reset(struct npu_queue *queue)
+{
+	struct npu_device *npu = queue->npu;
+	int ret = npu_queue_start_if_online(queue);
+
+	if (ret != -ETIMEDOUT)
+		return ret;
+
+	npu_reset_request(npu, "firmware does not take a queue");
+	npu_reset_wait(npu);
+
+	return READ_ONCE(npu->hw.gone) ? -ENODEV : 0;
+}
+
 /**
  * npu_queue_create() - make a queue
  * @npu: device
@@ -456,7 +474,7 @@ struct npu_queue *npu_queue_create(struct npu_device *npu, const struct npu_queu
 		return ERR_PTR(ret);
 	}
 
-	ret = npu_queue_start_if_online(queue);
+	ret = npu_queue_start_or_reset(queue);
 	if (ret) {
 		npu_queue_kill(queue);
 		npu_queue_put(queue);

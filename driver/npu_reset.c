@@ -33,7 +33,7 @@
  *
  * Return: 0, or a negative errno, and then the device is not online.
  */
-int npu_device_start(struct npu_device *npu)
+static int npu_device_start(struct npu_device *npu)
 {
 	int ret;
 
@@ -107,30 +107,43 @@ static void npu_device_give_up(struct npu_device *npu)
 }
 
 /**
- * npu_device_resume() - start a device that has no jobs
+ * npu_device_start_patiently() - npu_device_start(), a few times if need be
  * @npu: device
  *
- * Return: 0, or a negative errno when the device has been given up.
+ * Return: 0, or what the last try returned.
  */
-int npu_device_resume(struct npu_device *npu)
+int npu_device_start_patiently(struct npu_device *npu)
 {
 	int ret = -ENODEV, tries;
 
-	lockdep_assert_held_write(&npu->hw.lock);
-
 	for (tries = 0; ret && tries < NPU_RESET_TRIES; tries++)
 		ret = npu_device_start(npu);
-	if (ret)
-		npu_device_give_up(npu);
 
 	return ret;
+}
+
+/**
+ * npu_device_resume() - start a device that has no jobs
+ * @npu: device
+ *
+ * Return: 0, or -ENODEV when the device has been given up.
+ */
+int npu_device_resume(struct npu_device *npu)
+{
+	lockdep_assert_held_write(&npu->hw.lock);
+
+	if (!npu_device_start_patiently(npu))
+		return 0;
+	npu_device_give_up(npu);
+
+	return -ENODEV;
 }
 
 /**
  * npu_device_restart() - start a device that may have lost jobs
  * @npu: device; its firmware has been quiesced
  *
- * Return: 0, or a negative errno when the device has been given up.
+ * Return: 0, or -ENODEV when the device has been given up.
  */
 int npu_device_restart(struct npu_device *npu)
 {

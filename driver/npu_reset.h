@@ -44,7 +44,7 @@ void npu_reset_fini(struct npu_device *npu);
 void npu_reset_request(struct npu_device *npu, const char *cause);
 void npu_reset_wait(struct npu_device *npu);
 
-int npu_device_start(struct npu_device *npu);
+int npu_device_start_patiently(struct npu_device *npu);
 void npu_device_quiesce(struct npu_device *npu);
 void npu_device_stop(struct npu_device *npu);
 int npu_device_resume(struct npu_device *npu);

@@ -431,8 +431,11 @@ int npu_submit(struct npu_queue *queue, struct drm_file *file, struct drm_npu_su
 		return PTR_ERR(ujobs);
 
 	ret = pm_runtime_resume_and_get(npu->base.dev);
-	if (ret)
+	if (ret) {
+		/* It has been given up. Later calls have an error of runtime PM's own. */
+		ret = -ENODEV;
 		goto out_free;
+	}
 
 	ret = npu_submit_all(queue, file, args, ujobs);
 	pm_runtime_mark_last_busy(npu->base.dev);

@@ -5,10 +5,12 @@
  * it: part of points 61 to 63 of the list of selftests.
  */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "kselftest_harness.h"
+#include "npu_dev.h"
 #include "npu_test.h"
 
 #define PATIENCE_MS	10000
@@ -116,6 +118,37 @@ TEST_F_TIMEOUT(removal, files_closed_in_between, 60)
 	ASSERT_EQ(0, npu_host("unplug 0", NULL, 0));
 	close(self->fd);
 	self->fd = -1;
+	ASSERT_EQ(0, npu_host("plug 0", NULL, 0));
+	self->pulled = false;
+	fd = open_again();
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(0, query(fd));
+	close(fd);
+}
+
+/* It was off when it went, which only a start of it can tell. */
+TEST_F_TIMEOUT(removal, gone_while_it_was_off, 60)
+{
+	struct npu_copy copy = { .in = NPU_VA_STREAM, .out = NPU_VA_IN, .size = NPU_PAGE };
+	struct npu_dev dev;
+	char pci[PATH_MAX];
+	int i, fd;
+
+	ASSERT_EQ(0, npu_dev_open(&dev));
+	ASSERT_EQ(0, npu_pci_folder(dev.fd, pci, sizeof(pci)));
+	ASSERT_EQ(0, npu_write_file(pci, "power/autosuspend_delay_ms", "100"));
+	for (i = 0; i < 100 && !npu_file_says(pci, "power/runtime_status", "suspended"); i++)
+		usleep(100000);
+	ASSERT_TRUE(npu_file_says(pci, "power/runtime_status", "suspended"));
+	npu_expect_log("npu");
+	ASSERT_EQ(0, npu_host("vdev 0 arm surprise-removal forever", NULL, 0));
+	EXPECT_EQ(-ENODEV, npu_copy_submit(&dev, &copy, 0, NULL));
+	EXPECT_EQ(-ENODEV, npu_copy_submit(&dev, &copy, 0, NULL));
+	self->pulled = true;
+	EXPECT_EQ(0, npu_host("vdev 0 disarm surprise-removal", NULL, 0));
+	ASSERT_EQ(0, npu_host("unplug 0", NULL, 0));
+	EXPECT_EQ(-ENODEV, query(dev.fd));
+	npu_dev_close(&dev);
 	ASSERT_EQ(0, npu_host("plug 0", NULL, 0));
 	self->pulled = false;
 	fd = open_again();
