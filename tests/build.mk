@@ -88,7 +88,8 @@ export TSAN_OPTIONS	?= halt_on_error=1:second_deadlock_stack=1:die_after_fork=0
 # Where a script finds the tools, the models (NPU_MODELS) and ONNX Runtime (NPU_ORT).
 export NPU_BUILD	= $(abspath $(BUILD))
 
-RUN		= perl tests/run.pl -j $(JOBS) -l $(BUILD)/test-log
+# 50 times each of what takes a device away, with three guests, are an hour and more.
+RUN		= perl tests/run.pl -j $(JOBS) $(if $(filter-out 0,$(NPU_TEST_LONG)),-t 14400) -l $(BUILD)/test-log
 JOBS		?= 2
 
 .PHONY: list-run build-run check check-long check-asan check-tsan check-models tidy

@@ -28,7 +28,7 @@ start_agent()
 
 # guest_boot NAME KERNEL IOMMU [npu-qemu option...] -- PROGRAM...: boot a guest, run the programs of
 # tests/guest/in and selftests in it and keep the logs below build/test-log/guest, in $guest_log.
-# NPUS is how many devices there are.
+# NPUS is how many devices there are; variables of GUEST_ENV are set in the guest, too.
 guest_boot()
 {
 	local kernel=$2 iommu=$3 options=() agent status
@@ -46,7 +46,7 @@ guest_boot()
 	start_agent
 	tools/npu-qemu/npu-qemu --kernel "$kernel" --iommu "$iommu" --npus "${NPUS:-0}" --run "$tap_tmp/run" --log "$guest_log" \
 		--overlay "$tap_tmp/over" --timeout "${GUEST_TIMEOUT:-600}" "${options[@]}" --cmd "
-			export KERNEL='$kernel' IOMMU='$iommu' NPUS='${NPUS:-0}' ${CI:+CI=1}
+			export KERNEL='$kernel' IOMMU='$iommu' NPUS='${NPUS:-0}' ${CI:+CI=1} ${GUEST_ENV:-}
 			sh /usr/lib/npu/tests/run.sh $*" >"$guest_log/out.ktap" 2>"$guest_log/npu-qemu.log" </dev/null
 	status=$?
 	kill "$agent" 2>/dev/null
