@@ -3,10 +3,10 @@
  * DOC: cancel of one job
  *
  * A job that is to be cancelled goes the way of all others, so that fences signal in order: through
- * the scheduler, into the ring and to the firmware, which ends it there without having run it. A
- * mark in its descriptor says so. Until npu_job_run() has taken the job its id in npu_queue.cancels
- * stands for the mark. A job that has begun has been looked at before; the firmware is told of it
- * by a message.
+ * the scheduler, if it waits for fences, into the ring and to the firmware, which ends it there
+ * without having run it. A mark in its descriptor says so. While the scheduler has the job, until
+ * npu_job_start(), its id in npu_queue.cancels stands for the mark. A job that has begun has been
+ * looked at before; the firmware is told of it by a message.
  */
 #include <linux/rwsem.h>
 
@@ -105,7 +105,7 @@ int npu_job_cancel(struct npu_queue *queue, u64 id)
 	if (ret <= 0)
 		return ret;
 
-	/* First this: npu_job_run() may take the job at any time. */
+	/* First this: npu_job_start() may take the job at any time. */
 	ret = xa_err(xa_store_irq(&queue->cancels, id, xa_mk_value(1), GFP_KERNEL));
 	if (ret)
 		return ret;

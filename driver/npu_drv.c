@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * DRM driver: files and ioctls. A handler first looks at flags and padding, then at the objects
- * that the arguments name, then it works. All of them run between drm_dev_enter() and
- * drm_dev_exit().
+ * that the arguments name, then it works, between drm_dev_enter() and drm_dev_exit(). Memory of
+ * programs is looked at outside of these: it may take as long as the program likes, and unplug
+ * waits for all that is in between.
  */
 #include <linux/module.h>
 #include <linux/uaccess.h>
@@ -274,7 +275,7 @@ static int npu_ioctl_bo_sync(struct npu_device *npu, void *data, struct drm_file
 {
 	struct drm_npu_bo_sync_op *ops;
 	struct drm_npu_bo_sync *args = data;
-	int ret = 0;
+	int cookie, ret = 0;
 	u32 i;
 
 	if (args->ops.count > NPU_MAX_SYNC_OPS)
@@ -283,8 +284,13 @@ static int npu_ioctl_bo_sync(struct npu_device *npu, void *data, struct drm_file
 	if (IS_ERR(ops))
 		return PTR_ERR(ops);
 
-	for (i = 0; i < args->ops.count && !ret; i++)
-		ret = npu_bo_sync_op(drm_file, &ops[i]);
+	if (drm_dev_enter(&npu->base, &cookie)) {
+		for (i = 0; i < args->ops.count && !ret; i++)
+			ret = npu_bo_sync_op(drm_file, &ops[i]);
+		drm_dev_exit(cookie);
+	} else {
+		ret = -ENODEV;
+	}
 	kvfree(ops);
 
 	return ret;
@@ -500,20 +506,30 @@ static int npu_drm_ioctl_##name(struct drm_device *drm, void *data, struct drm_f
 	return ret;										\
 }
 
-NPU_IOCTL_FUNC(dev_query)
+/* These look at memory of the program, and enter when that is over. */
+#define NPU_IOCTL_FUNC_USER(name)								\
+static int npu_drm_ioctl_##name(struct drm_device *drm, void *data, struct drm_file *drm_file)	\
+{												\
+	if (drm_dev_is_unplugged(drm))								\
+		return -ENODEV;									\
+												\
+	return npu_ioctl_##name(to_npu_device(drm), data, drm_file);				\
+}
+
+NPU_IOCTL_FUNC_USER(dev_query)
 NPU_IOCTL_FUNC(vm_create)
 NPU_IOCTL_FUNC(vm_destroy)
-NPU_IOCTL_FUNC(vm_bind)
+NPU_IOCTL_FUNC_USER(vm_bind)
 NPU_IOCTL_FUNC(vm_get_state)
 NPU_IOCTL_FUNC(bo_create)
 NPU_IOCTL_FUNC(bo_mmap_offset)
-NPU_IOCTL_FUNC(bo_sync)
+NPU_IOCTL_FUNC_USER(bo_sync)
 NPU_IOCTL_FUNC(bo_query_info)
-NPU_IOCTL_FUNC(bo_set_label)
+NPU_IOCTL_FUNC_USER(bo_set_label)
 NPU_IOCTL_FUNC(queue_create)
 NPU_IOCTL_FUNC(queue_destroy)
 NPU_IOCTL_FUNC(queue_get_state)
-NPU_IOCTL_FUNC(submit)
+NPU_IOCTL_FUNC_USER(submit)
 NPU_IOCTL_FUNC(job_get_result)
 NPU_IOCTL_FUNC(job_cancel)
 

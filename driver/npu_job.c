@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * DOC: how a job ends
+ * DOC: how a job begins and ends
  *
- * npu_job_run() puts a job on the queue's list and, while the firmware knows the queue, into the
- * ring. The job leaves the list in npu_job_end() and nowhere else: when the firmware says so, when
+ * A job with nothing to wait for is started by SUBMIT itself: npu_job_start() puts it on the
+ * queue's list and, while the firmware knows the queue and the ring has room, into the ring. A job
+ * whose in-fences have not signalled goes to the scheduler, as do those behind it until it has been
+ * started; npu_job_run() starts it then. The order is that of SUBMIT either way.
+ *
+ * The job leaves the list in npu_job_end() and nowhere else: when the firmware says so, when
  * recovery decides that it is lost, or when the device is gone. In between it survives resets and
  * suspend: what has not been started is written to the ring again when the firmware is back, below
  * the scheduler, which notices nothing.
  *
  * Behind a job that ended badly the queue is dead: later jobs end with -ECANCELED, those in the
- * ring when the firmware has dropped them, the others when their turn comes.
+ * ring when the firmware has dropped them, the others behind them.
  */
-#include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/overflow.h>
 #include <linux/pm_runtime.h>
 #include <linux/slab.h>
 
@@ -41,7 +45,7 @@ static void npu_fence_free(struct rcu_head *rcu)
 {
 	struct dma_fence *fence = container_of(rcu, struct dma_fence, rcu);
 
-	kfree(container_of(fence, struct npu_fence, base));
+	kfree(container_of(fence, struct npu_job, fence));
 	module_put(THIS_MODULE);
 }
 
@@ -65,53 +69,64 @@ static const struct dma_fence_ops npu_fence_ops = {
 /**
  * npu_job_alloc() - allocate all that a job will need until it has ended
  * @queue: of it
+ * @num_regions: room in its region table
  *
- * Return: job without a region table and not known to the scheduler, or NULL.
+ * Return: job that has not been started and is not known to the scheduler, or NULL.
  */
-struct npu_job *npu_job_alloc(struct npu_queue *queue)
+struct npu_job *npu_job_alloc(struct npu_queue *queue, u32 num_regions)
 {
 	struct npu_job *job;
 
-	job = kzalloc_obj(*job, GFP_KERNEL_ACCOUNT);
+	job = kzalloc(struct_size(job, regions, num_regions), GFP_KERNEL_ACCOUNT);
 	if (!job)
 		return NULL;
 
-	job->fence = kzalloc_obj(*job->fence, GFP_KERNEL_ACCOUNT);
-	if (!job->fence) {
-		kfree(job);
-		return NULL;
-	}
-
-	spin_lock_init(&job->fence->lock);
+	spin_lock_init(&job->fence_lock);
 	INIT_LIST_HEAD(&job->node);
 	job->queue = npu_queue_get(queue);
 	drm_dev_get(&queue->npu->base);
-	atomic_inc(&queue->npu->jobs);
 
 	return job;
 }
 
-/* The scheduler has forgotten it, or never knew it. */
-void npu_job_free(struct npu_job *job)
+/* From now on unplug waits for it: between drm_dev_enter() and drm_dev_exit(). */
+void npu_job_count(struct npu_job *job)
+{
+	if (job->counted)
+		return;
+
+	job->counted = true;
+	atomic_inc(&job->queue->npu->jobs);
+}
+
+/* What it holds. In the interrupt, too: then the queue has other references, see npu_job_end(). */
+static void npu_job_release(struct npu_job *job)
 {
 	struct npu_device *npu = job->queue->npu;
-
-	if (job->fence_live)
-		dma_fence_put(&job->fence->base);
-	else
-		kfree(job->fence);
 
 	if (job->has_pm) {
 		pm_runtime_mark_last_busy(npu->base.dev);
 		pm_runtime_put_autosuspend(npu->base.dev);
 	}
-	kvfree(job->regions);
 	npu_queue_put(job->queue);
-	kfree(job);
-
-	if (atomic_dec_and_test(&npu->jobs))
+	if (job->counted && atomic_dec_and_test(&npu->jobs))
 		wake_up_all(&npu->jobs_wait);
 	drm_dev_put(&npu->base);
+}
+
+static void npu_job_put(struct npu_job *job)
+{
+	if (job->fence_live)
+		dma_fence_put(&job->fence);
+	else
+		kfree(job);
+}
+
+/* The scheduler has forgotten it, or never knew it; it has not been started without it. */
+void npu_job_free(struct npu_job *job)
+{
+	npu_job_release(job);
+	npu_job_put(job);
 }
 
 static void npu_job_record(struct npu_queue *queue, const struct npu_result *result)
@@ -145,6 +160,9 @@ static void npu_job_record(struct npu_queue *queue, const struct npu_result *res
  * @job: it may be freed when this returns
  * @result: how it ended
  * @error: of the fence, 0: none
+ *
+ * The caller has a reference on the queue, or holds npu_device.irq.lock while the queue is in the
+ * table: the job's is not the last one.
  */
 void npu_job_end(struct npu_job *job, const struct npu_result *result, int error)
 {
@@ -154,6 +172,7 @@ void npu_job_end(struct npu_job *job, const struct npu_result *result, int error
 	lockdep_assert_held(&queue->lock);
 
 	list_del_init(&job->node);
+	queue->num_ringed -= job->ringed;
 	atomic_dec(&npu->inflight);
 	atomic64_add(result->busy_ns, &npu->busy_ns);
 	npu_stats_add(queue->stats, result->busy_ns);
@@ -161,8 +180,11 @@ void npu_job_end(struct npu_job *job, const struct npu_result *result, int error
 	trace_npu_job_end(queue, result, error);
 
 	if (error)
-		dma_fence_set_error(&job->fence->base, error);
-	dma_fence_signal(&job->fence->base);
+		dma_fence_set_error(&job->fence, error);
+	dma_fence_signal(&job->fence);
+	if (!job->scheduled)
+		npu_job_release(job);
+	dma_fence_put(&job->fence);
 }
 
 /**
@@ -184,24 +206,33 @@ static void npu_job_refuse(struct npu_job *job, int error)
 
 	npu_job_record(job->queue, &result);
 	trace_npu_job_end(job->queue, &result, error);
-	dma_fence_set_error(&job->fence->base, error);
-	dma_fence_signal(&job->fence->base);
+	dma_fence_set_error(&job->fence, error);
+	dma_fence_signal(&job->fence);
 }
 
 /* A job that is refused has a fence, too: see npu_fence_ops. */
-static void npu_job_init_fence(struct npu_job *job)
+void npu_job_init_fence(struct npu_job *job)
 {
-	struct npu_queue *queue = job->queue;
-
-	dma_fence_init(&job->fence->base, &npu_fence_ops, &job->fence->lock, queue->fence_context,
+	dma_fence_init(&job->fence, &npu_fence_ops, &job->fence_lock, job->queue->fence_context,
 		       job->id);
 	__module_get(THIS_MODULE);
 	job->fence_live = true;
-	/* For the scheduler. */
-	dma_fence_get(&job->fence->base);
 }
 
-static int npu_job_start(struct npu_job *job)
+/**
+ * npu_job_start() - hand a job over to the hardware
+ * @job: the next one of its queue
+ * @ring: the firmware is told at once; else npu_queue_ring() comes later
+ *
+ * When the device is off or the ring is full it only goes on the queue's list, from which it goes
+ * into the ring in its turn. In the path that fences wait for: nothing is allocated, nothing
+ * sleeps.
+ *
+ * Its fence has been initialized.
+ *
+ * Return: 0, or the error that the fence is to have: it ends at once.
+ */
+int npu_job_start(struct npu_job *job, bool ring)
 {
 	struct npu_queue *queue = job->queue;
 	struct npu_device *npu = queue->npu;
@@ -213,19 +244,22 @@ static int npu_job_start(struct npu_job *job)
 		job->desc.cancel = 1;
 	if (READ_ONCE(npu->hw.gone))
 		return -ENODEV;
-	if (queue->dead)
+	/* Fences signal in order: behind others it waits for them. */
+	if (queue->dead && list_empty(&queue->jobs))
 		return -ECANCELED;
 
+	/* For the list. */
+	dma_fence_get(&job->fence);
+	npu_job_count(job);
 	list_add_tail(&job->node, &queue->jobs);
 	atomic_inc(&npu->inflight);
 	trace_npu_job_run(job);
-	if (queue->active)
-		npu_queue_write_job(queue, job);
+	npu_queue_feed(queue, ring);
 
 	return 0;
 }
 
-/* In the path that fences wait for: nothing is allocated, nothing sleeps. */
+/* In the path that fences wait for, too. */
 static struct dma_fence *npu_job_run(struct drm_sched_job *sched_job)
 {
 	struct npu_job *job = to_npu_job(sched_job);
@@ -233,15 +267,18 @@ static struct dma_fence *npu_job_run(struct drm_sched_job *sched_job)
 	int ret;
 
 	npu_job_init_fence(job);
+	/* For the scheduler. */
+	dma_fence_get(&job->fence);
 	spin_lock_irq(&queue->lock);
-	ret = npu_job_start(job);
+	queue->num_scheduled--;
+	ret = npu_job_start(job, true);
 	if (ret)
 		npu_job_refuse(job, ret);
 	spin_unlock_irq(&queue->lock);
 	if (!ret)
 		npu_tdr_start(queue->npu);
 
-	return &job->fence->base;
+	return &job->fence;
 }
 
 static void npu_job_sched_free(struct drm_sched_job *sched_job)
@@ -362,6 +399,7 @@ static int npu_job_complete_in(struct npu_queue *queue, const struct npu_fw_msg 
 		ret = -EINVAL;
 	}
 	npu_job_complete_locked(queue->npu, job, msg);
+	npu_queue_feed(queue, true);
 
 	return ret;
 }

@@ -21,43 +21,43 @@ struct npu_queue;
 #define NPU_JOB_LIMIT_MS	10000
 
 /**
- * struct npu_fence - signals when the hardware has done with a job
- */
-struct npu_fence {
-	/** @base: fence */
-	struct dma_fence base;
-
-	/** @lock: protects @base; its own, as the fence may live longer than the queue */
-	spinlock_t lock;
-};
-
-/**
  * struct npu_job - a job
+ *
+ * Its memory is that of its fence, which may live longer than the job and the queue.
  */
 struct npu_job {
-	/** @base: scheduler's part */
+	/** @fence: signals when the hardware has done with it; with it the job is freed */
+	struct dma_fence fence;
+
+	/** @fence_lock: protects @fence; its own, as the queue may be gone before it */
+	spinlock_t fence_lock;
+
+	/** @fence_live: @fence has been initialized */
+	bool fence_live;
+
+	/** @scheduled: the scheduler has it, which frees what it holds; else that is npu_job_end() */
+	bool scheduled;
+
+	/** @ringed: it is in the queue's ring. Under npu_queue.lock */
+	bool ringed;
+
+	/** @counted: in npu_device.jobs */
+	bool counted;
+
+	/** @has_pm: a runtime PM reference is held */
+	bool has_pm;
+
+	/** @base: scheduler's part, with @scheduled */
 	struct drm_sched_job base;
 
 	/** @queue: of it; a reference is held */
 	struct npu_queue *queue;
 
-	/** @fence: signals when the hardware has done with it */
-	struct npu_fence *fence;
-
-	/** @fence_live: @fence has been initialized, which npu_job_run() does */
-	bool fence_live;
-
-	/** @node: in npu_queue.jobs, from npu_job_run() until it has ended */
+	/** @node: in npu_queue.jobs, from npu_job_start() until it has ended; with a reference */
 	struct list_head node;
 
 	/** @id: in the queue, from 1 */
 	u64 id;
-
-	/** @ringed: it is in the queue's ring. Under npu_queue.lock */
-	bool ringed;
-
-	/** @has_pm: a runtime PM reference is held */
-	bool has_pm;
 
 	/**
 	 * @desc: what the firmware gets, save for the address of the regions. Its cancel is under
@@ -65,8 +65,8 @@ struct npu_job {
 	 */
 	struct npu_fw_job desc;
 
-	/** @regions: region table */
-	struct npu_region *regions;
+	/** @regions: region table, desc.num_regions of them */
+	struct npu_region regions[];
 };
 
 #define to_npu_job(ptr)	container_of(ptr, struct npu_job, base)
@@ -95,8 +95,11 @@ struct npu_result {
 
 extern const struct drm_sched_backend_ops npu_job_sched_ops;
 
-struct npu_job *npu_job_alloc(struct npu_queue *queue);
+struct npu_job *npu_job_alloc(struct npu_queue *queue, u32 num_regions);
 void npu_job_free(struct npu_job *job);
+void npu_job_count(struct npu_job *job);
+void npu_job_init_fence(struct npu_job *job);
+int npu_job_start(struct npu_job *job, bool ring);
 int npu_job_complete(struct npu_device *npu, const struct npu_fw_msg *msg);
 void npu_job_end(struct npu_job *job, const struct npu_result *result, int error);
 void npu_job_end_early(struct npu_job *job, u32 status, int error);

@@ -2,10 +2,13 @@
 /*
  * DOC: power management
  *
- * A job holds a runtime PM reference from SUBMIT, where resuming may sleep and allocate, until it
- * is freed; npu_job_run() needs none. Whatever else speaks to the device only does so while it is
- * online, under npu_device.hw.lock, and has nothing to do otherwise: a device that is off knows no
- * translation and no queue, and learns of all of them when it starts. It always starts cold.
+ * SUBMIT holds a runtime PM reference, as resuming may sleep and allocate. A job that it gives to
+ * the scheduler holds another one until it is freed, so that npu_job_run() needs none. One that has
+ * been started needs none either: the device is not suspended while it has jobs, and the worker of
+ * npu_tdr.c, which runs as long, asks for it when they have ended. Whatever else speaks to the
+ * device only does so while it is online, under npu_device.hw.lock, and has nothing to do
+ * otherwise: a device that is off knows no translation and no queue, and learns of all of them when
+ * it starts. It always starts cold.
  *
  * System sleep and function level reset are the same with jobs under way. Those that have been
  * started are given a moment to end before sleep, and none before a reset; what is lost is told to
@@ -114,6 +117,13 @@ void npu_pm_reset_prepare(struct pci_dev *pdev)
 void npu_pm_reset_done(struct pci_dev *pdev)
 {
 	npu_pm_restart(pci_get_drvdata(pdev));
+}
+
+/* The last jobs have ended, which may have kept it from being suspended. */
+void npu_pm_idle(struct npu_device *npu)
+{
+	pm_runtime_mark_last_busy(npu->base.dev);
+	pm_request_autosuspend(npu->base.dev);
 }
 
 /* The device is active, and probe holds the reference of the PCI core. */

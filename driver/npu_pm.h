@@ -10,6 +10,7 @@ struct pci_dev;
 
 extern const struct dev_pm_ops npu_pm_ops;
 
+void npu_pm_idle(struct npu_device *npu);
 void npu_pm_enable(struct npu_device *npu);
 void npu_pm_disable(struct npu_device *npu);
 void npu_pm_reset_prepare(struct pci_dev *pdev);

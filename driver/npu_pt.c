@@ -27,7 +27,7 @@ static struct npu_pt_table *npu_pt_table_alloc(struct npu_pt *pt, u32 level)
 {
 	struct npu_pt_table *table;
 
-	table = kzalloc_obj(*table);
+	table = kzalloc_obj(*table, GFP_KERNEL_ACCOUNT);
 	if (!table)
 		return NULL;
 
@@ -38,7 +38,8 @@ static struct npu_pt_table *npu_pt_table_alloc(struct npu_pt *pt, u32 level)
 			goto err_free_table;
 	}
 
-	table->entries = dma_pool_zalloc(pt->npu->mmu.pool, GFP_KERNEL, &table->dma);
+	/* The pool keeps what is given back: it is whoever made it grow that pays. */
+	table->entries = dma_pool_zalloc(pt->npu->mmu.pool, GFP_KERNEL_ACCOUNT, &table->dma);
 	if (!table->entries)
 		goto err_free_child;
 

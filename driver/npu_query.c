@@ -4,6 +4,8 @@
 #include <linux/ktime.h>
 #include <linux/pm_runtime.h>
 
+#include <drm/drm_drv.h>
+
 #include "../uapi/drm/npu_drm.h"
 
 #include "npu_device.h"
@@ -100,7 +102,16 @@ static int npu_query_queue_info(struct npu_device *npu, struct drm_npu_dev_query
 
 static int npu_query_read_clock(struct npu_device *npu, struct drm_npu_timestamp_info *info)
 {
-	int ret = -ENODEV;
+	int cookie, ret;
+
+	if (!drm_dev_enter(&npu->base, &cookie))
+		return -ENODEV;
+
+	ret = pm_runtime_resume_and_get(npu->base.dev);
+	if (ret)
+		goto out_exit;
+
+	ret = -ENODEV;
 
 	down_read(&npu->hw.lock);
 	if (npu->hw.online) {
@@ -111,7 +122,11 @@ static int npu_query_read_clock(struct npu_device *npu, struct drm_npu_timestamp
 		ret = 0;
 	}
 	up_read(&npu->hw.lock);
+	pm_runtime_mark_last_busy(npu->base.dev);
+	pm_runtime_put_autosuspend(npu->base.dev);
 
+out_exit:
+	drm_dev_exit(cookie);
 	return ret;
 }
 
@@ -122,12 +137,7 @@ static int npu_query_timestamp(struct npu_device *npu, struct drm_npu_dev_query 
 
 	/* Nobody pays for the clocks who only asks for the size. */
 	if (args->pointer) {
-		ret = pm_runtime_resume_and_get(npu->base.dev);
-		if (ret)
-			return ret;
 		ret = npu_query_read_clock(npu, &info);
-		pm_runtime_mark_last_busy(npu->base.dev);
-		pm_runtime_put_autosuspend(npu->base.dev);
 		if (ret)
 			return ret;
 	}

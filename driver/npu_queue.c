@@ -280,20 +280,11 @@ static struct npu_fw_job *npu_queue_entry(struct npu_queue *queue, u32 slot)
 			  sizeof(struct npu_fw_index) + slot * sizeof(struct npu_fw_job));
 }
 
-/**
- * npu_queue_write_job() - put a job into the ring
- * @queue: active
- * @job: the next one
- *
- * There is room: the scheduler gives credits for as many jobs as the ring has entries.
- */
-void npu_queue_write_job(struct npu_queue *queue, struct npu_job *job)
+static void npu_queue_write_job(struct npu_queue *queue, struct npu_job *job)
 {
 	u32 slot = queue->tail & (queue->depth - 1);
 	u64 regions = (u64)slot * NPU_QUEUE_REGION_SLOT;
 	struct npu_fw_job *desc = npu_queue_entry(queue, slot);
-
-	lockdep_assert_held(&queue->lock);
 
 	*desc = job->desc;
 	desc->job_id = job->id;
@@ -304,10 +295,67 @@ void npu_queue_write_job(struct npu_queue *queue, struct npu_job *job)
 	}
 
 	job->ringed = true;
+	queue->num_ringed++;
 	queue->ringed = job->id;
 	dma_wmb();
 	WRITE_ONCE(npu_queue_index(queue)->tail, ++queue->tail);
-	npu_hw_write(queue->npu, NPU_REG_DOORBELL(queue->id), 1);
+}
+
+/* Of a dead queue nothing goes into the ring any more: behind what is in there all jobs end. */
+static void npu_queue_feed_dead(struct npu_queue *queue)
+{
+	struct npu_job *job, *next;
+
+	if (queue->num_ringed)
+		return;
+
+	list_for_each_entry_safe(job, next, &queue->jobs, node)
+		npu_job_end_early(job, DRM_NPU_JOB_CANCELED, -ECANCELED);
+}
+
+/**
+ * npu_queue_feed() - put jobs into the ring, as many as there is room for
+ * @queue: its lock is held
+ * @ring: tell the firmware, if there is something new
+ *
+ * Called when there is a new job, or new room.
+ */
+void npu_queue_feed(struct npu_queue *queue, bool ring)
+{
+	struct npu_job *job;
+	bool new = false;
+
+	lockdep_assert_held(&queue->lock);
+
+	if (queue->dead) {
+		npu_queue_feed_dead(queue);
+		return;
+	}
+	if (!queue->active)
+		return;
+
+	/* From the newest one back to the first that is not in there: mostly that is the newest. */
+	list_for_each_entry_reverse(job, &queue->jobs, node) {
+		if (job->ringed)
+			break;
+	}
+	list_for_each_entry_continue(job, &queue->jobs, node) {
+		if (queue->num_ringed == queue->depth)
+			break;
+		npu_queue_write_job(queue, job);
+		new = true;
+	}
+	if (new && ring)
+		npu_hw_write(queue->npu, NPU_REG_DOORBELL(queue->id), 1);
+}
+
+/* Tell the firmware about what npu_queue_feed() has not told it about. */
+void npu_queue_ring(struct npu_queue *queue)
+{
+	spin_lock_irq(&queue->lock);
+	if (queue->active)
+		npu_hw_write(queue->npu, NPU_REG_DOORBELL(queue->id), 1);
+	spin_unlock_irq(&queue->lock);
 }
 
 /**
@@ -336,23 +384,23 @@ static u64 npu_queue_rewind(struct npu_queue *queue)
 	u64 first;
 
 	spin_lock_irq(&queue->lock);
+	list_for_each_entry(job, &queue->jobs, node)
+		job->ringed = false;
 	job = list_first_entry_or_null(&queue->jobs, struct npu_job, node);
 	first = job ? job->id : queue->ringed + 1;
 	queue->tail = 0;
+	queue->num_ringed = 0;
 	memset(npu_queue_index(queue), 0, sizeof(struct npu_fw_index));
 	spin_unlock_irq(&queue->lock);
 
 	return first;
 }
 
-static void npu_queue_write_all(struct npu_queue *queue)
+static void npu_queue_activate(struct npu_queue *queue)
 {
-	struct npu_job *job;
-
 	spin_lock_irq(&queue->lock);
 	queue->active = true;
-	list_for_each_entry(job, &queue->jobs, node)
-		npu_queue_write_job(queue, job);
+	npu_queue_feed(queue, true);
 	spin_unlock_irq(&queue->lock);
 }
 
@@ -379,7 +427,7 @@ static int npu_queue_start(struct npu_queue *queue)
 	if (ret)
 		return ret;
 
-	npu_queue_write_all(queue);
+	npu_queue_activate(queue);
 
 	return 0;
 }
@@ -601,6 +649,13 @@ void npu_queues_stop(struct npu_device *npu)
 		npu_queue_deactivate(queue);
 }
 
+/* It will be written again. */
+static void npu_queue_take_back(struct npu_queue *queue, struct npu_job *job)
+{
+	job->ringed = false;
+	queue->num_ringed--;
+}
+
 /*
  * Which jobs have been started is the firmware's word: if it is wrong, an innocent job is lost or
  * one is run again, and that is all.
@@ -619,8 +674,8 @@ static void npu_queue_sort_out(struct npu_queue *queue)
 			npu_job_end_early(job, DRM_NPU_JOB_CANCELED, -ECANCELED);
 		else if (job->ringed && (s32)((u32)job->id - started) <= 0)
 			npu_job_end_early(job, npu_job_lost(job), -ECANCELED);
-		else
-			job->ringed = false;
+		else if (job->ringed)
+			npu_queue_take_back(queue, job);
 	}
 	spin_unlock_irq(&queue->lock);
 }

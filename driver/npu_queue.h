@@ -84,7 +84,7 @@ struct npu_queue {
 	u64 fence_context;
 
 	/**
-	 * @cancels: ids of jobs to be cancelled that npu_job_run() has not seen yet. Its own lock
+	 * @cancels: ids of jobs to be cancelled that npu_job_start() has not seen yet. Its own lock
 	 * is taken inside @lock, too
 	 */
 	struct xarray cancels;
@@ -92,8 +92,17 @@ struct npu_queue {
 	/** @lock: protects all members below it; taken inside npu_device.irq.lock */
 	spinlock_t lock;
 
-	/** @jobs: jobs that the hardware has, or will have when it is back; oldest first */
+	/**
+	 * @jobs: jobs that the hardware has, or will have when there is room in the ring or when it
+	 * is back; oldest first, those in the ring before the others
+	 */
 	struct list_head jobs;
+
+	/** @num_ringed: those of them in the ring, at most @depth */
+	u32 num_ringed;
+
+	/** @num_scheduled: jobs that the scheduler has and has not yet started */
+	u32 num_scheduled;
 
 	/** @tail: entries written to the ring */
 	u32 tail;
@@ -196,7 +205,8 @@ void npu_queues_sort_out(struct npu_device *npu);
 void npu_queues_end(struct npu_device *npu);
 void npu_queues_unplug(struct npu_device *npu);
 
-void npu_queue_write_job(struct npu_queue *queue, struct npu_job *job);
+void npu_queue_feed(struct npu_queue *queue, bool ring);
+void npu_queue_ring(struct npu_queue *queue);
 void npu_queue_cancel_job(struct npu_queue *queue, struct npu_job *job);
 void npu_queue_get_state(struct npu_queue *queue, struct drm_npu_queue_get_state *state);
 int npu_queue_get_result(struct npu_queue *queue, struct drm_npu_job_get_result *args);

@@ -2,9 +2,14 @@
 /*
  * DOC: SUBMIT
  *
- * Jobs of a call are taken one after the other, so that one may wait for what the one before it
- * signals. All that can fail comes before drm_sched_job_arm(): copies, checks, memory for the fence
- * and for points of timelines, look-up of syncobjs, a runtime PM reference, locks. When a job is
+ * First all is copied from the program and allocated, while nothing is held that others could wait
+ * for: a program can make reading its memory take as long as it likes. Then, with the queue's
+ * submit_lock and the reservations of the VM and of shared buffers locked once for all of them, the
+ * jobs are taken one after the other, so that one may wait for what the one before it signals.
+ *
+ * A job whose in-fences have all signalled is started at once, unless the scheduler has jobs of the
+ * queue that come before it: there is nothing to schedule, as the firmware arbitrates. The others
+ * go to the scheduler; with it, all that can fail comes before drm_sched_job_arm(). When a job is
  * refused those before it have been taken, and those behind it are not looked at.
  */
 #include <linux/dma-fence-chain.h>
@@ -14,6 +19,7 @@
 #include <linux/pm_runtime.h>
 #include <linux/uaccess.h>
 
+#include <drm/drm_drv.h>
 #include <drm/drm_exec.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gpuvm.h>
@@ -25,6 +31,7 @@
 #include "npu_job.h"
 #include "npu_queue.h"
 #include "npu_submit.h"
+#include "npu_tdr.h"
 #include "npu_uobj.h"
 #include "npu_vm.h"
 
@@ -33,36 +40,62 @@ static_assert((int)DRM_NPU_ACCESS_SRAM == (int)NPU_ACCESS_SRAM);
 static_assert((int)DRM_NPU_JOB_TRACE_DIGEST == (int)NPU_JOB_TRACE_DIGEST);
 static_assert(sizeof(struct drm_npu_fault) == sizeof(struct npu_fault));
 
+/* Of most jobs; drm_exec makes room for more. */
+#define NPU_SUBMIT_FEW_SYNCS	2
+#define NPU_SUBMIT_FEW_BUFFERS	16
+
 /**
- * struct npu_submit_signal - a syncobj that a job signals
- * @syncobj: with a reference
- * @chain: memory for the point of a timeline, NULL: binary
- * @point: of it
+ * struct npu_submit_sync - a syncobj that a job waits for or signals
+ * @flags: enum drm_npu_sync_op_flags
+ * @handle: of it
+ * @point: of a timeline
+ * @syncobj: signalled, with a reference
+ * @chain: signalled, memory for the point of a timeline, NULL: binary
+ * @fence: waited for, with a reference, NULL: has signalled
  */
-struct npu_submit_signal {
+struct npu_submit_sync {
+	u32 flags;
+	u32 handle;
+	u64 point;
 	struct drm_syncobj *syncobj;
 	struct dma_fence_chain *chain;
-	u64 point;
+	struct dma_fence *fence;
 };
 
 /**
- * struct npu_submit_ctx - a job on its way in
- * @queue: of it
- * @file: whose handles it names
+ * struct npu_submit_job - a job on its way in
  * @job: it, NULL when the scheduler has it
  * @syncs: what it waits for and signals
  * @num_syncs: of them
- * @signals: what it signals
- * @num_signals: of them
+ * @few: memory of @syncs, when there are no more
+ */
+struct npu_submit_job {
+	struct npu_job *job;
+	struct npu_submit_sync *syncs;
+	u32 num_syncs;
+	struct npu_submit_sync few[NPU_SUBMIT_FEW_SYNCS];
+};
+
+/**
+ * struct npu_submit_ctx - a call of SUBMIT
+ * @queue: of the jobs
+ * @file: whose handles they name
+ * @exec: locked reservations
+ * @fence: of the newest job that was taken, with a reference
+ * @unrung: jobs have gone into the ring since the doorbell was rung
+ * @count: of @jobs that are prepared
+ * @taken: of @jobs
+ * @jobs: they
  */
 struct npu_submit_ctx {
 	struct npu_queue *queue;
 	struct drm_file *file;
-	struct npu_job *job;
-	struct drm_npu_sync_op *syncs;
-	u32 num_syncs;
-	struct npu_submit_signal *signals;
-	u32 num_signals;
+	struct drm_exec exec;
+	struct dma_fence *fence;
+	bool unrung;
+	u32 count;
+	u32 taken;
+	struct npu_submit_job jobs[];
 };
 
 static bool npu_submit_range_ok(const struct npu_queue *queue, u64 base, u64 size)
@@ -107,45 +140,32 @@ static int npu_submit_check_region(const struct npu_queue *queue, const struct n
 	return npu_submit_range_ok(queue, region->base, region->size) ? 0 : -EINVAL;
 }
 
-static int npu_submit_get_regions(struct npu_submit_ctx *ctx, const struct drm_npu_job *ujob)
+static int npu_submit_get_regions(const struct npu_queue *queue, struct npu_job *job,
+				  const struct drm_npu_job *ujob)
 {
-	struct npu_job *job = ctx->job;
-	u32 i;
 	int ret;
+	u32 i;
 
-	job->regions = npu_uobj_array_get(&ujob->regions, sizeof(*job->regions),
-					  sizeof(struct drm_npu_region));
-	if (IS_ERR(job->regions)) {
-		ret = PTR_ERR(job->regions);
-		job->regions = NULL;
-		return ret;
-	}
+	ret = npu_uobj_array_copy(job->regions, &ujob->regions, sizeof(*job->regions),
+				  sizeof(struct drm_npu_region));
+	for (i = 0; i < ujob->regions.count && !ret; i++)
+		ret = npu_submit_check_region(queue, &job->regions[i]);
 
-	for (i = 0; i < ujob->regions.count; i++) {
-		ret = npu_submit_check_region(ctx->queue, &job->regions[i]);
-		if (ret)
-			return ret;
-	}
-
-	return 0;
+	return ret;
 }
 
-static int npu_submit_get_scalars(struct npu_submit_ctx *ctx, const struct drm_npu_job *ujob)
+static int npu_submit_get_scalars(struct npu_job *job, const struct drm_npu_job *ujob)
 {
-	u64 *scalars;
-	int ret = 0;
+	u64 scalars[NPU_MAX_SCALARS];
+	int ret;
 	u32 i;
 
-	scalars = npu_uobj_array_get(&ujob->scalars, sizeof(*scalars), sizeof(*scalars));
-	if (IS_ERR(scalars))
-		return PTR_ERR(scalars);
-
+	ret = npu_uobj_array_copy(scalars, &ujob->scalars, sizeof(*scalars), sizeof(*scalars));
 	for (i = 0; i < ujob->scalars.count && !ret; i++) {
 		if (scalars[i] > U32_MAX)
 			ret = -EINVAL;
-		ctx->job->desc.scalar[i] = scalars[i];
+		job->desc.scalar[i] = scalars[i];
 	}
-	kvfree(scalars);
 
 	return ret;
 }
@@ -163,68 +183,81 @@ static int npu_submit_check_sync(const struct drm_npu_sync_op *sync)
 	return timeline == !!sync->timeline_value ? 0 : -EINVAL;
 }
 
-static int npu_submit_get_signal(struct npu_submit_ctx *ctx, const struct drm_npu_sync_op *sync)
+static int npu_submit_get_signal(struct drm_file *file, struct npu_submit_sync *sync)
 {
-	struct npu_submit_signal *signal = &ctx->signals[ctx->num_signals];
-
-	signal->syncobj = drm_syncobj_find(ctx->file, sync->handle);
-	if (!signal->syncobj)
+	sync->syncobj = drm_syncobj_find(file, sync->handle);
+	if (!sync->syncobj)
 		return -ENOENT;
-
-	ctx->num_signals++;
-	signal->point = sync->timeline_value;
-	signal->chain = NULL;
 	if (!(sync->flags & DRM_NPU_SYNC_OP_TIMELINE))
 		return 0;
 
-	signal->chain = dma_fence_chain_alloc();
+	sync->chain = dma_fence_chain_alloc();
 
-	return signal->chain ? 0 : -ENOMEM;
+	return sync->chain ? 0 : -ENOMEM;
 }
 
 /* Waits are looked up later: the job in front may signal what this one waits for. */
-static int npu_submit_get_syncs(struct npu_submit_ctx *ctx, const struct drm_npu_job *ujob)
+static int npu_submit_get_sync(struct drm_file *file, const struct drm_npu_sync_op *op,
+			       struct npu_submit_sync *sync)
 {
-	u32 i;
 	int ret;
 
-	ctx->syncs = npu_uobj_array_get(&ujob->syncs, sizeof(*ctx->syncs), sizeof(*ctx->syncs));
-	if (IS_ERR(ctx->syncs)) {
-		ret = PTR_ERR(ctx->syncs);
-		ctx->syncs = NULL;
+	ret = npu_submit_check_sync(op);
+	if (ret)
 		return ret;
-	}
-	ctx->num_syncs = ujob->syncs.count;
-	if (!ctx->num_syncs)
-		return 0;
 
-	ctx->signals = kvcalloc(ctx->num_syncs, sizeof(*ctx->signals), GFP_KERNEL_ACCOUNT);
-	if (!ctx->signals)
-		return -ENOMEM;
+	sync->flags = op->flags;
+	sync->handle = op->handle;
+	sync->point = op->timeline_value;
 
-	for (i = 0; i < ctx->num_syncs; i++) {
-		ret = npu_submit_check_sync(&ctx->syncs[i]);
-		if (!ret && ctx->syncs[i].flags & DRM_NPU_SYNC_OP_SIGNAL)
-			ret = npu_submit_get_signal(ctx, &ctx->syncs[i]);
-		if (ret)
-			return ret;
-	}
-
-	return 0;
+	return op->flags & DRM_NPU_SYNC_OP_SIGNAL ? npu_submit_get_signal(file, sync) : 0;
 }
 
-static void npu_submit_ctx_fini(struct npu_submit_ctx *ctx)
+static int npu_submit_get_syncs(struct drm_file *file, struct npu_submit_job *sub,
+				const struct drm_npu_job *ujob)
+{
+	struct drm_npu_sync_op few[NPU_SUBMIT_FEW_SYNCS], *ops = few;
+	u32 count = ujob->syncs.count;
+	int ret = 0;
+
+	sub->syncs = sub->few;
+	if (count <= NPU_SUBMIT_FEW_SYNCS) {
+		ret = npu_uobj_array_copy(few, &ujob->syncs, sizeof(*ops), sizeof(*ops));
+	} else {
+		ops = npu_uobj_array_get(&ujob->syncs, sizeof(*ops), sizeof(*ops));
+		if (IS_ERR(ops))
+			return PTR_ERR(ops);
+		sub->syncs = kvcalloc(count, sizeof(*sub->syncs), GFP_KERNEL_ACCOUNT);
+		ret = sub->syncs ? 0 : -ENOMEM;
+	}
+
+	/* The one that fails is counted: it may have got something. */
+	while (!ret && sub->num_syncs < count) {
+		ret = npu_submit_get_sync(file, &ops[sub->num_syncs], &sub->syncs[sub->num_syncs]);
+		sub->num_syncs++;
+	}
+	if (ops != few)
+		kvfree(ops);
+
+	return ret;
+}
+
+static void npu_submit_job_fini(struct npu_submit_job *sub)
 {
 	u32 i;
 
-	for (i = 0; i < ctx->num_signals; i++) {
-		dma_fence_chain_free(ctx->signals[i].chain);
-		drm_syncobj_put(ctx->signals[i].syncobj);
+	for (i = 0; i < sub->num_syncs; i++) {
+		struct npu_submit_sync *sync = &sub->syncs[i];
+
+		dma_fence_chain_free(sync->chain);
+		dma_fence_put(sync->fence);
+		if (sync->syncobj)
+			drm_syncobj_put(sync->syncobj);
 	}
-	kvfree(ctx->signals);
-	kvfree(ctx->syncs);
-	if (ctx->job)
-		npu_job_free(ctx->job);
+	if (sub->syncs != sub->few)
+		kvfree(sub->syncs);
+	if (sub->job)
+		npu_job_free(sub->job);
 }
 
 static void npu_submit_fill_desc(struct npu_job *job, const struct drm_npu_job *ujob)
@@ -238,176 +271,321 @@ static void npu_submit_fill_desc(struct npu_job *job, const struct drm_npu_job *
 }
 
 /* All that does not depend on the job in front. */
-static int npu_submit_prepare(struct npu_submit_ctx *ctx, const struct drm_npu_job *ujob)
+static int npu_submit_prepare_job(struct npu_submit_ctx *ctx, struct npu_submit_job *sub,
+				  const struct drm_npu_job *ujob)
 {
-	struct npu_device *npu = ctx->queue->npu;
+	struct npu_queue *queue = ctx->queue;
 	int ret;
 
-	ret = npu_submit_check_job(ctx->queue, ujob);
+	ret = npu_submit_check_job(queue, ujob);
 	if (ret)
 		return ret;
 
-	ctx->job = npu_job_alloc(ctx->queue);
-	if (!ctx->job)
+	sub->job = npu_job_alloc(queue, ujob->regions.count);
+	if (!sub->job)
 		return -ENOMEM;
 
-	npu_submit_fill_desc(ctx->job, ujob);
-	ret = npu_submit_get_regions(ctx, ujob);
+	npu_submit_fill_desc(sub->job, ujob);
+	ret = npu_submit_get_regions(queue, sub->job, ujob);
 	if (!ret)
-		ret = npu_submit_get_scalars(ctx, ujob);
+		ret = npu_submit_get_scalars(sub->job, ujob);
 	if (!ret)
-		ret = npu_submit_get_syncs(ctx, ujob);
-	if (ret)
-		return ret;
+		ret = npu_submit_get_syncs(ctx->file, sub, ujob);
 
-	/* The caller has one: it is only counted up. */
-	pm_runtime_get_noresume(npu->base.dev);
-	ctx->job->has_pm = true;
-
-	return 0;
+	return ret;
 }
 
-static int npu_submit_add_waits(struct npu_submit_ctx *ctx)
+static u64 __user *npu_submit_id(const struct drm_npu_obj_array *jobs, u32 i)
+{
+	return u64_to_user_ptr(jobs->array + (u64)i * jobs->stride +
+			       offsetof(struct drm_npu_job, id));
+}
+
+/* Until the first that is refused. That its id can not be written is found out before it is taken. */
+static int npu_submit_prepare(struct npu_submit_ctx *ctx, const struct drm_npu_obj_array *jobs)
+{
+	struct drm_npu_obj_array one = { .stride = jobs->stride, .count = 1 };
+	struct drm_npu_job ujob;
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < jobs->count && !ret; i++) {
+		one.array = jobs->array + (u64)i * jobs->stride;
+		ret = npu_uobj_array_copy(&ujob, &one, sizeof(ujob), sizeof(ujob));
+		if (!ret)
+			ret = npu_submit_prepare_job(ctx, &ctx->jobs[i], &ujob);
+		if (!ret && put_user(0, npu_submit_id(jobs, i)))
+			ret = -EFAULT;
+		ctx->count += !ret;
+	}
+
+	return ret;
+}
+
+/* What has not signalled, and is not in front of it in the queue anyway. */
+static int npu_submit_get_waits(struct npu_submit_ctx *ctx, struct npu_submit_job *sub, bool *waits)
 {
 	u32 i;
 	int ret;
 
-	for (i = 0; i < ctx->num_syncs; i++) {
-		const struct drm_npu_sync_op *sync = &ctx->syncs[i];
+	for (i = 0; i < sub->num_syncs; i++) {
+		struct npu_submit_sync *sync = &sub->syncs[i];
+		struct dma_fence *fence;
 
 		if (!(sync->flags & DRM_NPU_SYNC_OP_WAIT))
 			continue;
-		ret = drm_sched_job_add_syncobj_dependency(&ctx->job->base, ctx->file,
-							   sync->handle, sync->timeline_value);
+		/* On error there may be a pointer, but no reference. */
+		ret = drm_syncobj_find_fence(ctx->file, sync->handle, sync->point, 0, &fence);
 		if (ret)
 			return ret;
+		if (fence->context == ctx->queue->fence_context || dma_fence_is_signaled(fence)) {
+			dma_fence_put(fence);
+			continue;
+		}
+		sync->fence = fence;
+		*waits = true;
 	}
 
 	return 0;
 }
 
-static void npu_submit_signal(struct npu_submit_ctx *ctx, struct dma_fence *fence)
+static void npu_submit_signal(struct npu_submit_job *sub, struct dma_fence *fence)
 {
 	u32 i;
 
-	for (i = 0; i < ctx->num_signals; i++) {
-		struct npu_submit_signal *signal = &ctx->signals[i];
+	for (i = 0; i < sub->num_syncs; i++) {
+		struct npu_submit_sync *sync = &sub->syncs[i];
 
-		if (signal->chain)
-			drm_syncobj_add_point(signal->syncobj, signal->chain, fence, signal->point);
+		if (!sync->syncobj)
+			continue;
+		if (sync->chain)
+			drm_syncobj_add_point(sync->syncobj, sync->chain, fence, sync->point);
 		else
-			drm_syncobj_replace_fence(signal->syncobj, fence);
+			drm_syncobj_replace_fence(sync->syncobj, fence);
 		/* Consumed. */
-		signal->chain = NULL;
+		sync->chain = NULL;
 	}
 }
 
-/* From here on nothing fails: what is armed must be pushed. */
-static void npu_submit_push(struct npu_submit_ctx *ctx, struct drm_gpuvm_exec *exec)
+/*
+ * The doorbell is rung for the first job of a call, which the device can begin with, and for all
+ * others together.
+ *
+ * Return: 0, -EBUSY when it @waits for fences or for jobs that the scheduler has, -ENODEV, or -EIO.
+ */
+static int npu_submit_start(struct npu_submit_ctx *ctx, struct npu_job *job, bool waits)
 {
 	struct npu_queue *queue = ctx->queue;
-	struct npu_job *job = ctx->job;
+	int ret = -EBUSY;
+
+	spin_lock_irq(&queue->lock);
+	if (READ_ONCE(queue->npu->hw.gone))
+		ret = -ENODEV;
+	else if (queue->dead)
+		ret = -EIO;
+	else if (!waits && !queue->num_scheduled)
+		ret = 0;
+	if (!ret) {
+		npu_job_init_fence(job);
+		ret = npu_job_start(job, !ctx->taken);
+	}
+	if (!ret)
+		queue->submitted = job->id;
+	spin_unlock_irq(&queue->lock);
+	if (ret)
+		return ret;
+
+	ctx->unrung = ctx->taken;
+	npu_tdr_start(queue->npu);
+
+	return 0;
+}
+
+/* From drm_sched_job_arm() on nothing fails: what is armed must be pushed. */
+static struct dma_fence *npu_submit_push(struct npu_submit_ctx *ctx, struct npu_submit_job *sub)
+{
+	struct npu_queue *queue = ctx->queue;
+	struct npu_job *job = sub->job;
 	struct dma_fence *fence;
+
+	/* It has to be on when the job's turn comes. The caller has one: it is only counted up. */
+	pm_runtime_get_noresume(queue->npu->base.dev);
+	job->has_pm = true;
+	job->scheduled = true;
 
 	spin_lock_irq(&queue->lock);
 	queue->submitted = job->id;
+	queue->num_scheduled++;
+	npu_job_count(job);
 	spin_unlock_irq(&queue->lock);
 
 	drm_sched_job_arm(&job->base);
 	fence = dma_fence_get(&job->base.s_fence->finished);
-	drm_gpuvm_exec_resv_add_fence(exec, fence, DMA_RESV_USAGE_BOOKKEEP,
-				      DMA_RESV_USAGE_BOOKKEEP);
-	ctx->job = NULL;
+	sub->job = NULL;
 	drm_sched_entity_push_job(&job->base);
-	npu_submit_signal(ctx, fence);
-	dma_fence_put(fence);
+
+	return fence;
 }
 
-static int npu_submit_commit(struct npu_submit_ctx *ctx, u64 client, bool interruptible)
+static struct dma_fence *npu_submit_schedule(struct npu_submit_ctx *ctx, struct npu_submit_job *sub)
 {
-	struct npu_queue *queue = ctx->queue;
-	struct drm_gpuvm_exec exec = {
-		.vm = &queue->vm->base,
-		.flags = interruptible ? DRM_EXEC_INTERRUPTIBLE_WAIT : 0,
-		.num_fences = 1,
-	};
-	int ret;
-
-	ret = drm_sched_job_init(&ctx->job->base, &queue->entity, 1, NULL, client);
-	if (ret)
-		return ret;
-
-	ret = npu_submit_add_waits(ctx);
-	if (ret)
-		goto err_cleanup;
-
-	ret = drm_gpuvm_exec_lock(&exec);
-	if (ret)
-		goto err_cleanup;
-
-	npu_submit_push(ctx, &exec);
-	drm_gpuvm_exec_unlock(&exec);
-
-	return 0;
-
-err_cleanup:
-	drm_sched_job_cleanup(&ctx->job->base);
-	return ret;
-}
-
-static bool npu_submit_queue_is_dead(struct npu_queue *queue)
-{
-	bool dead;
-
-	spin_lock_irq(&queue->lock);
-	dead = queue->dead;
-	spin_unlock_irq(&queue->lock);
-
-	return dead;
-}
-
-static int npu_submit_one(struct npu_queue *queue, struct drm_file *file,
-			  const struct drm_npu_job *ujob, void __user *out, bool first)
-{
-	struct npu_submit_ctx ctx = { .queue = queue, .file = file };
-	int ret;
-
-	if (npu_submit_queue_is_dead(queue))
-		return READ_ONCE(queue->npu->hw.gone) ? -ENODEV : -EIO;
-
-	ret = npu_submit_prepare(&ctx, ujob);
-	if (!ret) {
-		/* Under submit_lock, which all who submit to the queue hold. */
-		ctx.job->id = queue->submitted + 1;
-		if (put_user(ctx.job->id, (u64 __user *)out))
-			ret = -EFAULT;
-	}
-	if (!ret)
-		ret = npu_submit_commit(&ctx, file->client_id, first);
-	npu_submit_ctx_fini(&ctx);
-
-	return ret;
-}
-
-static int npu_submit_all(struct npu_queue *queue, struct drm_file *file,
-			  struct drm_npu_submit *args, const struct drm_npu_job *ujobs)
-{
-	void __user *out = u64_to_user_ptr(args->jobs.array) + offsetof(struct drm_npu_job, id);
+	struct drm_sched_job *base = &sub->job->base;
 	int ret;
 	u32 i;
 
-	ret = mutex_lock_interruptible(&queue->submit_lock);
+	ret = drm_sched_job_init(base, &ctx->queue->entity, 1, NULL, ctx->file->client_id);
+	if (ret)
+		return ERR_PTR(ret);
+
+	for (i = 0; i < sub->num_syncs; i++) {
+		struct npu_submit_sync *sync = &sub->syncs[i];
+
+		if (!sync->fence)
+			continue;
+		ret = drm_sched_job_add_dependency(base, sync->fence);
+		/* Consumed, in any case. */
+		sync->fence = NULL;
+		if (ret) {
+			drm_sched_job_cleanup(base);
+			return ERR_PTR(ret);
+		}
+	}
+
+	return npu_submit_push(ctx, sub);
+}
+
+static int npu_submit_commit_job(struct npu_submit_ctx *ctx, struct npu_submit_job *sub)
+{
+	struct npu_job *job = sub->job;
+	struct dma_fence *fence;
+	bool waits = false;
+	int ret;
+
+	/* Under submit_lock, which all who submit to the queue hold. */
+	job->id = ctx->queue->submitted + 1;
+	ret = npu_submit_get_waits(ctx, sub, &waits);
 	if (ret)
 		return ret;
 
-	for (i = 0; i < args->jobs.count && !ret; i++) {
-		ret = npu_submit_one(queue, file, &ujobs[i], out + (size_t)i * args->jobs.stride,
-				     i == 0);
-		args->done += !ret;
+	ret = npu_submit_start(ctx, job, waits);
+	if (!ret) {
+		/* The reference of whoever made it. What the job held is npu_job_end()'s to drop. */
+		fence = &job->fence;
+		sub->job = NULL;
+	} else if (ret == -EBUSY) {
+		fence = npu_submit_schedule(ctx, sub);
+		if (IS_ERR(fence))
+			return PTR_ERR(fence);
+	} else {
+		return ret;
 	}
-	mutex_unlock(&queue->submit_lock);
+
+	npu_submit_signal(sub, fence);
+	dma_fence_put(ctx->fence);
+	ctx->fence = fence;
+
+	return 0;
+}
+
+static int npu_submit_lock(struct npu_submit_ctx *ctx)
+{
+	struct drm_gpuvm *gpuvm = &ctx->queue->vm->base;
+	int ret = 0;
+
+	/* With its default it allocates a page. */
+	drm_exec_init(&ctx->exec, DRM_EXEC_INTERRUPTIBLE_WAIT, NPU_SUBMIT_FEW_BUFFERS);
+	drm_exec_until_all_locked(&ctx->exec) {
+		ret = drm_gpuvm_prepare_vm(gpuvm, &ctx->exec, 1);
+		drm_exec_retry_on_contention(&ctx->exec);
+		if (!ret)
+			ret = drm_gpuvm_prepare_objects(gpuvm, &ctx->exec, 1);
+		drm_exec_retry_on_contention(&ctx->exec);
+		if (ret)
+			break;
+	}
+	if (ret)
+		drm_exec_fini(&ctx->exec);
 
 	return ret;
+}
+
+/* Jobs end in order: the fence of the last one is that of all of them. */
+static int npu_submit_commit(struct npu_submit_ctx *ctx)
+{
+	struct npu_queue *queue = ctx->queue;
+	int ret;
+
+	ret = npu_submit_lock(ctx);
+	if (ret)
+		return ret;
+
+	while (!ret && ctx->taken < ctx->count) {
+		ret = npu_submit_commit_job(ctx, &ctx->jobs[ctx->taken]);
+		ctx->taken += !ret;
+	}
+	if (ctx->unrung)
+		npu_queue_ring(queue);
+	if (ctx->fence)
+		drm_gpuvm_resv_add_fence(&queue->vm->base, &ctx->exec, ctx->fence,
+					 DMA_RESV_USAGE_BOOKKEEP, DMA_RESV_USAGE_BOOKKEEP);
+	drm_exec_fini(&ctx->exec);
+
+	return ret;
+}
+
+/* Nothing of the program's memory is looked at in here. */
+static int npu_submit_take(struct npu_submit_ctx *ctx, u64 *first)
+{
+	struct npu_queue *queue = ctx->queue;
+	struct device *dev = queue->npu->base.dev;
+	int cookie, ret;
+
+	if (!drm_dev_enter(&queue->npu->base, &cookie))
+		return -ENODEV;
+
+	ret = pm_runtime_resume_and_get(dev);
+	if (ret) {
+		/* It has been given up. Later calls have an error of runtime PM's own. */
+		ret = -ENODEV;
+		goto out_exit;
+	}
+
+	ret = mutex_lock_interruptible(&queue->submit_lock);
+	if (!ret) {
+		*first = queue->submitted + 1;
+		ret = npu_submit_commit(ctx);
+		mutex_unlock(&queue->submit_lock);
+	}
+	pm_runtime_mark_last_busy(dev);
+	pm_runtime_put_autosuspend(dev);
+
+out_exit:
+	drm_dev_exit(cookie);
+	return ret;
+}
+
+/* A program that takes away the memory meanwhile does without. */
+static int npu_submit_put_ids(const struct npu_submit_ctx *ctx,
+			      const struct drm_npu_obj_array *jobs, u64 first)
+{
+	u32 i;
+
+	for (i = 0; i < ctx->taken; i++) {
+		if (put_user(first + i, npu_submit_id(jobs, i)))
+			return -EFAULT;
+	}
+
+	return 0;
+}
+
+static void npu_submit_fini(struct npu_submit_ctx *ctx, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		npu_submit_job_fini(&ctx->jobs[i]);
+	dma_fence_put(ctx->fence);
+	kvfree(ctx);
 }
 
 /**
@@ -416,32 +594,33 @@ static int npu_submit_all(struct npu_queue *queue, struct drm_file *file,
  * @file: whose handles they name
  * @args: arguments, flags and padding already checked; done is filled in
  *
+ * Called without drm_dev_enter().
+ *
  * Return: 0 or a negative errno; interrupted only before the first job.
  */
 int npu_submit(struct npu_queue *queue, struct drm_file *file, struct drm_npu_submit *args)
 {
-	struct npu_device *npu = queue->npu;
-	struct drm_npu_job *ujobs;
-	int ret;
+	struct npu_submit_ctx *ctx;
+	int ret, bad;
+	u64 first;
 
 	if (!args->jobs.count || args->jobs.count > NPU_SUBMIT_MAX_JOBS)
 		return -EINVAL;
-	ujobs = npu_uobj_array_get(&args->jobs, sizeof(*ujobs), sizeof(*ujobs));
-	if (IS_ERR(ujobs))
-		return PTR_ERR(ujobs);
 
-	ret = pm_runtime_resume_and_get(npu->base.dev);
-	if (ret) {
-		/* It has been given up. Later calls have an error of runtime PM's own. */
-		ret = -ENODEV;
-		goto out_free;
-	}
+	ctx = kvzalloc(struct_size(ctx, jobs, args->jobs.count), GFP_KERNEL_ACCOUNT);
+	if (!ctx)
+		return -ENOMEM;
+	ctx->queue = queue;
+	ctx->file = file;
 
-	ret = npu_submit_all(queue, file, args, ujobs);
-	pm_runtime_mark_last_busy(npu->base.dev);
-	pm_runtime_put_autosuspend(npu->base.dev);
+	bad = npu_submit_prepare(ctx, &args->jobs);
+	ret = ctx->count ? npu_submit_take(ctx, &first) : 0;
+	args->done = ctx->taken;
+	if (!ret)
+		ret = bad;
+	if (ctx->taken && npu_submit_put_ids(ctx, &args->jobs, first) && !ret)
+		ret = -EFAULT;
+	npu_submit_fini(ctx, args->jobs.count);
 
-out_free:
-	kvfree(ujobs);
 	return ret;
 }

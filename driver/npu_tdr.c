@@ -22,6 +22,7 @@
 #include "npu_device.h"
 #include "npu_hw.h"
 #include "npu_job.h"
+#include "npu_pm.h"
 #include "npu_queue.h"
 #include "npu_reset.h"
 #include "npu_tdr.h"
@@ -289,6 +290,7 @@ void npu_tdr_work(struct work_struct *work)
 	npu_hw_irq_process(npu);
 	if (!atomic_read(&npu->inflight)) {
 		npu->reset.tdr_idle = true;
+		npu_pm_idle(npu);
 		return;
 	}
 

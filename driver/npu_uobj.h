@@ -7,6 +7,7 @@
 
 struct drm_npu_obj_array;
 
+int npu_uobj_array_copy(void *out, const struct drm_npu_obj_array *in, u32 size, u32 min_size);
 void *npu_uobj_array_get(const struct drm_npu_obj_array *in, u32 size, u32 min_size);
 int npu_uobj_put(u64 pointer, u32 *user_size, const void *obj, u32 size);
 

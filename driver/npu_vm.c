@@ -12,9 +12,9 @@
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
-#include <drm/drm_print.h>
-
+#include <drm/drm_drv.h>
 #include <drm/drm_gpuvm.h>
+#include <drm/drm_print.h>
 
 #include "../uapi/drm/npu_drm.h"
 
@@ -505,11 +505,36 @@ static int npu_vm_bind_locked(struct npu_vm *vm, struct drm_file *file,
 	return ret;
 }
 
+static int npu_vm_bind_enter(struct npu_vm *vm, struct drm_file *file,
+			     const struct drm_npu_vm_bind_op *uops, struct drm_npu_vm_bind *args)
+{
+	int cookie, ret;
+
+	if (!drm_dev_enter(&vm->npu->base, &cookie))
+		return -ENODEV;
+
+	ret = mutex_lock_interruptible(&vm->lock);
+	if (ret)
+		goto out_exit;
+
+	if (!vm->pt.root)
+		ret = -ENODEV;
+	else
+		ret = npu_vm_bind_locked(vm, file, uops, args->ops.count, &args->done);
+	mutex_unlock(&vm->lock);
+
+out_exit:
+	drm_dev_exit(cookie);
+	return ret;
+}
+
 /**
  * npu_vm_bind() - carry out a VM_BIND
  * @vm: address space
  * @file: whose handles the operations name
  * @args: arguments, flags and padding already checked; done is filled in
+ *
+ * Called without drm_dev_enter().
  *
  * Return: 0 or a negative errno. When interrupted, the call may be repeated: doing operations
  * twice, in order, gives the same as doing them once.
@@ -526,17 +551,8 @@ int npu_vm_bind(struct npu_vm *vm, struct drm_file *file, struct drm_npu_vm_bind
 	if (IS_ERR(uops))
 		return PTR_ERR(uops);
 
-	ret = mutex_lock_interruptible(&vm->lock);
-	if (ret)
-		goto out_free;
-
-	if (!vm->pt.root)
-		ret = -ENODEV;
-	else
-		ret = npu_vm_bind_locked(vm, file, uops, args->ops.count, &args->done);
-	mutex_unlock(&vm->lock);
-
-out_free:
+	ret = npu_vm_bind_enter(vm, file, uops, args);
 	kvfree(uops);
+
 	return ret;
 }

@@ -309,6 +309,9 @@ TEST_F(npu, queries_without_a_buffer_tell_the_size)
 		EXPECT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_NPU_DEV_QUERY, &query));
 		EXPECT_EQ(queries[i].size, query.size);
 		query.pointer = 8;
+		query.size = 4097;
+		EXPECT_EQ(-E2BIG, npu_ioctl(self->fd, DRM_IOCTL_NPU_DEV_QUERY, &query));
+		query.size = queries[i].size;
 		EXPECT_EQ(-EFAULT, npu_ioctl(self->fd, DRM_IOCTL_NPU_DEV_QUERY, &query));
 	}
 }

@@ -154,6 +154,44 @@ TEST_F(jobs, wait_before_signal_is_refused)
 	EXPECT_EQ(-ENOENT, npu_submit_jobs(self->dev.fd, self->dev.queue, &job, 1, NULL));
 }
 
+/* What a job waits for holds up those behind it, which wait for nothing, and not the other way round. */
+TEST_F(jobs, jobs_behind_one_that_waits)
+{
+	struct drm_npu_sync_op sync[3] = {
+		{ .flags = DRM_NPU_SYNC_OP_SIGNAL },
+		{ .flags = DRM_NPU_SYNC_OP_WAIT },
+		{ .flags = DRM_NPU_SYNC_OP_SIGNAL },
+	};
+	struct drm_npu_job_get_result first, result[3];
+	struct drm_npu_region regions[2][2];
+	struct npu_copy often = self->copy;
+	struct drm_npu_job slow, jobs[3];
+	uint32_t other, i;
+
+	often.slot = 1;
+	often.times = 16;
+	ASSERT_EQ(0, npu_queue_create(self->dev.fd, self->dev.vm, DRM_NPU_PRIORITY_NORMAL, 0, &other));
+	ASSERT_EQ(0, npu_syncobj_create(self->dev.fd, &sync[0].handle));
+	ASSERT_EQ(0, npu_syncobj_create(self->dev.fd, &sync[2].handle));
+	sync[1].handle = sync[0].handle;
+	make_job(&self->dev, &self->copy, regions[0], NULL, 0, &jobs[0]);
+	make_job(&self->dev, &self->copy, regions[0], &sync[1], 1, &jobs[1]);
+	make_job(&self->dev, &self->copy, regions[0], &sync[2], 1, &jobs[2]);
+	make_job(&self->dev, &often, regions[1], &sync[0], 1, &slow);
+	ASSERT_EQ(0, npu_submit_jobs(self->dev.fd, other, &slow, 1, NULL));
+	ASSERT_EQ(0, npu_submit_jobs(self->dev.fd, self->dev.queue, jobs, 3, NULL));
+	EXPECT_EQ(jobs[0].id + 2, jobs[2].id);
+	ASSERT_EQ(0, npu_syncobj_wait(self->dev.fd, sync[2].handle, 0, WAIT));
+	ASSERT_EQ(0, npu_job_result(self->dev.fd, other, slow.id, &first));
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, npu_job_result(self->dev.fd, self->dev.queue, jobs[i].id, &result[i]));
+		EXPECT_EQ(DRM_NPU_JOB_DONE, result[i].status);
+	}
+	EXPECT_LE(first.ended_ns, result[1].started_ns);
+	EXPECT_LE(result[0].ended_ns, result[1].started_ns);
+	EXPECT_LE(result[1].ended_ns, result[2].started_ns);
+}
+
 /* 39: nothing behind the bad job runs, what is in front does. */
 TEST_F(jobs, array_that_fails_in_the_middle)
 {

@@ -93,8 +93,8 @@ enum drm_npu_dev_query_type {
 /**
  * struct drm_npu_dev_query - argument of DRM_IOCTL_NPU_DEV_QUERY
  * @type: enum drm_npu_dev_query_type
- * @size: in: bytes at @pointer; out: bytes that the driver knows. Only the smaller of the two are
- *	written, and what is beyond is zeroed.
+ * @size: in: bytes at @pointer, at most 4096 (else -E2BIG); out: bytes that the driver knows. Only
+ *	the smaller of the two are written, and what is beyond is zeroed.
  * @pointer: where to; 0: only @size is written
  */
 struct drm_npu_dev_query {
@@ -638,6 +638,8 @@ struct drm_npu_job {
  * @pad: zero
  *
  * Jobs of a queue run in the order of submits. Syncobjs are changed only for jobs that were taken.
+ * Ids go up by one, and are written when all jobs have been taken: a program that takes the memory
+ * away meanwhile gets -EFAULT and @done. Before a job is taken its id is zeroed.
  * -EIO: the queue is dead. -ETIME is a fence's error of a job that hung, -EIO of one that faulted,
  * -ECANCELED of one that was aborted or lost to a reset, -ENODEV of one whose device went away.
  */
