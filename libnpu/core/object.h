@@ -43,6 +43,16 @@ int npu_code_create(struct npu_device *dev, const void *stream, npu_u32 size,
 		    struct npu_code **code, struct npu_error *err);
 void npu_code_put(struct npu_code *code);
 
+/*
+ * stream_cache.c: the last streams of npu_queue_submit_stream(). get() sets work->code if it has that
+ * stream; true: it was verified for the scalars and the region table of @work. put() keeps
+ * work->code, and with @proven that it was verified for @work. Neither fails: without memory nothing
+ * is kept. Both lock work->queue.
+ */
+bool npu_stream_cache_get(struct npu_work *work, const void *stream, npu_u32 size);
+void npu_stream_cache_put(const struct npu_work *work, bool proven);
+void npu_stream_cache_free(struct npu_stream_cache *cache);
+
 struct npu_fence *npu_fence_create(struct npu_device *dev);
 /* The work that a cancel reaches; NULL when there is none any more. */
 void npu_fence_set_work(struct npu_fence *fence, struct npu_work *work);

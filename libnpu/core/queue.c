@@ -52,6 +52,7 @@ void npu_queue_destroy(struct npu_queue *queue)
 		return;
 	dev = queue->dev;
 	npu_chain_stop(queue->chain);
+	npu_stream_cache_free(queue->streams);
 	dev->ops->queue_destroy(queue);
 	npu_fence_put(queue->last);
 	pthread_mutex_destroy(&queue->lock);
@@ -181,6 +182,23 @@ static int verify_stream(const struct npu_work *work, struct npu_error *err)
 	return ret;
 }
 
+/* Take the stream into @work; what was verified is not verified again. */
+static int place_stream(struct npu_work *work, const void *stream, npu_u32 size,
+			struct npu_error *err)
+{
+	bool proven = npu_stream_cache_get(work, stream, size), known = work->code;
+	bool verify = !proven && !(work->flags & NPU_SUBMIT_NO_VERIFY);
+	int ret = 0;
+
+	if (!known)
+		ret = npu_code_create(work->queue->dev, stream, size, &work->code, err);
+	if (!ret && verify)
+		ret = verify_stream(work, err);
+	if (!ret && (!known || verify))
+		npu_stream_cache_put(work, verify);
+	return ret;
+}
+
 int npu_queue_submit_stream(struct npu_queue *queue, const struct npu_stream_submit *submit,
 			    const struct npu_submit_options *options, struct npu_fence **fence,
 			    struct npu_error *err)
@@ -218,9 +236,7 @@ int npu_queue_submit_stream(struct npu_queue *queue, const struct npu_stream_sub
 	memcpy(work->scalar, s.scalar, sizeof(work->scalar));
 	ret = fill_regions(work, &s, err);
 	if (!ret)
-		ret = npu_code_create(queue->dev, s.stream, s.stream_size, &work->code, err);
-	if (!ret && !(opt.flags & NPU_SUBMIT_NO_VERIFY))
-		ret = verify_stream(work, err);
+		ret = place_stream(work, s.stream, (npu_u32)s.stream_size, err);
 	if (ret) {
 		npu_work_destroy(work);
 		return ret;

@@ -24,6 +24,7 @@
 
 struct fake_drm_switches fake_drm = { .major = 1, .isa = 1, .name = "npu" };
 unsigned int fake_drm_jobs, fake_drm_waits;
+static unsigned int calls;
 
 struct bo { uint64_t offset, size; bool live; };
 struct map { uint64_t va, size; uint32_t bo, flags; bool live; };
@@ -104,6 +105,16 @@ unsigned int fake_drm_live(void)
 	pthread_mutex_lock(&lock);
 	for (i = 0, n = f.vm; i < MAX_OBJS; i++)
 		n += f.bo[i].live + f.map[i].live + f.sync[i].live + f.queue[i].live;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+unsigned int fake_drm_calls(void)
+{
+	unsigned int n;
+
+	pthread_mutex_lock(&lock);
+	n = calls;
 	pthread_mutex_unlock(&lock);
 	return n;
 }
@@ -607,6 +618,7 @@ int drmIoctl(int fd, unsigned long request, void *arg)
 	if (fstat(fd, &st) || !f.ino || st.st_ino != f.ino)
 		return ioctl(fd, request, arg);
 	pthread_mutex_lock(&lock);
+	calls += request != DRM_IOCTL_NPU_DEV_QUERY;
 	/* What takes things back works to the end, as it does in the kernel's close. */
 	ret = fake_drm.gone && request != DRM_IOCTL_NPU_QUEUE_DESTROY ? ENODEV : answer(request, arg);
 	pthread_mutex_unlock(&lock);

@@ -155,6 +155,107 @@ static void test_jobs(struct env *e)
 	fixture_free(&f);
 }
 
+/* Of a run that is made again: SUBMIT, the wait for its syncobj, and the question how it ended. */
+#define CALLS_OF_A_RUN	3u
+
+static void test_calls(struct env *e)
+{
+	struct npu_run *run = tiny_run(e->tiny, 1);
+	struct npu_fence *fence;
+	unsigned int i, before = 0;
+
+	for (i = 0; i < 11; i++) {
+		if (i == 1)
+			before = fake_drm_calls();
+		if (npu_queue_submit(e->q[0], run, NULL, &fence, &err))
+			break;
+		npu_fence_wait(fence, SECONDS(5), &err);
+		npu_fence_put(fence);
+	}
+	tap_ok(fake_drm_calls() - before == 10 * CALLS_OF_A_RUN,
+	       "10 runs of a job after the first one: %u calls of the driver",
+	       fake_drm_calls() - before);
+	npu_run_destroy(run);
+}
+
+/* y = x, of @n elements; tag @tag makes it another stream. */
+static void copy_stream(struct asm_stream *s, npu_u32 n, npu_u32 tag)
+{
+	struct npu_operand ops[NPU_COPY_NUM_SLOTS] = { asm_f32(0, 0, 1, n), asm_f32(1, 0, 1, n) };
+
+	asm_begin(s);
+	asm_insn(s, NPU_OP_COPY, ops, NULL, NULL, 0, tag);
+	asm_end(s, 2, 0, NULL);
+}
+
+static int run_stream(struct npu_queue *q, const struct npu_stream_submit *sub)
+{
+	struct npu_fence *fence;
+	int ret = npu_queue_submit_stream(q, sub, NULL, &fence, &err);
+
+	if (ret)
+		return ret;
+	ret = npu_fence_wait(fence, SECONDS(5), &err);
+	npu_fence_put(fence);
+	return ret;
+}
+
+static void test_streams(struct env *e)
+{
+	struct npu_stream_region regions[2] = { { .bytes = 64, .access = NPU_ACCESS_WRITE },
+						{ .bytes = 64, .access = NPU_ACCESS_READ } };
+	struct npu_stream_submit sub = NPU_INIT(sub);
+	unsigned int i, before, live = fake_drm_live();
+	float in[16], out[16];
+	struct npu_queue *q;
+	struct asm_stream s;
+	int bad = 0;
+
+	npu_queue_create(e->dev, NULL, &q, &err);
+	npu_buffer_create(e->dev, 64, 0, &regions[0].buf, &err);
+	npu_buffer_create(e->dev, 64, 0, &regions[1].buf, &err);
+	sub.regions = regions;
+	sub.num_regions = 2;
+	copy_stream(&s, 16, 0);
+	sub.stream = s.words;
+	sub.stream_size = asm_size(&s);
+	bad |= run_stream(q, &sub);
+	before = fake_drm_calls();
+	for (i = 0; i < 10; i++) {
+		in[0] = in[15] = (float)i;
+		bad |= npu_buffer_write(regions[1].buf, 0, in, 64, &err);
+		bad |= run_stream(q, &sub) || npu_buffer_read(regions[0].buf, 0, out, 64, &err);
+		bad |= out[0] != (float)i || out[15] != (float)i;
+	}
+	/* Each write and read is a BO_SYNC. */
+	tap_ok(!bad && fake_drm_calls() - before == 10 * (CALLS_OF_A_RUN + 2),
+	       "a stream that comes again is not made again: %u calls for 10 runs, 20 of them for the data",
+	       fake_drm_calls() - before);
+	regions[1].bytes = 32;
+	tap_ok(run_stream(q, &sub) == -EINVAL, "it is verified again for a smaller region: %s",
+	       err.text);
+	regions[1].bytes = 64;
+	tap_ok(!run_stream(q, &sub), "and good again as it was: %s", err.text);
+	asm_free(&s);
+
+	before = fake_drm_live();
+	for (i = 1; i < 40; i++) {
+		copy_stream(&s, 16, i);
+		sub.stream = s.words;
+		bad |= run_stream(q, &sub);
+		asm_free(&s);
+	}
+	tap_ok(!bad && fake_drm_live() - before <= 2 * 8,
+	       "of 39 others few are kept: %u objects more", fake_drm_live() - before);
+	npu_buffer_put(regions[0].buf);
+	npu_buffer_put(regions[1].buf);
+	npu_queue_destroy(q);
+	for (i = 0; i < 5000 && fake_drm_live() != live; i++)
+		usleep(1000);
+	tap_ok(fake_drm_live() == live, "and none when the queue is gone: %u objects left",
+	       fake_drm_live() - live);
+}
+
 static void test_fault(struct env *e)
 {
 	npu_s32 idx[3] = { 7, 0, 9 };
@@ -422,6 +523,8 @@ int main(void)
 	test_open(&e, fd);
 	test_buffers(&e);
 	test_jobs(&e);
+	test_calls(&e);
+	test_streams(&e);
 	test_fault(&e);
 	check_ending(&e, &fake_drm.time_out, -ETIME, "2000 ms");
 	check_ending(&e, &fake_drm.lose, -ECANCELED, "did not cause");
