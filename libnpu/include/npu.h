@@ -591,8 +591,9 @@ struct npu_stream_submit {
 
 /*
  * Submit a command stream that the caller built, for runtimes without job files. The stream is
- * verified against the regions (unless NPU_SUBMIT_NO_VERIFY). Buffers are referenced until the job
- * has ended. Errors: -EINVAL (the text names the instruction, operand and reason, or the region),
+ * verified against the regions (unless NPU_SUBMIT_NO_VERIFY). The queue keeps the last 8 streams, up
+ * to 8 MiB: one that comes again with the same scalars and sizes of regions is not verified again,
+ * nor copied to the device. Buffers are referenced until the job has ended. Errors: -EINVAL (the text names the instruction, operand and reason, or the region),
  * -EACCES (write access to a READ_ONLY buffer), -ENOTSUP (opcode, on-chip memory), -ENOMEM,
  * -ENODEV.
  */
