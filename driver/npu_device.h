@@ -135,7 +135,12 @@ struct npu_device {
 		/** @mmu.pool: pages of page tables */
 		struct dma_pool *pool;
 
-		/** @mmu.inv_lock: one invalidation at a time; protects @mmu.inv_seq */
+		/**
+		 * @mmu.inv_lock: one invalidation at a time, as the hardware has registers for one;
+		 * protects @mmu.inv_seq. It ends when the instruction that uses the translations
+		 * has, so that one user's long instruction holds up what others unmap: for
+		 * NPU_MMU_INV_MS at most, then the device is reset. What they map is not held up.
+		 */
 		struct mutex inv_lock;
 
 		/** @mmu.inv_seq: of the last one */

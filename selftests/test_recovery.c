@@ -265,6 +265,19 @@ TEST_F_TIMEOUT(device, recovers, 180)
 	expect_well(_metadata, &self->dev, &self->copy, start);
 }
 
+/* The first register write of QUEUE_CREATE is the device's last. */
+TEST_F_TIMEOUT(recovery, queue_made_while_the_device_dies, 120)
+{
+	uint64_t start = npu_now_ns();
+
+	ASSERT_EQ(0, npu_queue_destroy(self->victim.fd, self->victim.queue));
+	ASSERT_EQ(0, fault("arm worker-abort"));
+	ASSERT_EQ(0, npu_queue_create(self->victim.fd, self->victim.vm, DRM_NPU_PRIORITY_NORMAL, 0,
+				      &self->victim.queue));
+	expect_well(_metadata, &self->victim, &self->copy, start);
+	EXPECT_EQ(0, state_of(&self->victim));
+}
+
 static int write_driver_file(const char *name, const char *text)
 {
 	char path[64];
