@@ -35,7 +35,7 @@ struct npu_job {
 	/** @fence_live: @fence has been initialized */
 	bool fence_live;
 
-	/** @scheduled: the scheduler has it, which frees what it holds; else that is npu_job_end() */
+	/** @scheduled: the scheduler frees what it holds, else npu_job_end() does */
 	bool scheduled;
 
 	/** @ringed: it is in the queue's ring. Under npu_queue.lock */

@@ -301,7 +301,7 @@ static u64 __user *npu_submit_id(const struct drm_npu_obj_array *jobs, u32 i)
 			       offsetof(struct drm_npu_job, id));
 }
 
-/* Until the first that is refused. That its id can not be written is found out before it is taken. */
+/* Until the first that is refused. That its id can not be written is found out here, too. */
 static int npu_submit_prepare(struct npu_submit_ctx *ctx, const struct drm_npu_obj_array *jobs)
 {
 	struct drm_npu_obj_array one = { .stride = jobs->stride, .count = 1 };
@@ -469,7 +469,7 @@ static int npu_submit_commit_job(struct npu_submit_ctx *ctx, struct npu_submit_j
 
 	ret = npu_submit_start(ctx, job, waits);
 	if (!ret) {
-		/* The reference of whoever made it. What the job held is npu_job_end()'s to drop. */
+		/* With the maker's reference. What the job holds is npu_job_end()'s to drop. */
 		fence = &job->fence;
 		sub->job = NULL;
 	} else if (ret == -EBUSY) {
