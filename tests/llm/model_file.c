@@ -220,6 +220,49 @@ static void all_tensors(struct writer *w)
 		tensor(w, s->extra_tensor, FILE_F32, s->dim, 0, 0, 1);
 }
 
+/* Three control tokens, letters, space, point and comma, then pairs of letters. */
+static void tokenizer_keys(struct writer *w)
+{
+	static const char singles[] = "abcdefghijklmnopqrstuvwxyz.,", pairs[] = "etaoinshrldu";
+	uint32_t n = w->s->vocab, i, k, num = 0;
+	const char **text = calloc(n, sizeof(*text));
+	char (*own)[4] = calloc(n, sizeof(*own));
+	float *score = calloc(n, sizeof(*score));
+	int32_t *type = calloc(n, sizeof(*type));
+
+	if (!text || !own || !score || !type)
+		abort();
+	for (i = 0; i < n; i++) {
+		score[i] = i < 3 ? 0 : -(float)i;
+		type[i] = i == 0 ? 2 : i < 3 ? 3 : 1;
+		text[i] = own[i];
+	}
+	text[num++] = "<unk>";
+	text[num++] = "<s>";
+	text[num++] = "</s>";
+	text[num++] = "\xe2\x96\x81";
+	for (i = 0; singles[i]; i++)
+		own[num++][0] = singles[i];
+	for (k = 0; num < n && k < 144; k++, num++) {
+		own[num][0] = pairs[k / 12];
+		own[num][1] = pairs[k % 12];
+	}
+	if (num != n)
+		abort();
+	gguf_make_string(w->file, "tokenizer.ggml.model", "llama");
+	gguf_make_strings(w->file, "tokenizer.ggml.tokens", n, text);
+	gguf_make_array(w->file, "tokenizer.ggml.scores", NPU_GGUF_F32, n, score);
+	gguf_make_array(w->file, "tokenizer.ggml.token_type", NPU_GGUF_I32, n, type);
+	gguf_make_u32(w->file, "tokenizer.ggml.bos_token_id", 1);
+	gguf_make_u32(w->file, "tokenizer.ggml.eos_token_id", 2);
+	gguf_make_u32(w->file, "tokenizer.ggml.unknown_token_id", 0);
+	gguf_make_bool(w->file, "tokenizer.ggml.add_bos_token", true);
+	free(text);
+	free(own);
+	free(score);
+	free(type);
+}
+
 static void all_keys(struct writer *w)
 {
 	const struct model_spec *s = w->s;
@@ -249,6 +292,8 @@ static void all_keys(struct writer *w)
 		key_f32(w, "rope.scaling.attn_factor", 1.19f);
 	if (s->original)
 		key_u32(w, "rope.scaling.original_context_length", s->original);
+	if (s->tokenizer)
+		tokenizer_keys(w);
 	if (s->extra_key)
 		key_u32(w, s->extra_key, 7);
 }

@@ -21,6 +21,7 @@ struct model_spec {
 	const char *scaling;		/* rope.scaling.type, or NULL */
 	float factor;			/* of it */
 	uint32_t original;		/* context before it, 0: no key */
+	bool tokenizer;			/* with a vocabulary of single letters and pairs of them */
 	uint64_t seed;
 	/* To be refused: a key and a tensor more than there should be, one tensor less. */
 	const char *extra_key, *extra_tensor, *leave_out;

@@ -28,6 +28,7 @@ mistake npu-compile "expected keep, f16" "$gguf" --quant q4
 mistake npu-compile "expected f16, int8" "$gguf" --kv f64
 mistake npu-compile "expected auto, int8" "$gguf" --activations 8
 mistake npu-compile "a number from 1 on" "$gguf" --batch 0
+tap_refused "No such file" "a file that is not there" "$compile" "$tap_tmp/none.gguf" --context 64
 head -c 100000 "$gguf" >"$tap_tmp/cut.gguf"
 tap_refused "cut.gguf" "a truncated file" "$compile" "$tap_tmp/cut.gguf"
 tap_like "$("$compile" "$gguf" -o "$npu")" "5.2 M parameters, .* weights 5\.[0-9] MiB" "compile"

@@ -11,7 +11,9 @@ bool gguf_is_one(const char *path)
 {
 	char magic[4] = "";
 	FILE *f = fopen(path, "rbe");
-	bool is = f && fread(magic, 1, 4, f) == 4 && !memcmp(magic, "GGUF", 4);
+	size_t len = strlen(path);
+	bool named = len > 5 && !strcmp(path + len - 5, ".gguf");
+	bool is = f ? fread(magic, 1, 4, f) == 4 && !memcmp(magic, "GGUF", 4) : named;
 
 	if (f)
 		fclose(f);

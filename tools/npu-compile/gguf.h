@@ -8,7 +8,7 @@
 enum gguf_option { GGUF_QUANT, GGUF_KV, GGUF_CONTEXT, GGUF_BATCH, GGUF_CHUNK, GGUF_POOL,
 		   GGUF_ACT };
 
-/* Whether the file begins as a GGUF file does; false also when it can not be read. */
+/* Whether the file begins as a GGUF file does, or is named so when it can not be read. */
 bool gguf_is_one(const char *path);
 /* Returns 0, or -EINVAL on a mistake that was reported. */
 int gguf_take_option(struct npu_llm_compile_options *o, enum gguf_option option, const char *s);
