@@ -189,8 +189,8 @@ int npu_llm_session_load(struct npu_llm *llm, const void *data, size_t size,
 /*
  * Append tokens, in as many runs as it takes; *@logits (or NULL) are those after the last one,
  * vocab floats, valid until the session is used again. Errors: -EINVAL (a token, none, more than
- * the context holds), -ENOSPC (the pool is full), -ECANCELED, and what npu_fence_wait() returns; the
- * session then has the tokens of the runs that were done (npu_llm_session_length()).
+ * the context holds), -ENOSPC (the pool is full), -ECANCELED, and what npu_fence_wait() returns;
+ * the session then has the tokens of the runs that were done (npu_llm_session_length()).
  */
 int npu_llm_prefill(struct npu_llm_session *s, const int32_t *tokens, size_t num,
 		    const float **logits, struct npu_error *err);

@@ -136,7 +136,9 @@ static int scatter(struct npu_llm_graph *g, int layer, enum npu_llm_io io, uint3
 	return npu_llm_graph_check(g, a.tag ? npu_emit_scatter(g->b, &a) : -ENOMEM);
 }
 
-/* Keys or values that are in the cache's type go there; as codes they are made first. Frees @act. */
+/*
+ * Keys or values that are in the cache's type go there; as codes they are made first. Frees @act.
+ */
 static int store(struct npu_llm_graph *g, int layer, unsigned int which, struct npu_llm_act *act)
 {
 	uint32_t plane = 2 * (uint32_t)layer + which, heads = g->m->kv_heads;

@@ -26,7 +26,9 @@ struct npu_llm_plan {
 	enum npu_llm_kv kv;
 };
 
-/* Temporaries of rows of one length: planned for one row, an offset is that many times the length. */
+/*
+ * Temporaries of rows of one length: planned for one row, an offset is that many times the length.
+ */
 #define NPU_LLM_MAX_LIVE 32
 
 struct npu_llm_rows {

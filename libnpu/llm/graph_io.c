@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The step program as the job file describes it: lengths, regions, tensors. One table has them all. */
+/*
+ * The step program as the job file describes it: lengths, regions, tensors. One table has them all.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Instructions with their entry in the debug map, and the matrix product with all that surrounds it. */
+/*
+ * Instructions with their entry in the debug map, and the matrix product with all that surrounds
+ * it.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

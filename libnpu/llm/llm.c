@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Opening a compiled language model: its job, the pool of its KV cache, and what it tells of itself. */
+/*
+ * Opening a compiled language model: its job, the pool of its KV cache, and what it tells of
+ * itself.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

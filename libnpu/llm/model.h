@@ -24,7 +24,10 @@ struct npu_llm_arch {
 	enum npu_rope pairing;
 	enum npu_act act;		/* of the gate */
 	unsigned int has;		/* NPU_LLM_* */
-	/* Layer i sees all positions when (i + 1) % period == 0, else a window; 0: all layers alike. */
+	/*
+	 * Layer i sees all positions when (i + 1) % period == 0, else a window; 0: all layers
+	 * alike.
+	 */
 	unsigned int window_period;
 	unsigned int wide_layers;	/* NPU_LLM_WIDE_SCALE */
 	float local_base;		/* RoPE base of layers with a window; 0: the file's */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rotary embedding as the file wants it. All scalings come down to what the instruction has: a base,
- * a factor on positions, a divisor for each frequency, and a factor on the result.
+ * Rotary embedding as the file wants it. All scalings come down to what the instruction has: a
+ * base, a factor on positions, a divisor for each frequency, and a factor on the result.
  */
 #include <errno.h>
 #include <math.h>

@@ -79,8 +79,8 @@ int npu_llm_pool_write(struct npu_llm_pool *pool, uint32_t block, const void *kv
 		       const void *scale, struct npu_error *err);
 
 /*
- * See to it that @s may write positions [length, length + num): blocks are taken and shared ones are
- * copied. On -ENOSPC (or an error of a copy) nothing has changed that matters.
+ * See to it that @s may write positions [length, length + num): blocks are taken and shared ones
+ * are copied. On -ENOSPC (or an error of a copy) nothing has changed that matters.
  */
 int npu_llm_session_grow(struct npu_llm_session *s, uint32_t num, struct npu_error *err);
 /* Remember @num tokens behind the last one; their rows are in the cache. The room was reserved. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A session's state as bytes: a header, the tokens, and the blocks of keys and values as they lie in
- * the pool, the positions beyond the last token zero.
+ * A session's state as bytes: a header, the tokens, and the blocks of keys and values as they lie
+ * in the pool, the positions beyond the last token zero.
  */
 #include <errno.h>
 #include <stdlib.h>

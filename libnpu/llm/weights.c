@@ -117,9 +117,9 @@ static const struct npu_ggml_traits *find_type(const struct npu_llm_matrix *m, s
 }
 
 /*
- * By how many the activations beside @place are quantized: a multiple of the weights' group, so that
- * one product of scales serves a group; 0: they stay floats. Short rows stay so, too: the product is
- * cheap there, and few terms average out what eight bits lose.
+ * By how many the activations beside @place are quantized: a multiple of the weights' group, so
+ * that one product of scales serves a group; 0: they stay floats. Short rows stay so, too: the
+ * product is cheap there, and few terms average out what eight bits lose.
  */
 static uint32_t a_group_of(const struct npu_llm_weights *w, const struct npu_weight_place *place)
 {

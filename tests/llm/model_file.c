@@ -90,7 +90,9 @@ static void put_floats(struct writer *w, uint32_t type, const float *v, size_t n
 	}
 }
 
-/* Blocks of 32: a scale in half, then codes of 8 bits, or of 4 with halves of the block together. */
+/*
+ * Blocks of 32: a scale in half, then codes of 8 bits, or of 4 with halves of the block together.
+ */
 static void put_blocks(struct writer *w, uint32_t type, const float *v, size_t n)
 {
 	int bits = type == FILE_Q8_0 ? 8 : 4, lim = (1 << (bits - 1)) - 1, k, q[32];

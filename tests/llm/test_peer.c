@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every architecture as a small model of random weights beside llama.cpp itself: perplexity of a text
- * by llama-perplexity and by npu-llm. Such models are far from expecting any text, so all of a
+ * Every architecture as a small model of random weights beside llama.cpp itself: perplexity of a
+ * text by llama-perplexity and by npu-llm. Such models are far from expecting any text, so all of a
  * logit's size goes into the figure, and a rotation, a norm or a window that is another one shows.
  */
 #include <math.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sampling against distributions that are computed here, plainly and over the whole vocabulary: what
- * may come never comes too often or too seldom, what was cut never comes.
+ * Sampling against distributions that are computed here, plainly and over the whole vocabulary:
+ * what may come never comes too often or too seldom, what was cut never comes.
  */
 #include <errno.h>
 #include <math.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A sequence's logits are the same bits alone and in company, however its prompt was cut, forked,
- * cut back, saved and loaded, and with any number of threads; and sessions account for their blocks.
+ * cut back, saved and loaded, and with any number of threads; and sessions account for their
+ * blocks.
  */
 #include <errno.h>
 #include <pthread.h>

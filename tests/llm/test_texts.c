@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Texts that llama.cpp wrote, word for word: greedy, from files of llama-completion (Debian's 0.7.0)
+ * Texts that llama.cpp wrote, word for word: greedy, from files of llama-completion (Debian's
+ * 0.7.0)
  *
  *	llama-completion -m FILE -p "Once upon a time" -n 200 --temp 0 -no-cnv --no-warmup -t 1
  *		--no-perf --simple-io

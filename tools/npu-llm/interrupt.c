@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ctrl-C. The handler may do next to nothing, so it writes a byte to a pipe, and a thread that reads
- * it cancels the run. The main thread has the signal delivered, so that its reads are interrupted.
+ * Ctrl-C. The handler may do next to nothing, so it writes a byte to a pipe, and a thread that
+ * reads it cancels the run. The main thread has the signal delivered, so that its reads are
+ * interrupted.
  */
 #include <errno.h>
 #include <pthread.h>

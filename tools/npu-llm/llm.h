@@ -42,8 +42,9 @@ int model_encode(const struct model *m, const char *text, size_t size, unsigned 
 /* ---- interrupt.c: Ctrl-C ---- */
 
 /*
- * From now on Ctrl-C stops the run of @llm and is remembered; a second one before that was looked at
- * ends the program. Threads that were started before do not get the signal if it was blocked then.
+ * From now on Ctrl-C stops the run of @llm and is remembered; a second one before that was looked
+ * at ends the program. Threads that were started before do not get the signal if it was blocked
+ * then.
  */
 int interrupt_begin(struct npu_llm *llm, struct npu_error *err);
 void interrupt_end(void);
@@ -77,8 +78,8 @@ struct generation {
 enum ending { END_LENGTH, END_TOKEN, END_STOP, END_CONTEXT, END_INTERRUPT };
 
 /*
- * Prefill @ids and generate up to @max tokens (0: up to the context), written to g->out as they come.
- * Returns an ending or a negative errno.
+ * Prefill @ids and generate up to @max tokens (0: up to the context), written to g->out as they
+ * come. Returns an ending or a negative errno.
  */
 int generate(struct generation *g, const int32_t *ids, size_t num, uint32_t max,
 	     struct npu_error *err);
