@@ -436,15 +436,25 @@ struct npu_chat_message {
 
 /*
  * The text of @num messages in @form; with @answer it ends where the assistant's answer begins.
- * *@size is its size even if @room is too small (-ENOSPC, *@text undefined). Encode it with
- * NPU_TOKENIZE_SPECIAL | NPU_TOKENIZE_ADD. Content is taken as it is: text that looks like a
- * control token becomes one, so leave it out of what a stranger wrote. Errors: -ENOTSUP and -ENOENT
+ * *@size is its size even if @room is too small (-ENOSPC, *@text undefined). For a model it is to
+ * be encoded with NPU_TOKENIZE_SPECIAL | NPU_TOKENIZE_ADD, and then text in a message that looks
+ * like a control token becomes one: npu_tokenizer_encode_chat() is for what strangers wrote.
+ * Errors: -ENOTSUP and -ENOENT
  * (NPU_CHAT_AUTO with a template that is not recognized, or none: the caller may then choose a
  * form), -EINVAL (no such form; a role that it does not have, which is named).
  */
 int npu_tokenizer_chat(const struct npu_tokenizer *t, enum npu_chat_form form,
 		       const struct npu_chat_message *messages, size_t num, bool answer,
 		       char *text, size_t room, size_t *size, struct npu_error *err);
+
+/*
+ * The same to tokens. Only what the form writes has control tokens; in the messages' contents such
+ * a text is text, so that nobody can end his turn or speak for another by writing it. *@num_ids is
+ * their number even if @room is too small (-ENOSPC). Errors: of both steps.
+ */
+int npu_tokenizer_encode_chat(const struct npu_tokenizer *t, enum npu_chat_form form,
+			      const struct npu_chat_message *messages, size_t num, bool answer,
+			      int32_t *ids, size_t room, size_t *num_ids, struct npu_error *err);
 
 #pragma GCC visibility pop
 

@@ -5,9 +5,10 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include "core/error.h"
-#include "llm/vocab.h"
+#include "llm/tokenizer.h"
 #include "llm/writer.h"
 
 /* DeepSeek's signs: full-width bars, and lower blocks for spaces. */
@@ -16,6 +17,7 @@
 
 struct chat {
 	struct writer w;
+	uint8_t *content;		/* a bit for each byte that is a message's, or NULL */
 	const struct npu_chat_message *messages;
 	size_t num;
 	bool answer;
@@ -27,16 +29,19 @@ static void put_string(struct writer *w, const char *text)
 	writer_put(w, text, strlen(text));
 }
 
-static void put_trimmed(struct writer *w, const char *text)
+/* What a message says. */
+static void put_content(struct chat *c, const char *text, bool trims)
 {
-	size_t size;
+	size_t size, i;
 
-	while (isspace((uint8_t)*text))
+	while (trims && isspace((uint8_t)*text))
 		text++;
 	size = strlen(text);
-	while (size && isspace((uint8_t)text[size - 1]))
+	while (trims && size && isspace((uint8_t)text[size - 1]))
 		size--;
-	writer_put(w, text, size);
+	for (i = c->w.size; c->content && i < c->w.size + size; i++)
+		c->content[i / 8] |= 1u << i % 8;
+	writer_put(&c->w, text, size);
 }
 
 /* ---- forms that treat each message by itself ---- */
@@ -83,10 +88,7 @@ static void put_simple(struct chat *c, const struct simple *s)
 			after = s->after_answer;
 		}
 		put_role(&c->w, before, m->role);
-		if (s->trims)
-			put_trimmed(&c->w, m->content);
-		else
-			put_string(&c->w, m->content);
+		put_content(c, m->content, s->trims);
 		put_string(&c->w, after);
 	}
 	if (c->answer)
@@ -110,10 +112,7 @@ static void put_llama2(struct chat *c, bool sys, bool bos, bool trims)
 		inside = strcmp(m->role, "assistant");
 		if (system && sys)
 			put_string(&c->w, "<<SYS>>\n");
-		if (trims)
-			put_trimmed(&c->w, m->content);
-		else
-			put_string(&c->w, m->content);
+		put_content(c, m->content, trims);
 		if (system)
 			put_string(&c->w, sys ? "\n<</SYS>>\n\n" : "\n");
 		else
@@ -138,14 +137,11 @@ static void put_mistral(struct chat *c, const char *lead, const char *trail, boo
 		}
 		if (!strcmp(m->role, "assistant")) {
 			put_string(&c->w, trail);
-			if (trims)
-				put_trimmed(&c->w, m->content);
-			else
-				put_string(&c->w, m->content);
+			put_content(c, m->content, trims);
 			put_string(&c->w, "</s>");
 			inside = false;
 		} else {
-			put_string(&c->w, m->content);
+			put_content(c, m->content, false);
 			put_string(&c->w, strcmp(m->role, "system") ? lead : "\n\n");
 			if (strcmp(m->role, "system"))
 				put_string(&c->w, "[/INST]");
@@ -168,12 +164,12 @@ static void put_gemma(struct chat *c)
 		for (k = first; !model && k < i; k++) {
 			if (strcmp(c->messages[k].role, "system"))
 				continue;
-			put_trimmed(&c->w, c->messages[k].content);
+			put_content(c, c->messages[k].content, true);
 			put_string(&c->w, "\n\n");
 		}
 		if (!model)
 			first = i;
-		put_trimmed(&c->w, m->content);
+		put_content(c, m->content, true);
 		put_string(&c->w, "<end_of_turn>\n");
 	}
 	if (c->answer)
@@ -381,29 +377,67 @@ static void put_chat(struct chat *c, int form)
 	}
 }
 
+/* The form that is meant, when all else is in order too. */
+static int check_call(const struct npu_tokenizer *t, const struct chat *c, int form)
+{
+	int known = form;
+
+	if (!c->messages && c->num)
+		return npu_error_set(c->err, -EINVAL, "a chat of %zu messages: NULL argument",
+				     c->num);
+	if ((unsigned int)form >= NPU_CHAT_NUM_FORMS)
+		return npu_error_set(c->err, -EINVAL, "form %d of a chat is not known", form);
+	if (form == NPU_CHAT_AUTO)
+		known = npu_chat_form_detect(t->chat_template, c->err);
+	return known < 0 ? known : check(c) ? -EINVAL : known;
+}
+
 int npu_tokenizer_chat(const struct npu_tokenizer *t, enum npu_chat_form form,
 		       const struct npu_chat_message *messages, size_t num, bool answer,
 		       char *text, size_t room, size_t *size, struct npu_error *err)
 {
 	struct chat c = { .w = { .text = text, .room = room }, .messages = messages, .num = num,
 			  .answer = answer, .err = err };
-	int known = form;
+	int known = check_call(t, &c, form);
 
-	if ((!messages && num) || (!text && room) || !size)
+	if ((!text && room) || !size)
 		return npu_error_set(err, -EINVAL, "npu_tokenizer_chat: NULL argument");
-	if ((unsigned int)form >= NPU_CHAT_NUM_FORMS)
-		return npu_error_set(err, -EINVAL, "npu_tokenizer_chat: form %d is not known",
-				     form);
-	if (form == NPU_CHAT_AUTO)
-		known = npu_chat_form_detect(t->chat_template, err);
 	if (known < 0)
 		return known;
-	if (check(&c))
-		return -EINVAL;
 	put_chat(&c, known);
 	*size = c.w.size;
 	if (c.w.size > room)
 		return npu_error_set(err, -ENOSPC, "%zu bytes of text, there is room for %zu",
 				     c.w.size, room);
 	return 0;
+}
+
+int npu_tokenizer_encode_chat(const struct npu_tokenizer *t, enum npu_chat_form form,
+			      const struct npu_chat_message *messages, size_t num, bool answer,
+			      int32_t *ids, size_t room, size_t *num_ids, struct npu_error *err)
+{
+	struct chat c = { .messages = messages, .num = num, .answer = answer, .err = err };
+	int known = check_call(t, &c, form), ret;
+
+	if (known < 0)
+		return known;
+	if ((!ids && room) || !num_ids)
+		return npu_error_set(err, -EINVAL, "npu_tokenizer_encode_chat: NULL argument");
+	/* Once for the size, then for the text. */
+	put_chat(&c, known);
+	c.w.room = c.w.size;
+	c.w.size = 0;
+	c.w.text = malloc(c.w.room + 1);
+	c.content = calloc(c.w.room / 8 + 1, 1);
+	if (!c.w.text || !c.content) {
+		ret = npu_error_set(err, -ENOMEM, "no memory for a chat of %zu bytes", c.w.room);
+	} else {
+		put_chat(&c, known);
+		ret = tokenizer_encode(t, c.w.text, c.w.size,
+				       NPU_TOKENIZE_ADD | NPU_TOKENIZE_SPECIAL, c.content, ids,
+				       room, num_ids, err);
+	}
+	free(c.w.text);
+	free(c.content);
+	return ret;
 }

@@ -96,6 +96,7 @@ struct search {
 	const char *text;
 	size_t size;
 	bool control;			/* control tokens are looked for */
+	const uint8_t *plain;		/* but not where a bit is set; or NULL */
 	uint8_t *taken;			/* a bit for each byte */
 	bool *present;			/* tokens that are in the text at all */
 	struct found *found;
@@ -167,6 +168,19 @@ static int take(struct search *s, size_t at, size_t size, uint32_t id)
 	return 0;
 }
 
+/* Is any of it where control tokens are none? */
+static bool is_plain(const struct search *s, size_t at, size_t size, uint32_t id)
+{
+	size_t i;
+
+	if (!s->plain || s->e->t->attrs[id] & NPU_TOKEN_USER)
+		return false;
+	for (i = at; i < at + size; i++)
+		if (s->plain[i / 8] >> i % 8 & 1)
+			return true;
+	return false;
+}
+
 /* All places of one token in what is left; longer tokens had theirs before. */
 static int find_token(struct search *s, uint32_t id)
 {
@@ -177,7 +191,8 @@ static int find_token(struct search *s, uint32_t id)
 	while ((p = memmem(p, end - p, token->text, token->size))) {
 		at = p - s->text;
 		/* A longer token that covers a part covers an end. */
-		if (is_taken(s, at) || is_taken(s, at + token->size - 1)) {
+		if (is_taken(s, at) || is_taken(s, at + token->size - 1) ||
+		    is_plain(s, at, token->size, id)) {
 			p++;
 			continue;
 		}
@@ -263,9 +278,16 @@ int npu_tokenizer_encode(const struct npu_tokenizer *t, const char *text, size_t
 			 unsigned int flags, int32_t *ids, size_t room, size_t *num,
 			 struct npu_error *err)
 {
+	return tokenizer_encode(t, text, size, flags, NULL, ids, room, num, err);
+}
+
+int tokenizer_encode(const struct npu_tokenizer *t, const char *text, size_t size,
+		     unsigned int flags, const uint8_t *plain, int32_t *ids, size_t room,
+		     size_t *num, struct npu_error *err)
+{
 	struct encoder e = { .t = t, .err = err };
 	struct search s = { .e = &e, .text = text, .size = size,
-			    .control = flags & NPU_TOKENIZE_SPECIAL };
+			    .control = flags & NPU_TOKENIZE_SPECIAL, .plain = plain };
 	int ret;
 
 	if ((!text && size) || (!ids && room) || !num)

@@ -55,6 +55,14 @@ int encoder_push_byte(struct encoder *e, uint8_t byte, uint32_t id);
 /* @array of *@room elements of @size bytes, moved if need be so that it holds @need; NULL. */
 void *encoder_grow(struct encoder *e, void *array, size_t *room, size_t need, size_t size);
 
+/*
+ * npu_tokenizer_encode(). @plain, or NULL: a bit for each byte of the text, set where no control
+ * token may be.
+ */
+int tokenizer_encode(const struct npu_tokenizer *t, const char *text, size_t size,
+		     unsigned int flags, const uint8_t *plain, int32_t *ids, size_t room,
+		     size_t *num, struct npu_error *err);
+
 /* Tokens of the text between two special ones, or an end. */
 int spm_encode(struct encoder *e, const char *text, size_t size);
 int bpe_encode(struct encoder *e, const char *text, size_t size);
