@@ -51,8 +51,7 @@ int npu_weight_quant_place(enum npu_weight_quant quant, uint32_t rows, uint32_t 
 
 /* What one group becomes, as it is stored. */
 struct group {
-	float scale, min;
-	double error;
+	float scale, min, error;
 };
 
 static float as_f16(float v)
@@ -60,46 +59,53 @@ static float as_f16(float v)
 	return npu_half_widen(npu_half_narrow(v));
 }
 
-/* Codes of @x for w = scale * (code - zero) + min, and the squared error. */
-static double codes_round(const float *x, size_t n, const struct group *g, int zero, int top,
-			  uint8_t *code)
+/*
+ * Codes of @x for w = scale * (code - zero) + min, and the squared error. Rounded to nearest even by
+ * a sum whose last place is 1, without a call: this is the inner loop of the search.
+ */
+static float codes_round(const float *restrict x, size_t n, const struct group *g, int zero, int top,
+			 uint8_t *restrict code)
 {
-	float inverse = g->scale != 0 ? 1 / g->scale : 0, c, e;
-	double error = 0;
+	const float inverse = g->scale != 0 ? 1 / g->scale : 0, lo = (float)-zero, hi = (float)(top - zero);
+	const float whole = 0x1.8p23f, scale = g->scale, min = g->min;
+	float error = 0, c, e;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		c = rintf((x[i] - g->min) * inverse) + (float)zero;
-		c = c > 0 ? c : 0;
-		c = c < (float)top ? c : (float)top;
-		code[i] = (uint8_t)c;
-		e = fmaf(g->scale, c - (float)zero, g->min) - x[i];
-		error += (double)e * e;
+		c = (x[i] - min) * inverse;
+		c = c > lo ? c : lo;
+		c = c < hi ? c : hi;
+		c = c + whole - whole;
+		code[i] = (uint8_t)((int)c + zero);
+		e = scale * c + min - x[i];
+		error += e * e;
 	}
 	return error;
 }
 
 /* Least squares: the factors that fit the codes best. */
-static void factors_fit(const float *x, size_t n, const uint8_t *code, int zero, bool has_min,
-			struct group *g)
+static void factors_fit(const float *restrict x, size_t n, const uint8_t *restrict code, int zero,
+			bool has_min, struct group *g)
 {
-	double q = 0, qq = 0, s = 0, qs = 0, det, scale, c;
+	double det, scale;
+	float s = 0, qs = 0;
+	int q = 0, qq = 0, c;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		c = (double)code[i] - zero;
+		c = code[i] - zero;
 		q += c;
 		qq += c * c;
 		s += x[i];
-		qs += c * x[i];
+		qs += (float)c * x[i];
 	}
-	det = (double)n * qq - q * q;
+	det = (double)n * qq - (double)q * q;
 	if (has_min && det > 0) {
-		scale = ((double)n * qs - q * s) / det;
+		scale = ((double)n * qs - (double)q * s) / det;
 		g->scale = as_f16((float)scale);
 		g->min = as_f16((float)((s - (double)g->scale * q) / (double)n));
 	} else if (!has_min && qq > 0) {
-		g->scale = as_f16((float)(qs / qq));
+		g->scale = as_f16((float)((double)qs / qq));
 	}
 }
 

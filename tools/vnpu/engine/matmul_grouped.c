@@ -12,6 +12,7 @@
 #define STRIP_BYTES	(4u << 20)
 #define MOST_BYTES	(4u << 20)	/* of a tile's rows, or of a panel: else one element after the other */
 #define MOST_NS		5e5		/* between looks at the stop flag */
+#define BYTE_NS		0.05		/* weights of a model come out of memory */
 #define WIDE_PANELS	4		/* whose results the epilogue takes together */
 
 struct grouped {
@@ -270,15 +271,24 @@ static void chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 be
 	}
 }
 
+/* An estimate of the time of a panel: that of its products, or with few rows that of reading it. */
+static double panel_ns(const struct grouped *w)
+{
+	unsigned int factors = npu_dtype_bits(w->g.scale->dtype) + npu_dtype_bits(w->g.min->dtype);
+	double bytes = (double)w->panel_bytes + (double)w->g.groups * NPU_PANEL / 8 * factors;
+	double ns = (double)w->rows * (double)w->m->k * NPU_PANEL * w->gq->ns;
+
+	return 30.0 + (ns < bytes * BYTE_NS ? bytes * BYTE_NS : ns);
+}
+
 static int strip_run(struct npu_exec *x, struct grouped *w)
 {
-	double ns = 30.0 + (double)w->rows * (double)w->m->k * NPU_PANEL * w->gq->ns;
 	int ret;
 
 	w->a = w->direct ? (const npu_u8 *)w->at.a + w->row * w->lda : w->copy;
 	ret = npu_exec_parallel(x, (npu_u64)w->rows, 20.0 + (double)w->m->k * 0.1 + (double)w->g.groups * 2,
 				rows_ready, w);
-	return ret ? ret : npu_exec_parallel(x, (npu_u64)w->panels, ns, chunk, w);
+	return ret ? ret : npu_exec_parallel(x, (npu_u64)w->panels, panel_ns(w), chunk, w);
 }
 
 /* Rows that a strip has, and the shared memory for it behind the epilogue's. */
