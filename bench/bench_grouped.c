@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Products with codes in groups: one row with weights that no cache holds, against what the memory
- * gives by itself, and many rows. Others may share the machine: each figure is that of the best run,
- * and with one thread in the time that this thread was on a processor.
+ * gives by itself, and many rows. Others may share the machine: each figure is that of the best
+ * run, and with one thread in the time that this thread was on a processor.
  *
- * usage: bench_grouped [-s portable|avx2|avx512|avx-vnni|avx512-vnni] [-t threads] [-m seconds per point] [part of a type]
+ * usage: bench_grouped [-s portable|avx2|avx512|avx-vnni|avx512-vnni] [-t threads]
+ *		[-m seconds per point] [part of a type]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,9 +64,11 @@ static void weight_fill(const struct npu_weight_place *p, char *w)
 		memcpy(w + p->book, p->format.book, 16);
 }
 
-static int job_make(struct job *j, const struct npu_weight_format *f, uint32_t m, uint32_t k, uint32_t n)
+static int job_make(struct job *j, const struct npu_weight_format *f, uint32_t m, uint32_t k,
+		    uint32_t n)
 {
-	uint32_t dim_a[2] = { m, k }, dim_out[2] = { m, n }, a_group = f->group < 32 ? 32 : f->group;
+	uint32_t dim_a[2] = { m, k }, dim_out[2] = { m, n },
+		 a_group = f->group < 32 ? 32 : f->group;
 	uint32_t dim_s[2] = { m, (k + a_group - 1) / a_group };
 	struct npu_tensor a, out, scale;
 	struct npu_matmul_args mm = { .out = &out, .a = &a, .a_scale = &scale, .a_group = a_group };
@@ -198,10 +201,12 @@ static const char *format_of(unsigned int i, struct npu_weight_format *f)
 
 static const struct {
 	uint32_t m, k, n;
-} shapes[] = { { 1, 4096, 4096 }, { 1, 768, 2048 }, { 4, 4096, 4096 }, { 8, 4096, 4096 }, { 512, 4096, 1024 }, { 512, 768, 2048 } };
+} shapes[] = { { 1, 4096, 4096 }, { 1, 768, 2048 },    { 4, 4096, 4096 },
+	       { 8, 4096, 4096 }, { 512, 4096, 1024 }, { 512, 768, 2048 } };
 #define NUM_SHAPES	(sizeof(shapes) / sizeof(shapes[0]))
 
-static void row_print(struct npu_engine *e, const char *name, const struct npu_weight_format *f, double limit)
+static void row_print(struct npu_engine *e, const char *name, const struct npu_weight_format *f,
+		      double limit)
 {
 	struct job j;
 	unsigned int s;
@@ -214,7 +219,8 @@ static void row_print(struct npu_engine *e, const char *name, const struct npu_w
 		t = job_time(e, &j);
 		printf(" %7.1f", 2e-9 * shapes[s].m * shapes[s].k * shapes[s].n / t);
 		if (shapes[s].m == 1)
-			printf(" %5.1f %3.0f%%", (double)j.p.size / t * 1e-9, 100 * (double)j.p.size / t / limit);
+			printf(" %5.1f %3.0f%%", (double)j.p.size / t * 1e-9,
+			       100 * (double)j.p.size / t / limit);
 		fflush(stdout);
 		job_free(&j);
 	}
@@ -247,10 +253,11 @@ int main(int argc, char **argv)
 	limit = memory_speed();
 	if (config.threads != 1)
 		clock_used = CLOCK_MONOTONIC;
-	printf("%s, %u thread(s); one thread reads %.1f GB/s. GOP/s; of one row also GB/s of weights and their share of that\n"
-	       "%-8s", npu_engine_simd_name(engine), config.threads, limit * 1e-9, "");
+	printf("%s, %u thread(s), GOP/s; of one row also GB/s of weights and their share of %.1f\n%-8s",
+	       npu_engine_simd_name(engine), config.threads, limit * 1e-9, "");
 	for (i = 0; i < NUM_SHAPES; i++)
-		printf(" %ux%ux%u%s", shapes[i].m, shapes[i].k, shapes[i].n, shapes[i].m == 1 ? "    " : "");
+		printf(" %ux%ux%u%s", shapes[i].m, shapes[i].k, shapes[i].n,
+		       shapes[i].m == 1 ? "    " : "");
 	printf("\n");
 	for (i = 0; (name = format_of(i, &f)); i++)
 		if (*name && (optind >= argc || strstr(name, argv[optind])))

@@ -284,7 +284,8 @@ static int check_group_layout(struct npu_check *c, unsigned int slot)
 {
 	const struct npu_operand *op = &c->op[slot];
 
-	if (!npu_is_present(op) || op->layout == NPU_LAYOUT_STRIDED || op->layout == NPU_LAYOUT_PANEL16)
+	if (!npu_is_present(op) || op->layout == NPU_LAYOUT_STRIDED ||
+	    op->layout == NPU_LAYOUT_PANEL16)
 		return 0;
 	return check_fail(c, OPERAND, slot, NPU_NO_FIELD, op->layout,
 			  "layout of %s is %s, expected strided or panel16",
@@ -298,9 +299,10 @@ static int check_group_codes(struct npu_check *c, const struct npu_group_slots *
 	if (npu_want_type(c, g->data, T_U8 | T_SUB8, "u8, u6, u5 or u4 in groups"))
 		return -EINVAL;
 	if (op->scale != 0)
-		return check_fail(c, OPERAND, g->data, NPU_NO_FIELD, 0,
-				  "%s has a scale of its own, expected 0 beside operand group_scale",
-				  c->insn->desc->slots[g->data].name);
+		return check_fail(
+			c, OPERAND, g->data, NPU_NO_FIELD, 0,
+			"%s has a scale of its own, expected 0 beside operand group_scale",
+			c->insn->desc->slots[g->data].name);
 	if (!npu_is_present(&c->op[g->codebook]))
 		return 0;
 	if (op->zero_point)
@@ -341,7 +343,8 @@ static int check_group_plain(struct npu_check *c, unsigned int slot)
 	if (op->scale == 0 && !op->zero_point)
 		return 0;
 	return check_fail(c, OPERAND, slot, NPU_NO_FIELD, op->zero_point,
-			  "%s is quantized, expected plain integers", c->insn->desc->slots[slot].name);
+			  "%s is quantized, expected plain integers",
+			  c->insn->desc->slots[slot].name);
 }
 
 int npu_check_groups(struct npu_check *c, const struct npu_group_slots *g)
@@ -364,10 +367,12 @@ int npu_check_groups(struct npu_check *c, const struct npu_group_slots *g)
 		return check_super_groups(c, g);
 	return npu_want_absent(c, g->super_scale, "without parameter super") ?:
 	       npu_want_type(c, g->scale, T_F16 | T_F32, "f16 or f32 without parameter super") ?:
-	       (has_min ? npu_want_type(c, g->min, T_F16 | T_F32, "f16 or f32 without parameter super") : 0);
+	       (has_min ? npu_want_type(c, g->min, T_F16 | T_F32,
+					"f16 or f32 without parameter super") :
+			  0);
 }
 
-/* Rows of codes beside a grouped weight: one scale for all, for each row, or for each of its groups. */
+/* Rows of codes beside a grouped weight: one scale for all, or for each row or each group of one. */
 static int check_a_scale(struct npu_check *c, npu_u32 group)
 {
 	const struct npu_operand *out = &c->op[NPU_MATMUL_OUT], *a = &c->op[NPU_MATMUL_A];
@@ -386,7 +391,7 @@ static int check_a_scale(struct npu_check *c, npu_u32 group)
 		if (a->scale == 0 || a_group)
 			return check_fail(
 				c, OPERAND, NPU_MATMUL_A, NPU_NO_FIELD, 0,
-				"a has no scale and a_scale is absent, expected one of them with a grouped weight, a_scale with a_group");
+				"a has no scale and a_scale is absent, expected one of them, with a_group a_scale");
 		return 0;
 	}
 	if (npu_want_rank(c, NPU_MATMUL_A_SCALE, out->rank - !a_group,
@@ -432,7 +437,8 @@ static int check_grouped_matmul(struct npu_check *c, const struct epilogue *e)
 		       npu_want_absent(c, NPU_MATMUL_B_ZERO, "with a grouped weight") ?:
 		       npu_want_absent(c, NPU_MATMUL_A_ZERO, "with a grouped weight") ?:
 		       npu_check_groups(c, &g)					      ?:
-		       (c->op[NPU_MATMUL_A].dtype == NPU_I8 ? check_a_scale(c, g.group) : check_a_float(c)) ?:
+		       (c->op[NPU_MATMUL_A].dtype == NPU_I8 ? check_a_scale(c, g.group) :
+							      check_a_float(c))	      ?:
 		       check_epilogue(c, e, false);
 }
 

@@ -21,9 +21,10 @@ static int check_quantized_rows(struct npu_check *c)
 	};
 
 	if (in->layout != NPU_LAYOUT_STRIDED && in->layout != NPU_LAYOUT_GROUPED16)
-		return check_fail(c, OPERAND, NPU_GATHER_IN, NPU_NO_FIELD, in->layout,
-				  "layout of in is %s, expected strided or grouped16 for quantized rows",
-				  npu_layout_name(in->layout));
+		return check_fail(
+			c, OPERAND, NPU_GATHER_IN, NPU_NO_FIELD, in->layout,
+			"layout of in is %s, expected strided or grouped16 for quantized rows",
+			npu_layout_name(in->layout));
 	return npu_want_type(c, NPU_GATHER_OUT, T_FLOAT, "f32, f16 or bf16 for quantized rows") ?:
 	       npu_want_dim(c, NPU_GATHER_IN, 0, 1, "one table of quantized rows") ?:
 	       npu_check_groups(c, &g);

@@ -96,7 +96,7 @@ static int decode_sub8_quant(const struct npu_insn *insn, unsigned int slot,
 	if (!bits && op->zero_point >= 0 && op->zero_point <= hi)
 		return 0;
 	return decode_fail(err, insn->header, OPERAND, slot, NPU_NO_FIELD, op->zero_point,
-			   "%s of type %s has the scale's bits 0x%08x and zero point %d, expected 0 and 0 to %d",
+			   "%s of type %s has scale 0x%08x and zero point %d, expected 0 and 0 to %d",
 			   insn->desc->slots[slot].name, npu_dtype_name(op->dtype), bits,
 			   op->zero_point, hi);
 }

@@ -49,7 +49,8 @@ _Static_assert(sizeof(struct npu_region) == 24, "region");
 #undef END
 
 /* How many slots and parameters each version has: a byte for each of them. */
-_Static_assert(NPU_ISA_MINOR == 2, "BY_VERSION() and the rows of ops[] are those of versions 0 to 2");
+_Static_assert(NPU_ISA_MINOR == 2,
+	       "BY_VERSION() and the rows of ops[] are those of versions 0 to 2");
 #define BY_VERSION(since)	(((since) <= 0) + ((since) <= 1) * 0x100 + ((since) <= 2) * 0x10000)
 
 enum { SLOTS_BEGIN = -1,
@@ -130,7 +131,8 @@ const struct npu_op_desc *npu_op_desc_at(unsigned int opcode, unsigned int minor
 	if (opcode >= NPU_NUM_OPCODES || minor > NPU_ISA_MINOR)
 		return NULL;
 	newest = &ops[NPU_ISA_MINOR][opcode];
-	if (!newest->mnemonic || (newest->num_slots && NPU_SLOT_SINCE(newest->slots[0].flags) > minor))
+	if (!newest->mnemonic ||
+	    (newest->num_slots && NPU_SLOT_SINCE(newest->slots[0].flags) > minor))
 		return NULL;
 	return &ops[minor][opcode];
 }

@@ -47,7 +47,7 @@ static void factors_k(const uint8_t *s, struct npu_ggml_block *b)
 	}
 }
 
-/* 32 bytes for each 64 elements: lower halves the first 32. @high: a bit plane for each 32 of them. */
+/* 32 bytes for each 64 elements, lower halves first. @high: a bit plane for each 32 elements. */
 static void codes_k(uint8_t *code, const uint8_t *q, const uint8_t *high)
 {
 	unsigned int i, c;
@@ -95,7 +95,8 @@ static void read_6k(const uint8_t *s, struct npu_ggml_block *b)
 	b->super[0] = le16(s + 208);
 }
 
-void npu_ggml_block_read(const struct npu_ggml_traits *t, const uint8_t *s, struct npu_ggml_block *b)
+void npu_ggml_block_read(const struct npu_ggml_traits *t, const uint8_t *s,
+			 struct npu_ggml_block *b)
 {
 	unsigned int i;
 
@@ -144,8 +145,8 @@ static void quad_put(uint8_t *dst, const uint8_t *c, unsigned int bits)
 		dst[i] = (uint8_t)((c[i] & 15) | c[32 + i] << 4);
 	if (bits == 6)
 		for (i = 0; i < 16; i++)
-			dst[32 + i] = (uint8_t)(c[i] >> 4 | c[16 + i] >> 4 << 2 | c[32 + i] >> 4 << 4 |
-						c[48 + i] >> 4 << 6);
+			dst[32 + i] = (uint8_t)(c[i] >> 4 | c[16 + i] >> 4 << 2 |
+						c[32 + i] >> 4 << 4 | c[48 + i] >> 4 << 6);
 	for (i = 0; bits == 5 && i < 8; i++)
 		for (j = 0, dst[32 + i] = 0; j < 8; j++)
 			dst[32 + i] |= (uint8_t)(c[8 * i + j] >> 4 << j);
@@ -176,7 +177,8 @@ void npu_weight_factor(uint8_t *at, enum npu_dtype type, size_t index, uint32_t 
 }
 
 /* A block to f32, as the instructions have it: each product is exact but for the last rounding. */
-static void block_values(const struct npu_ggml_traits *t, const struct npu_ggml_block *b, float *dst)
+static void block_values(const struct npu_ggml_traits *t, const struct npu_ggml_block *b,
+			 float *dst)
 {
 	const struct npu_weight_format *f = &t->format;
 	float scale, min = 0, code;

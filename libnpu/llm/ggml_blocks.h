@@ -10,7 +10,7 @@
 /* A block's contents as the format's operands have them. */
 struct npu_ggml_block {
 	uint8_t code[GGML_BLOCK];
-	/* of each group: two-level factors, as bytes; one level: the bits of an f16 in scale and min */
+	/* of each group: factors of two levels as bytes; of one level the bits of an f16 */
 	uint16_t scale[GGML_BLOCK / 16], min[GGML_BLOCK / 16];
 	uint16_t super[2];		/* bits of f16; of minimums to be added */
 };
@@ -20,8 +20,8 @@ void npu_ggml_block_read(const struct npu_ggml_traits *t, const uint8_t *src,
 			 struct npu_ggml_block *b);
 
 /*
- * Put @cols codes of up to 16 rows, @step apart, into a panel of GROUPED16 from @panel on; @cols is a
- * multiple of 4, or the panel ends with them.
+ * Put @cols codes of up to 16 rows, @step apart, into a panel of GROUPED16 from @panel on; @cols is
+ * a multiple of 4, or the panel ends with them.
  */
 void npu_weight_panel(uint8_t *panel, unsigned int bits, const uint8_t *codes, size_t step,
 		      unsigned int rows, uint32_t cols);

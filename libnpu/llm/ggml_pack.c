@@ -50,7 +50,8 @@ static void factors_put(const struct pack *w, size_t panel, unsigned int lane, s
 /* One block of each row of a panel. */
 static void panel_block(const struct pack *w, size_t panel, unsigned int rows, size_t at)
 {
-	unsigned int bits = npu_dtype_bits(w->t->format.dtype), quad = npu_grouped_quad_bytes(bits), lane;
+	unsigned int bits = npu_dtype_bits(w->t->format.dtype), quad = npu_grouped_quad_bytes(bits),
+		     lane;
 	size_t row_bytes = (size_t)w->p->cols / w->t->block * w->t->bytes;
 	const uint8_t *src = w->src + panel * NPU_PANEL * row_bytes + at * w->t->bytes;
 	uint8_t codes[NPU_PANEL][GGML_BLOCK];
@@ -61,8 +62,9 @@ static void panel_block(const struct pack *w, size_t panel, unsigned int rows, s
 		memcpy(codes[lane], b.code, w->t->block);
 		factors_put(w, panel, lane, at, &b);
 	}
-	npu_weight_panel(w->dst + w->p->codes + (panel * (w->p->cols / 4) + at * (w->t->block / 4)) * quad, bits,
-			 codes[0], GGML_BLOCK, rows, w->t->block);
+	npu_weight_panel(w->dst + w->p->codes +
+				 (panel * (w->p->cols / 4) + at * (w->t->block / 4)) * quad,
+			 bits, codes[0], GGML_BLOCK, rows, w->t->block);
 }
 
 static void groups_pack(struct pack *w)

@@ -9,9 +9,11 @@
 static const int8_t iq4_nl_values[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
 					  1,	13,   25,  38,	53,  69,  89,  113 };
 
-#define ONE_LEVEL(bits, at, ...)	{ .dtype = NPU_U##bits, .group = 32, .zero = at, .scale = NPU_F16, __VA_ARGS__ }
-#define TWO_LEVELS(bits)		{ .dtype = NPU_U##bits, .group = 32, .super = 256, .scale = NPU_U8, .min = NPU_U8, \
-					  .super_scale = NPU_F16 }
+#define ONE_LEVEL(bits, at, ...)						\
+	{ .dtype = NPU_U##bits, .group = 32, .zero = at, .scale = NPU_F16, __VA_ARGS__ }
+#define TWO_LEVELS(bits)							\
+	{ .dtype = NPU_U##bits, .group = 32, .super = 256, .scale = NPU_U8,	\
+	  .min = NPU_U8, .super_scale = NPU_F16 }
 #define FORMAT_F32	{ .dtype = NPU_F32 }
 #define FORMAT_F16	{ .dtype = NPU_F16 }
 #define FORMAT_BF16	{ .dtype = NPU_BF16 }
@@ -22,7 +24,9 @@ static const int8_t iq4_nl_values[16] = { -127, -104, -83, -65, -49, -35, -22, -
 #define FORMAT_Q8_0	ONE_LEVEL(8, 128)
 #define FORMAT_Q4_K	TWO_LEVELS(4)
 #define FORMAT_Q5_K	TWO_LEVELS(5)
-#define FORMAT_Q6_K	{ .dtype = NPU_U6, .group = 16, .super = 256, .zero = 32, .scale = NPU_I8, .super_scale = NPU_F16 }
+#define FORMAT_Q6_K								\
+	{ .dtype = NPU_U6, .group = 16, .super = 256, .zero = 32,		\
+	  .scale = NPU_I8, .super_scale = NPU_F16 }
 #define FORMAT_IQ4_NL	ONE_LEVEL(4, 0, .book = iq4_nl_values)
 
 static const struct npu_ggml_traits traits[] = {
@@ -52,14 +56,15 @@ static int place_add(struct npu_weight_place *p, size_t *at, uint64_t bytes)
 }
 
 /* Factors of @count groups in panels; @matrices of them. */
-static int place_factors(struct npu_weight_place *p, size_t *at, enum npu_dtype type, uint64_t count,
-			 unsigned int matrices)
+static int place_factors(struct npu_weight_place *p, size_t *at, enum npu_dtype type,
+			 uint64_t count, unsigned int matrices)
 {
 	uint64_t panels = ((uint64_t)p->rows + NPU_PANEL - 1) / NPU_PANEL, bytes;
 
 	if (type == NPU_NONE)
 		return 0;
-	if (__builtin_mul_overflow(panels * (npu_dtype_bits(type) / 8 * NPU_PANEL * matrices), count, &bytes))
+	if (__builtin_mul_overflow(panels * (npu_dtype_bits(type) / 8 * NPU_PANEL * matrices),
+				   count, &bytes))
 		return -EOVERFLOW;
 	return place_add(p, at, bytes);
 }
@@ -81,22 +86,26 @@ int npu_weight_place(const struct npu_weight_format *f, uint32_t rows, uint32_t 
 	p->rows = rows;
 	p->cols = cols;
 	npu_pack_nk(&shape, 1, rows, cols);
-	ret = npu_pack_size(f->group ? NPU_LAYOUT_GROUPED16 : NPU_LAYOUT_PANEL16, f->dtype, &shape, &bytes);
+	ret = npu_pack_size(f->group ? NPU_LAYOUT_GROUPED16 : NPU_LAYOUT_PANEL16, f->dtype, &shape,
+			    &bytes);
 	if (ret || !f->group)
 		return ret ? ret : place_add(p, &p->codes, bytes);
-	if (f->super ? f->super_scale == NPU_NONE || f->super % f->group : f->super_scale != NPU_NONE)
+	if (f->super ? f->super_scale == NPU_NONE || f->super % f->group :
+		       f->super_scale != NPU_NONE)
 		return -EINVAL;
 	return place_add(p, &p->codes, bytes) ?:
 	       place_factors(p, &p->scale, f->scale, div_up(cols, f->group), 1) ?:
 	       place_factors(p, &p->min, f->min, div_up(cols, f->group), 1) ?:
-	       place_factors(p, &p->super_scale, f->super_scale, f->super ? div_up(cols, f->super) : 0,
+	       place_factors(p, &p->super_scale, f->super_scale,
+			     f->super ? div_up(cols, f->super) : 0,
 			     f->min == NPU_NONE ? 1 : 2) ?:
 	       (f->book ? place_add(p, &p->book, 16) : 0);
 }
 
 /* Factors as [2 if @both][count][rows], or with the last two the other way round. */
-static int factors_tensor(const struct npu_weight_place *p, struct npu_tensor *t, enum npu_dtype type,
-			  bool gather, bool both, uint32_t per, unsigned int region, uint64_t offset)
+static int factors_tensor(const struct npu_weight_place *p, struct npu_tensor *t,
+			  enum npu_dtype type, bool gather, bool both, uint32_t per,
+			  unsigned int region, uint64_t offset)
 {
 	uint32_t dim[3] = { 2, (uint32_t)div_up(p->cols, per), p->rows };
 
@@ -104,7 +113,8 @@ static int factors_tensor(const struct npu_weight_place *p, struct npu_tensor *t
 		dim[1] = p->rows;
 		dim[2] = (uint32_t)div_up(p->cols, per);
 	}
-	return npu_tensor_weight(t, region, offset, type, NPU_LAYOUT_PANEL16, both ? 3 : 2, dim + !both);
+	return npu_tensor_weight(t, region, offset, type, NPU_LAYOUT_PANEL16, both ? 3 : 2,
+				 dim + !both);
 }
 
 int npu_weight_tensors(const struct npu_weight_place *p, bool gather, unsigned int region,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tensor types of GGUF files that the NPU multiplies with as they are: their blocks, taken apart bit
- * for bit into the operands of a grouped MATMUL, or to f32. And the project's own quantizers of
+ * Tensor types of GGUF files that the NPU multiplies with as they are: their blocks, taken apart
+ * bit for bit into the operands of a grouped MATMUL, or to f32. And the project's own quantizers of
  * float rows.
  *
  * A weight is a matrix [rows][cols] of the file, cols along the input; rows become the columns of
@@ -39,7 +39,8 @@ enum npu_ggml_type {
 /* How a weight is stored: which operands it has and what MATMUL and GATHER are told of them. */
 struct npu_weight_format {
 	enum npu_dtype dtype;		/* of the codes, or of floats */
-	uint32_t group, super;		/* parameters of the instruction; group 0: floats in PANEL16 */
+	/* parameters of the instruction; group 0: floats in PANEL16 */
+	uint32_t group, super;
 	int32_t zero;			/* zero point of the codes */
 	enum npu_dtype scale, min, super_scale;	/* types; NPU_NONE: absent */
 	const int8_t *book;		/* 16 values of the codes, or NULL */
@@ -78,17 +79,17 @@ struct npu_weight_tensors {
 };
 
 /*
- * The tensors of a weight that lies at @offset of @region. For GATHER, @gather, b is [1][rows][cols]
- * and the memory the same.
+ * The tensors of a weight that lies at @offset of @region. For GATHER, @gather, b is
+ * [1][rows][cols] and the memory the same.
  */
 int npu_weight_tensors(const struct npu_weight_place *place, bool gather, unsigned int region,
 		       uint64_t offset, struct npu_weight_tensors *tensors);
 
 /* Point the arguments of the instruction at @tensors, which must outlive them. */
-void npu_weight_matmul(const struct npu_weight_place *place, const struct npu_weight_tensors *tensors,
-		       struct npu_matmul_args *args);
-void npu_weight_gather(const struct npu_weight_place *place, const struct npu_weight_tensors *tensors,
-		       struct npu_gather_args *args);
+void npu_weight_matmul(const struct npu_weight_place *place,
+		       const struct npu_weight_tensors *tensors, struct npu_matmul_args *args);
+void npu_weight_gather(const struct npu_weight_place *place,
+		       const struct npu_weight_tensors *tensors, struct npu_gather_args *args);
 
 /* ---- from ggml's blocks ---------------------------------------------------------------------- */
 
@@ -137,11 +138,11 @@ int npu_weight_quant_place(enum npu_weight_quant quant, uint32_t rows, uint32_t 
 			   struct npu_weight_place *place);
 
 /*
- * Quantize rows [@first, @first + @count) of a weight into @dst (place->size bytes, zeros before the
- * first call); @src is @count rows of @cols floats. Scales, and minimums with 4 bits in groups of 64
- * and more, are those of the least squared error that a search finds. @first is a multiple of 16, so
- * that threads can share a matrix. Returns 0, -EINVAL (sizes), -ERANGE (a value that is not finite
- * or too large for f16 scales) or -ENOMEM.
+ * Quantize rows [@first, @first + @count) of a weight into @dst (place->size bytes, zeros before
+ * the first call); @src is @count rows of @cols floats. Scales, and minimums with 4 bits in groups
+ * of 64 and more, are those of the least squared error that a search finds. @first is a multiple of
+ * 16, so that threads can share a matrix. Returns 0, -EINVAL (sizes), -ERANGE (a value that is not
+ * finite or too large for f16 scales) or -ENOMEM.
  */
 int npu_weight_quantize_rows(const struct npu_weight_place *place, uint32_t first, uint32_t count,
 			const float *src, void *dst, size_t dst_size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Float rows to codes in groups. A scale (and a minimum) is chosen for the least squared error: from
- * several starting points codes are rounded, the best factors for these codes follow by least
+ * Float rows to codes in groups. A scale (and a minimum) is chosen for the least squared error:
+ * from several starting points codes are rounded, the best factors for these codes follow by least
  * squares, are rounded as they are stored, and the codes rounded again.
  */
 #include <errno.h>
@@ -60,13 +60,14 @@ static float as_f16(float v)
 }
 
 /*
- * Codes of @x for w = scale * (code - zero) + min, and the squared error. Rounded to nearest even by
- * a sum whose last place is 1, without a call: this is the inner loop of the search.
+ * Codes of @x for w = scale * (code - zero) + min, and the squared error. Rounded to nearest even
+ * by a sum whose last place is 1, without a call: this is the inner loop of the search.
  */
-static float codes_round(const float *restrict x, size_t n, const struct group *g, int zero, int top,
-			 uint8_t *restrict code)
+static float codes_round(const float *restrict x, size_t n, const struct group *g, int zero,
+			 int top, uint8_t *restrict code)
 {
-	const float inverse = g->scale != 0 ? 1 / g->scale : 0, lo = (float)-zero, hi = (float)(top - zero);
+	const float inverse = g->scale != 0 ? 1 / g->scale : 0, lo = (float)-zero,
+		    hi = (float)(top - zero);
 	const float whole = 0x1.8p23f, scale = g->scale, min = g->min;
 	float error = 0, c, e;
 	size_t i;
@@ -121,7 +122,7 @@ static struct group start_of(float lo, float hi, int zero, int top, bool has_min
 		g.min = as_f16(lo + (hi - lo) * (1 - part) / 2);
 		return g;
 	}
-	/* the end of the codes that reaches further takes the value farthest from 0, or the other does */
+	/* one end of the codes takes the value that is farthest from 0, or the other does */
 	g.scale = as_f16(i % 2 ? far / (float)(top - zero) * part : far / (float)-zero * part);
 	return g;
 }
@@ -180,13 +181,16 @@ static int row_quantize(const struct rows *w, const float *x, size_t row)
 	for (g = 0; g < w->groups; g++) {
 		from = g * f->group;
 		n = w->p->cols - from < f->group ? w->p->cols - from : f->group;
-		best = group_search(x + from, n, f->zero, top, f->min != NPU_NONE, code + from, w->tried);
+		best = group_search(x + from, n, f->zero, top, f->min != NPU_NONE, code + from,
+				    w->tried);
 		if (!isfinite(best.scale) || !isfinite(best.min))
 			return -ERANGE;
 		index = (row / NPU_PANEL * w->groups + g) * NPU_PANEL + row % NPU_PANEL;
-		npu_weight_factor(w->dst + w->p->scale, NPU_F16, index, npu_half_narrow(best.scale));
+		npu_weight_factor(w->dst + w->p->scale, NPU_F16, index,
+				  npu_half_narrow(best.scale));
 		if (f->min != NPU_NONE)
-			npu_weight_factor(w->dst + w->p->min, NPU_F16, index, npu_half_narrow(best.min));
+			npu_weight_factor(w->dst + w->p->min, NPU_F16, index,
+					  npu_half_narrow(best.min));
 	}
 	return 0;
 }
@@ -200,8 +204,9 @@ static int panel_quantize(const struct rows *w, const float *src, size_t panel, 
 	for (i = 0; !ret && i < rows; i++)
 		ret = row_quantize(w, src + i * (size_t)w->p->cols, panel * NPU_PANEL + i);
 	if (!ret)
-		npu_weight_panel(w->dst + w->p->codes + panel * quads * npu_grouped_quad_bytes(bits), bits,
-				 w->codes, w->step, rows, w->p->cols);
+		npu_weight_panel(w->dst + w->p->codes +
+					 panel * quads * npu_grouped_quad_bytes(bits),
+				 bits, w->codes, w->step, rows, w->p->cols);
 	return ret;
 }
 
@@ -209,7 +214,8 @@ static int panel_quantize(const struct rows *w, const float *src, size_t panel, 
 static bool is_quant(const struct npu_weight_format *f)
 {
 	return f->group && !f->super && !f->book && f->scale == NPU_F16 &&
-	       (f->min == NPU_NONE || f->min == NPU_F16) && (f->dtype == NPU_U4 || f->dtype == NPU_U8);
+	       (f->min == NPU_NONE || f->min == NPU_F16) &&
+	       (f->dtype == NPU_U4 || f->dtype == NPU_U8);
 }
 
 int npu_weight_quantize_rows(const struct npu_weight_place *p, uint32_t first, uint32_t count,
@@ -219,8 +225,9 @@ int npu_weight_quantize_rows(const struct npu_weight_place *p, uint32_t first, u
 	uint32_t i, n;
 	int ret = 0;
 
-	if (!is_quant(&p->format) || first % NPU_PANEL || first > p->rows || count > p->rows - first ||
-	    (count % NPU_PANEL && first + count != p->rows) || dst_size != p->size)
+	if (!is_quant(&p->format) || first % NPU_PANEL || first > p->rows ||
+	    count > p->rows - first || (count % NPU_PANEL && first + count != p->rows) ||
+	    dst_size != p->size)
 		return -EINVAL;
 	w.step = ((size_t)p->cols + 3) & ~(size_t)3;
 	w.groups = (p->cols + (size_t)p->format.group - 1) / p->format.group;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * MATMUL with codes in groups gives the same bits with every instruction set, with 1, 2 and 5
- * threads, and for a row alone as among others. Shapes are larger than those that the oracle has time
- * for. Prints how often each kernel path ran.
+ * threads, and for a row alone as among others. Shapes are larger than those that the oracle has
+ * time for. Prints how often each kernel path ran.
  */
 #include "insn.h"
 #include "../tap.h"
@@ -38,9 +38,11 @@ static uint32_t pick(const uint32_t *list, uint32_t n)
 #define PICK(...) pick((const uint32_t[]){ __VA_ARGS__ }, sizeof((uint32_t[]){ __VA_ARGS__ }) / 4)
 
 /* [k][n] in panels: codes in quads, or factors. */
-static struct test_tensor panel_make(unsigned int dtype, unsigned int layout, uint32_t k, uint32_t n)
+static struct test_tensor panel_make(unsigned int dtype, unsigned int layout, uint32_t k,
+				     uint32_t n)
 {
-	uint32_t bits = npu_dtype_bits(dtype), depth = layout == NPU_LAYOUT_GROUPED16 ? (k + 3) / 4 * 4 : k;
+	uint32_t bits = npu_dtype_bits(dtype),
+		 depth = layout == NPU_LAYOUT_GROUPED16 ? (k + 3) / 4 * 4 : k;
 	uint32_t flat[2] = { (n + 15) / 16 * depth, 16 }, i;
 	struct test_tensor t;
 
@@ -77,8 +79,10 @@ static void take(struct product *p, unsigned int slot, struct test_tensor t)
 
 static void product_make(struct product *p)
 {
-	uint32_t group = PICK(16, 32, 32, 64, 128), bits = PICK(NPU_U4, NPU_U4, NPU_U5, NPU_U6, NPU_U8);
-	uint32_t super = test_below(&rng, 2) ? 256 : 0, a_group = test_below(&rng, 3) ? group * PICK(1, 1, 2, 4) : 0;
+	uint32_t group = PICK(16, 32, 32, 64, 128),
+		 bits = PICK(NPU_U4, NPU_U4, NPU_U5, NPU_U6, NPU_U8);
+	uint32_t super = test_below(&rng, 2) ? 256 : 0,
+		 a_group = test_below(&rng, 3) ? group * PICK(1, 1, 2, 4) : 0;
 	uint32_t k = PICK(64, 256, 700, 768, 1024, 2050), n = PICK(1, 16, 40, 129, 300), book = 16;
 	uint32_t m = PICK(1, 1, 2, 3, 4, 5, 12, 29, 150), groups = (k + group - 1) / group;
 	uint32_t da[] = { m, k }, dout[] = { m, n }, ds[] = { m, 0 };
@@ -89,8 +93,11 @@ static void product_make(struct product *p)
 	p->m = m;
 	p->k = k;
 	p->n = n;
-	take(p, NPU_MATMUL_OUT, test_tensor_make(&rng, PICK(NPU_F16, NPU_F32), 2, dout, PICK(TEST_DENSE, TEST_GAPS)));
-	take(p, NPU_MATMUL_A, test_tensor_make(&rng, NPU_I8, 2, da, PICK(TEST_DENSE, TEST_DENSE, TEST_GAPS, TEST_SHUFFLED)));
+	take(p, NPU_MATMUL_OUT,
+	     test_tensor_make(&rng, PICK(NPU_F16, NPU_F32), 2, dout, PICK(TEST_DENSE, TEST_GAPS)));
+	take(p, NPU_MATMUL_A,
+	     test_tensor_make(&rng, NPU_I8, 2, da,
+			      PICK(TEST_DENSE, TEST_DENSE, TEST_GAPS, TEST_SHUFFLED)));
 	test_tensor_fill(&rng, &p->t[NPU_MATMUL_A], 100, false);
 	take(p, NPU_MATMUL_B, panel_make(bits, NPU_LAYOUT_GROUPED16, k, n));
 	take(p, NPU_MATMUL_GROUP_SCALE, panel_make(type, NPU_LAYOUT_PANEL16, groups, n));
@@ -98,7 +105,8 @@ static void product_make(struct product *p)
 		take(p, NPU_MATMUL_GROUP_MIN, panel_make(type, NPU_LAYOUT_PANEL16, groups, n));
 	if (super) {
 		take(p, NPU_MATMUL_SUPER_SCALE,
-		     panel_make(NPU_F16, NPU_LAYOUT_PANEL16, (k + 255) / 256, has_min ? 2 * ((n + 15) / 16 * 16) : n));
+		     panel_make(NPU_F16, NPU_LAYOUT_PANEL16, (k + 255) / 256,
+				has_min ? 2 * ((n + 15) / 16 * 16) : n));
 		p->t[NPU_MATMUL_SUPER_SCALE].op.dim[0] = (k + 255) / 256;
 		p->t[NPU_MATMUL_SUPER_SCALE].op.dim[1] = n;
 		if (has_min) {
@@ -115,7 +123,8 @@ static void product_make(struct product *p)
 		p->t[NPU_MATMUL_B].op.zero_point = 1 << (npu_dtype_bits(bits) - 1);
 	}
 	ds[1] = a_group ? (k + a_group - 1) / a_group : 0;
-	take(p, NPU_MATMUL_A_SCALE, test_tensor_make(&rng, NPU_F32, a_group ? 2 : 1, ds, TEST_DENSE));
+	take(p, NPU_MATMUL_A_SCALE,
+	     test_tensor_make(&rng, NPU_F32, a_group ? 2 : 1, ds, TEST_DENSE));
 	test_tensor_fill(&rng, &p->t[NPU_MATMUL_A_SCALE], 0.01f, !test_below(&rng, 8));
 	p->param[NPU_MATMUL_P_GROUP] = group;
 	p->param[NPU_MATMUL_P_SUPER] = super;
@@ -139,7 +148,8 @@ static bool run(const struct product *p, unsigned int e)
 	char text[256];
 
 	memset(p->t[NPU_MATMUL_OUT].mem, 0xa5, p->t[NPU_MATMUL_OUT].size);
-	if (test_insn_run(engine[e], NPU_OP_MATMUL, p->slot, p->param, &fault, text) == NPU_RUN_DONE)
+	if (test_insn_run(engine[e], NPU_OP_MATMUL, p->slot, p->param, &fault, text) ==
+	    NPU_RUN_DONE)
 		return true;
 	tap_diag("%ux%ux%u: %s", p->m, p->k, p->n, text);
 	return false;
@@ -164,9 +174,11 @@ static bool rows_alone(const struct product *p, uint32_t from, uint32_t count, c
 		return false;
 	for (index[0] = from; index[0] < from + count; index[0]++) {
 		for (index[1] = 0; index[1] < p->n; index[1]++) {
-			at = (size_t)((char *)test_element(&p->t[NPU_MATMUL_OUT], index) - p->t[NPU_MATMUL_OUT].mem);
+			at = (size_t)((char *)test_element(&p->t[NPU_MATMUL_OUT], index) -
+				      p->t[NPU_MATMUL_OUT].mem);
 			if (memcmp(p->t[NPU_MATMUL_OUT].mem + at, whole + at, bytes)) {
-				tap_diag("row %u of %u differs beside %u others", index[0], p->m, count - 1);
+				tap_diag("row %u of %u differs beside %u others", index[0], p->m,
+					 count - 1);
 				return false;
 			}
 		}
@@ -186,9 +198,10 @@ static bool same_everywhere(const struct product *p)
 	for (e = 1; e < num_engines && good; e++) {
 		good = run(p, e) && !memcmp(first, p->t[NPU_MATMUL_OUT].mem, size);
 		if (!good)
-			tap_diag("%ux%ux%u, codes %s, group %u: %s with %u threads differs", p->m, p->k, p->n,
-				 npu_dtype_name(p->t[NPU_MATMUL_B].op.dtype), p->param[NPU_MATMUL_P_GROUP],
-				 npu_engine_simd_name(engine[e]), engine_threads[e]);
+			tap_diag("%ux%ux%u, codes %s, group %u: %s with %u threads differs", p->m,
+				 p->k, p->n, npu_dtype_name(p->t[NPU_MATMUL_B].op.dtype),
+				 p->param[NPU_MATMUL_P_GROUP], npu_engine_simd_name(engine[e]),
+				 engine_threads[e]);
 	}
 	good = good && rows_alone(p, from, 1, first) && rows_alone(p, from, p->m - from, first);
 	free(first);
@@ -202,11 +215,12 @@ static void paths_print(void)
 
 	for (i = 0; i < num_engines; i++) {
 		npu_engine_counters(engine[i], &c);
-		printf("# %s, %u threads: %llu instructions;", npu_engine_simd_name(engine[i]), engine_threads[i],
-		       (unsigned long long)c.insns);
+		printf("# %s, %u threads: %llu instructions;", npu_engine_simd_name(engine[i]),
+		       engine_threads[i], (unsigned long long)c.insns);
 		for (p = 0; npu_engine_path_name(p); p++)
 			if (c.path[p])
-				printf(" %s %llu", npu_engine_path_name(p), (unsigned long long)c.path[p]);
+				printf(" %s %llu", npu_engine_path_name(p),
+				       (unsigned long long)c.path[p]);
 		printf("\n");
 	}
 }
@@ -222,7 +236,8 @@ int main(void)
 		good += same_everywhere(&p);
 		product_free(&p);
 	}
-	tap_ok(good == count, "codes in groups: %u of %u products the same everywhere", good, count);
+	tap_ok(good == count, "codes in groups: %u of %u products the same everywhere", good,
+	       count);
 	paths_print();
 	for (i = 0; i < num_engines; i++)
 		npu_engine_destroy(engine[i]);

@@ -162,7 +162,7 @@ static const struct bad bads[] = {
 	B(MATMUL, 2, "a_group=40", PARAM, "", "expected a multiple of group = 32"),
 	B(MATMUL, 2, "a_group=32", SHAPE, "a_scale", "that of out with a_group = 2"),
 	B(MATMUL, 2, "a_group=32 a_scale=f32[8,3]", SHAPE, "a_scale", "groups of a = 2"),
-	B(MATMUL, 2, "a=i8[8,40]*1:0 a_scale=- a_group=32", OPERAND, "a", "a_scale with a_group"),
+	B(MATMUL, 2, "a=i8[8,40]*1:0 a_scale=- a_group=32", OPERAND, "a", "with a_group a_scale"),
 	B(MATMUL, 2, "a_group=65540", PARAM, "", "a_group is 65540"),
 	B(MATMUL, 0, "a_group=32", PARAM, "", "b is not grouped16"),
 	B(MATMUL, 6, "a_group=40", PARAM, "", "expected 0 with a float a"),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * ggml's blocks: values worked out here from the published formats, element by element in double,
- * against npu_ggml_dequantize() and against what GATHER and MATMUL make of the packed weight. And the
- * project's own quantizers: their error, their bounds and what they refuse.
+ * against npu_ggml_dequantize() and against what GATHER and MATMUL make of the packed weight. And
+ * the project's own quantizers: their error, their bounds and what they refuse.
  *
- * For test_llama_ggml.sh: --scramble FILE NEW writes a copy whose quantized blocks are random, --same
- * QUANTIZED FLOATS compares the values of one file's tensors with the floats of the other's.
+ * For test_llama_ggml.sh: --scramble FILE NEW writes a copy whose quantized blocks are random,
+ * --same QUANTIZED FLOATS compares the values of one file's tensors with the floats of the other's.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -48,7 +48,8 @@ static unsigned int bit_of(const uint8_t *p, unsigned int i)
 
 static double simple_value(uint32_t type, const uint8_t *s, unsigned int i)
 {
-	static const int nl[] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
+	static const int nl[] = { -127, -104, -83, -65, -49, -35, -22, -10,
+				  1,	13,   25,  38,	53,  69,  89,  113 };
 
 	switch (type) {
 	case NPU_GGML_Q4_0:
@@ -124,7 +125,8 @@ static void tame(const struct npu_ggml_traits *t, uint8_t *s)
 			s[at + 2 * i + 1] ^= 0x40;
 }
 
-static uint8_t *blocks_make(const struct npu_ggml_traits *t, uint32_t rows, uint32_t cols, size_t *size)
+static uint8_t *blocks_make(const struct npu_ggml_traits *t, uint32_t rows, uint32_t cols,
+			    size_t *size)
 {
 	size_t blocks = (size_t)rows * cols / t->block, i, j;
 	uint8_t *data;
@@ -250,15 +252,16 @@ static void *pack(uint32_t type, const struct npu_weight_place *p, const void *s
 	return dst;
 }
 
-static size_t different(const float *got, const float *want, uint32_t rows, uint32_t cols, int mirrored,
-			int turned)
+static size_t different(const float *got, const float *want, uint32_t rows, uint32_t cols,
+			int mirrored, int turned)
 {
 	size_t wrong = 0;
 	uint32_t r, c;
 
 	for (r = 0; r < rows; r++)
 		for (c = 0; c < cols; c++)
-			wrong += got[turned ? (size_t)c * rows + r : (size_t)(mirrored ? rows - 1 - r : r) * cols + c] !=
+			wrong += got[turned ? (size_t)c * rows + r
+					    : (size_t)(mirrored ? rows - 1 - r : r) * cols + c] !=
 				 want[(size_t)r * cols + c];
 	return wrong;
 }
@@ -277,10 +280,12 @@ static void test_type(const struct npu_ggml_traits *t, uint32_t rows, uint32_t c
 	for (i = 0; i < count; i++)
 		wrong += !(got[i] == want[i]);
 	tap_ok(!wrong, "%s: %zu of %zu values differ from the format's", t->name, wrong, count);
-	if (!tap_ok(!npu_ggml_place(t->type, rows, cols, &p), "%s: a place for %ux%u", t->name, rows, cols))
+	if (!tap_ok(!npu_ggml_place(t->type, rows, cols, &p), "%s: a place for %ux%u", t->name,
+		    rows, cols))
 		goto err_free;
 	weight = pack(t->type, &p, blocks, size);
-	if (!tap_ok(weight != NULL, "%s: packed, %zu bytes of blocks in %zu", t->name, size, p.size))
+	if (!tap_ok(weight != NULL, "%s: packed, %zu bytes of blocks in %zu", t->name, size,
+		    p.size))
 		goto err_free;
 	if (t->format.group)
 		tap_ok(gather_rows(&p, weight, got) && !different(got, want, rows, cols, 1, 0),
@@ -354,12 +359,14 @@ static void test_quant(enum npu_weight_quant quant, uint32_t rows, uint32_t cols
 
 	for (i = 0; i < count; i++)
 		x[i] = 0.02f * normal();
-	tap_ok(!npu_weight_quant_place(quant, rows, cols, &p), "%s: a place for %ux%u", name, rows, cols);
+	tap_ok(!npu_weight_quant_place(quant, rows, cols, &p), "%s: a place for %ux%u", name, rows,
+	       cols);
 	weight = aligned_alloc(64, p.size);
 	parts = aligned_alloc(64, p.size);
 	memset(weight, 0, p.size);
 	memset(parts, 0, p.size);
-	tap_ok(!npu_weight_quantize_rows(&p, 0, rows, x, weight, p.size) && gather_rows(&p, weight, got),
+	tap_ok(!npu_weight_quantize_rows(&p, 0, rows, x, weight, p.size) &&
+		       gather_rows(&p, weight, got),
 	       "%s: quantized and read back", name);
 	for (i = 0; i < rows / 2; i++) {
 		memcpy(parts, got + i * cols, cols * 4);
@@ -370,10 +377,12 @@ static void test_quant(enum npu_weight_quant quant, uint32_t rows, uint32_t cols
 	tap_ok(*error < bound, "%s: relative error %.5f, expected below %.5f", name, *error, bound);
 	memset(parts, 0, p.size);
 	tap_ok(!npu_weight_quantize_rows(&p, 16, rows - 16, x + 16 * cols, parts, p.size) &&
-		       !npu_weight_quantize_rows(&p, 0, 16, x, parts, p.size) && !memcmp(parts, weight, p.size),
+		       !npu_weight_quantize_rows(&p, 0, 16, x, parts, p.size) &&
+		       !memcmp(parts, weight, p.size),
 	       "%s: the same in parts", name);
 	x[3] = INFINITY;
-	tap_ok(npu_weight_quantize_rows(&p, 0, rows, x, weight, p.size) == -34, "%s: an infinite weight", name);
+	tap_ok(npu_weight_quantize_rows(&p, 0, rows, x, weight, p.size) == -34,
+	       "%s: an infinite weight", name);
 	x[3] = 3e38f;
 	tap_ok(npu_weight_quantize_rows(&p, 0, rows, x, weight, p.size) == -34,
 	       "%s: one that is too large", name);
@@ -442,7 +451,8 @@ static void test_file(const char *path, const char *floats, double bound)
 	size_t count, n;
 
 	for (i = 0; q && f && i < npu_gguf_num_tensors(q); i++) {
-		const struct npu_gguf_tensor *t = npu_gguf_tensor(q, i), *o = npu_gguf_find_tensor(f, t->name);
+		const struct npu_gguf_tensor *t = npu_gguf_tensor(q, i),
+					     *o = npu_gguf_find_tensor(f, t->name);
 		float *a = tensor_values(t, &count), *b = o ? tensor_values(o, &n) : NULL;
 
 		if (a && b && n == count && t->rank > 1) {
@@ -453,8 +463,9 @@ static void test_file(const char *path, const char *floats, double bound)
 		free(a);
 		free(b);
 	}
-	tap_ok(matrices > 10 && worst < bound && worst > 0, "%s: %u matrices, the worst %.4f from %s, expected below %.4f",
-	       path, matrices, worst, floats, bound);
+	tap_ok(matrices > 10 && worst < bound && worst > 0,
+	       "%s: %u matrices, the worst %.4f from %s, expected below %.4f", path, matrices,
+	       worst, floats, bound);
 	npu_gguf_close(q);
 	npu_gguf_close(f);
 }
@@ -522,7 +533,8 @@ static int same_values(const char *quantized, const char *floats)
 	uint32_t i;
 
 	for (i = 0; q && f && i < npu_gguf_num_tensors(q); i++) {
-		const struct npu_gguf_tensor *t = npu_gguf_tensor(q, i), *o = npu_gguf_find_tensor(f, t->name);
+		const struct npu_gguf_tensor *t = npu_gguf_tensor(q, i),
+					     *o = npu_gguf_find_tensor(f, t->name);
 		float *a = tensor_values(t, &count), *b = o ? tensor_values(o, &n) : NULL;
 
 		if (!a || !b || n != count) {
@@ -541,7 +553,8 @@ static void test_refusals(void)
 	struct npu_weight_format f = { .dtype = NPU_U4, .group = 32, .scale = NPU_F16 };
 	struct npu_weight_place p;
 
-	tap_ok(!npu_ggml_traits(4) && !npu_ggml_traits(10) && npu_ggml_place(10, 4, 256, &p) == -95 &&
+	tap_ok(!npu_ggml_traits(4) && !npu_ggml_traits(10) &&
+		       npu_ggml_place(10, 4, 256, &p) == -95 &&
 		       npu_ggml_dequantize(10, "", 0, NULL, 0) == -95,
 	       "types that are not read here");
 	tap_ok(npu_weight_place(&f, 0, 32, &p) == -22 && npu_weight_place(&f, 4, 0, &p) == -22,

@@ -68,17 +68,22 @@ struct slots {
 	unsigned int codes, scale, min, super, book, group, super_param;
 };
 
-static const struct slots matmul_slots = { NPU_MATMUL_B, NPU_MATMUL_GROUP_SCALE, NPU_MATMUL_GROUP_MIN,
-	NPU_MATMUL_SUPER_SCALE, NPU_MATMUL_CODEBOOK, NPU_MATMUL_P_GROUP, NPU_MATMUL_P_SUPER };
-static const struct slots gather_slots = { NPU_GATHER_IN, NPU_GATHER_GROUP_SCALE, NPU_GATHER_GROUP_MIN,
-	NPU_GATHER_SUPER_SCALE, NPU_GATHER_CODEBOOK, NPU_GATHER_P_GROUP, NPU_GATHER_P_SUPER };
+static const struct slots matmul_slots = { NPU_MATMUL_B,	 NPU_MATMUL_GROUP_SCALE,
+					   NPU_MATMUL_GROUP_MIN, NPU_MATMUL_SUPER_SCALE,
+					   NPU_MATMUL_CODEBOOK,	 NPU_MATMUL_P_GROUP,
+					   NPU_MATMUL_P_SUPER };
+static const struct slots gather_slots = { NPU_GATHER_IN,	 NPU_GATHER_GROUP_SCALE,
+					   NPU_GATHER_GROUP_MIN, NPU_GATHER_SUPER_SCALE,
+					   NPU_GATHER_CODEBOOK,	 NPU_GATHER_P_GROUP,
+					   NPU_GATHER_P_SUPER };
 
 static void make_factors(struct tcase *c, const struct slots *s, const struct shape *d)
 {
 	npu_u32 groups = (d->k + d->group - 1) / d->group, book = 16;
 	npu_u32 dim[3] = { 2, groups, d->n }, *two = dim + 1;
 	enum contents contents = rng_chance(6) ? CONTENTS_WILD : CONTENTS_TAME;
-	unsigned int panel_dim = d->rows_first ? 0 : 1, float_type = rng_chance(2) ? NPU_F16 : NPU_F32;
+	unsigned int panel_dim = d->rows_first ? 0 : 1,
+		     float_type = rng_chance(2) ? NPU_F16 : NPU_F32;
 	unsigned int int_type = rng_chance(2) ? NPU_U8 : NPU_I8;
 	int has_min = rng_chance(2);
 
@@ -88,12 +93,12 @@ static void make_factors(struct tcase *c, const struct slots *s, const struct sh
 	}
 	factors(c, s->scale, d->super ? int_type : float_type, 2, two, panel_dim, contents);
 	if (has_min)
-		factors(c, s->min, d->super ? (rng_chance(2) ? NPU_U8 : NPU_I8) : float_type, 2, two, panel_dim,
-			contents);
+		factors(c, s->min, d->super ? (rng_chance(2) ? NPU_U8 : NPU_I8) : float_type, 2,
+			two, panel_dim, contents);
 	if (d->super) {
 		two[!panel_dim] = (d->k + d->super - 1) / d->super;
-		factors(c, s->super, float_type, 2 + has_min, has_min ? dim : two, panel_dim + has_min,
-			contents);
+		factors(c, s->super, float_type, 2 + has_min, has_min ? dim : two,
+			panel_dim + has_min, contents);
 	}
 	if (c->operand[s->codes].dtype == NPU_U4 && rng_chance(3)) {
 		case_dense(c, s->book, NPU_I8, 1, &book, CONTENTS_TAME);
@@ -103,7 +108,8 @@ static void make_factors(struct tcase *c, const struct slots *s, const struct sh
 	c->param[s->super_param] = d->super;
 }
 
-static void make_codes(struct tcase *c, const struct slots *s, const struct shape *d, unsigned int rank)
+static void make_codes(struct tcase *c, const struct slots *s, const struct shape *d,
+		       unsigned int rank)
 {
 	struct npu_operand *op = &c->operand[s->codes];
 	unsigned int type = widths[rng_below(5)], bits = npu_dtype_bits(type);
@@ -116,7 +122,9 @@ static void make_codes(struct tcase *c, const struct slots *s, const struct shap
 		op->dim[i] = 1;
 	op->dim[rank - 2] = d->rows_first ? d->n : d->k;
 	op->dim[rank - 1] = d->rows_first ? d->k : d->n;
-	op->zero_point = rng_chance(3) ? 0 : rng_chance(2) ? 1 << (bits - 1) : (int)rng_below(1u << bits);
+	op->zero_point = rng_chance(3)	 ? 0
+			 : rng_chance(2) ? 1 << (bits - 1)
+					 : (int)rng_below(1u << bits);
 }
 
 static void shape_of(struct shape *d, npu_u32 max_k, npu_u32 max_n)
@@ -124,7 +132,8 @@ static void shape_of(struct shape *d, npu_u32 max_k, npu_u32 max_n)
 	static const npu_u32 groups[] = { 16, 32, 32, 64, 128, 4, 12, 256, 1024 };
 
 	d->group = groups[rng_below(9)];
-	d->k = rng_chance(3) ? 256 * rng_range(1, max_k > 512 ? max_k / 256 : 2) : rng_range(1, max_k);
+	d->k = rng_chance(3) ? 256 * rng_range(1, max_k > 512 ? max_k / 256 : 2)
+			     : rng_range(1, max_k);
 	d->n = rng_range(1, max_n);
 	d->super = rng_chance(2) ? d->group * (rng_chance(2) ? 8 : rng_range(1, 20)) : 0;
 }
@@ -141,9 +150,13 @@ static void make_grouped(struct tcase *c, const struct shape *d, npu_u32 m, unsi
 	out[rank - 2] = a[rank - 2] = m;
 	out[rank - 1] = d->n;
 	a[rank - 1] = d->k;
-	case_tensor(c, NPU_MATMUL_OUT, rng_chance(2) ? NPU_F32 : rng_chance(3) ? NPU_BF16 : NPU_F16, rank, out,
-		    CONTENTS_TAME);
-	case_tensor(c, NPU_MATMUL_A, a_type, rank, a, rng_chance(10) ? CONTENTS_WILD : CONTENTS_TAME);
+	case_tensor(c, NPU_MATMUL_OUT,
+		    rng_chance(2)   ? NPU_F32
+		    : rng_chance(3) ? NPU_BF16
+				    : NPU_F16,
+		    rank, out, CONTENTS_TAME);
+	case_tensor(c, NPU_MATMUL_A, a_type, rank, a,
+		    rng_chance(10) ? CONTENTS_WILD : CONTENTS_TAME);
 	make_codes(c, &matmul_slots, d, rank);
 	make_factors(c, &matmul_slots, d);
 	if (a_type == NPU_I8 && rng_chance(5)) {
@@ -184,7 +197,9 @@ static void make_float_case(struct tcase *c)
 /* As the files have them: whole blocks of 256, groups of 16 or 32, eight or sixteen to a block. */
 static void make_blocks_case(struct tcase *c)
 {
-	struct shape d = { .k = 256 * rng_range(1, 8), .n = rng_range(1, 70), .group = rng_chance(2) ? 16 : 32 };
+	struct shape d = { .k = 256 * rng_range(1, 8),
+			   .n = rng_range(1, 70),
+			   .group = rng_chance(2) ? 16 : 32 };
 
 	d.super = rng_chance(3) ? 0 : 256;
 	case_init(c, NPU_OP_MATMUL);
@@ -194,7 +209,9 @@ static void make_blocks_case(struct tcase *c)
 /* Rows so long that nothing is kept of them. */
 static void make_endless(struct tcase *c, npu_u32 k, unsigned int a_type)
 {
-	struct shape d = { .k = k + rng_below(9), .n = rng_range(1, 3), .group = rng_chance(2) ? 65536 : 4096 };
+	struct shape d = { .k = k + rng_below(9),
+			   .n = rng_range(1, 3),
+			   .group = rng_chance(2) ? 65536 : 4096 };
 
 	case_init(c, NPU_OP_MATMUL);
 	make_grouped(c, &d, 1, 2, a_type);
@@ -213,7 +230,8 @@ static void make_endless_floats(struct tcase *c)
 static void indices(struct tcase *c, npu_u32 rows, npu_u32 count)
 {
 	for (npu_u32 i = 0; i < count; i++)
-		case_index(c, NPU_GATHER_INDEX, i, (int64_t)rng_below(rows) - (rng_chance(4) ? rows : 0));
+		case_index(c, NPU_GATHER_INDEX, i,
+			   (int64_t)rng_below(rows) - (rng_chance(4) ? rows : 0));
 	if (rng_chance(20)) {
 		case_index(c, NPU_GATHER_INDEX, rng_below(count),
 			   rng_chance(2) ? (int64_t)rows + rng_below(5) : -(int64_t)rows - 2);
@@ -230,9 +248,13 @@ static void make_gather(struct tcase *c)
 	shape_of(&d, rng_chance(6) ? 1500 : 300, 60);
 	case_init(c, NPU_OP_GATHER);
 	out[2] = d.k;
-	case_tensor(c, NPU_GATHER_OUT, rng_chance(2) ? NPU_F32 : rng_chance(3) ? NPU_BF16 : NPU_F16, 3, out,
-		    CONTENTS_TAME);
-	case_dense(c, NPU_GATHER_INDEX, rng_chance(2) ? NPU_I32 : NPU_I64, 1, &count, CONTENTS_TAME);
+	case_tensor(c, NPU_GATHER_OUT,
+		    rng_chance(2)   ? NPU_F32
+		    : rng_chance(3) ? NPU_BF16
+				    : NPU_F16,
+		    3, out, CONTENTS_TAME);
+	case_dense(c, NPU_GATHER_INDEX, rng_chance(2) ? NPU_I32 : NPU_I64, 1, &count,
+		   CONTENTS_TAME);
 	indices(c, d.n, count);
 	make_codes(c, &gather_slots, &d, 3);
 	if (rng_chance(2)) {

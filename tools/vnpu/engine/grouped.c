@@ -35,7 +35,8 @@ void npu_codes_init(struct npu_codes_groups *g, const struct npu_exec *x,
 		return;
 	g->zero = 128;
 	for (i = 0; i < 16; i++)
-		g->book[i] = *((const npu_u8 *)x->ptr[s->book] + (npu_s64)i * book->stride[0]) ^ 0x80;
+		g->book[i] = *((const npu_u8 *)x->ptr[s->book] + (npu_s64)i * book->stride[0]) ^
+			     0x80;
 }
 
 enum npu_gq_kind npu_codes_kind(const struct npu_codes_groups *g)
@@ -67,9 +68,9 @@ unsigned int npu_codes_get(const struct npu_codes_groups *g, npu_s64 k, npu_s64 
 	if (g->codes->layout == NPU_LAYOUT_STRIDED)
 		code = strided_code(g, k, n);
 	else
-		code = npu_grouped_get((const npu_u8 *)g->codes_ptr +
-					       (n / NPU_PANEL * quads + k / 4) * quad,
-				       g->bits, (unsigned int)(n % NPU_PANEL), (unsigned int)(k % 4));
+		code = npu_grouped_get(
+			(const npu_u8 *)g->codes_ptr + (n / NPU_PANEL * quads + k / 4) * quad,
+			g->bits, (unsigned int)(n % NPU_PANEL), (unsigned int)(k % 4));
 	return g->has_book ? g->book[code] : code;
 }
 
@@ -99,8 +100,8 @@ static const char *super_at(const struct npu_codes_groups *g, unsigned int which
 	return g->super_ptr + (g->n + NPU_PANEL - 1) / NPU_PANEL * g->supers * NPU_PANEL * bytes;
 }
 
-static float two_levels(const struct npu_codes_groups *g, const struct npu_operand *op, const char *p,
-			unsigned int which, npu_s64 group, npu_s64 n)
+static float two_levels(const struct npu_codes_groups *g, const struct npu_operand *op,
+			const char *p, unsigned int which, npu_s64 group, npu_s64 n)
 {
 	float v = factor(g, op, p, g->groups, group, n);
 
@@ -119,7 +120,8 @@ float npu_codes_min(const struct npu_codes_groups *g, npu_s64 group, npu_s64 n)
 	return g->min_ptr ? two_levels(g, g->min, g->min_ptr, 1, group, n) : 0.0f;
 }
 
-void npu_codes_panel_scales(const struct npu_codes_groups *g, npu_s64 panel, float *scale, float *min)
+void npu_codes_panel_scales(const struct npu_codes_groups *g, npu_s64 panel, float *scale,
+			    float *min)
 {
 	npu_s64 n0 = panel * NPU_PANEL, i, j;
 

@@ -5,8 +5,8 @@
  * What the two have in common with DYN_QUANT, which makes the rows, is here too.
  *
  * The matrix kernels multiply unsigned codes of a panel with signed ones of rows, exactly in i32.
- * Zero points are not subtracted from the codes: a sum starts from -zero * (sum of the row's codes in
- * the group), which is computed once for each row. A codebook's values are shifted by 128 to be
+ * Zero points are not subtracted from the codes: a sum starts from -zero * (sum of the row's codes
+ * in the group), which is computed once for each row. A codebook's values are shifted by 128 to be
  * unsigned, and have that for a zero point.
  */
 #ifndef NPU_GROUPED_H_ENGINE
@@ -18,7 +18,7 @@
 /* K by N codes with their scales. Of GATHER, K is the inner dim and N the rows. */
 struct npu_codes_groups {
 	const struct npu_operand *codes, *scale, *min, *super;
-	const char *codes_ptr, *scale_ptr, *min_ptr, *super_ptr;	/* min, super NULL: absent */
+	const char *codes_ptr, *scale_ptr, *min_ptr, *super_ptr; /* min, super NULL: absent */
 	npu_s64 k, n, groups, supers;
 	npu_s64 group, per_super;	/* k in a group, groups in a second-level one */
 	unsigned int bits, kdim, ndim;	/* which dims of scale and min are K and N */
@@ -86,9 +86,9 @@ struct npu_gq {
 	/* codes of DYN_QUANT, and their scale; when that is not finite, no codes */
 	float (*quantize)(npu_u8 *dst, const float *x, npu_s64 n);
 	/* [k][16] weights of one group from its codes, one byte each; @min NULL: none */
-	void (*dequant)(float *dst, const npu_u8 *codes, npu_s64 k, npu_s32 zero, const float *scale,
-			const float *min);
-	double ns;		/* an estimate of the time of one product, for the size of chunks only */
+	void (*dequant)(float *dst, const npu_u8 *codes, npu_s64 k, npu_s32 zero,
+			const float *scale, const float *min);
+	double ns;		/* an estimate of the time of one product, for the size of chunks */
 	enum npu_path path;
 };
 

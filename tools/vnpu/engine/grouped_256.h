@@ -33,7 +33,8 @@ static inline vi vi_bcast(const npu_u8 *p)
 /* The fifth bits of 32 codes, in place: 0 or 16. */
 static inline __attribute__((always_inline)) vi fifth_bits(const npu_u8 *p)
 {
-	const vi byte = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+	const vi byte =
+		_mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
 	const vi bit = _mm256_set1_epi64x((long long)0x8040201008040201);
 	vi v = _mm256_shuffle_epi8(vi_bcast(p), byte);
 

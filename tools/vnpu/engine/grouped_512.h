@@ -54,6 +54,7 @@ static inline __attribute__((always_inline)) void codes_load(vi w[NV], const npu
 	} else if (kind == GQ_U6) {
 		v = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)(p + 32)));
 		/* w | (turned & 48) */
-		w[0] = _mm512_ternarylogic_epi32(w[0], _mm512_rolv_epi32(v, turn), _mm512_set1_epi8(48), 0xf8);
+		w[0] = _mm512_ternarylogic_epi32(w[0], _mm512_rolv_epi32(v, turn),
+						 _mm512_set1_epi8(48), 0xf8);
 	}
 }

@@ -54,8 +54,9 @@ INLINE unsigned int quads_in_i16(enum npu_gq_kind kind)
 	return kind == GQ_U4 ? 8 : kind == GQ_U5 ? 4 : 2;
 }
 
-INLINE void quads_small(const npu_u8 *w, const npu_u8 *a, ptrdiff_t lda, npu_s64 quads, vi (*sum)[NV],
-			unsigned int rows, enum npu_gq_kind kind, bool packed, const npu_u8 *book)
+INLINE void quads_small(const npu_u8 *w, const npu_u8 *a, ptrdiff_t lda, npu_s64 quads,
+			vi (*sum)[NV], unsigned int rows, enum npu_gq_kind kind, bool packed,
+			const npu_u8 *book)
 {
 	unsigned int r, v, bytes = quad_bytes(kind, packed);
 	vi code[NV], s[GQ_MAX_ROWS][NV], p;
@@ -86,8 +87,9 @@ INLINE void quads_small(const npu_u8 *w, const npu_u8 *a, ptrdiff_t lda, npu_s64
 	}
 }
 
-INLINE void quads_wide(const npu_u8 *w, const npu_u8 *a, ptrdiff_t lda, npu_s64 quads, vi (*sum)[NV],
-		       unsigned int rows, enum npu_gq_kind kind, bool packed, const npu_u8 *book)
+INLINE void quads_wide(const npu_u8 *w, const npu_u8 *a, ptrdiff_t lda, npu_s64 quads,
+		       vi (*sum)[NV], unsigned int rows, enum npu_gq_kind kind, bool packed,
+		       const npu_u8 *book)
 {
 	unsigned int r, v, bytes = quad_bytes(kind, packed);
 	vi code[NV], odd[NV], even_a, odd_a;
@@ -107,7 +109,8 @@ INLINE void quads_wide(const npu_u8 *w, const npu_u8 *a, ptrdiff_t lda, npu_s64 
 			odd_a = a_odd(odd_a);
 #pragma GCC unroll 2
 			for (v = 0; v < NV; v++)
-				sum[r][v] = vi_wide(vi_wide(sum[r][v], code[v], even_a), odd[v], odd_a);
+				sum[r][v] =
+					vi_wide(vi_wide(sum[r][v], code[v], even_a), odd[v], odd_a);
 		}
 	}
 }
@@ -136,7 +139,8 @@ INLINE void group_join(const struct npu_gq_tile *t, npu_s64 g, vi (*sum)[NV], vf
 #pragma GCC unroll 2
 		for (v = 0; v < NV; v++)
 			acc[r][v] = vf_fma(vf_of(sum[r][v]),
-					   vf_mul(vf_set1(t->a_scale[at]), vf_load(scale + v * 16 / NV)),
+					   vf_mul(vf_set1(t->a_scale[at]),
+						  vf_load(scale + v * 16 / NV)),
 					   acc[r][v]);
 	}
 	if (!t->min)
@@ -146,9 +150,10 @@ INLINE void group_join(const struct npu_gq_tile *t, npu_s64 g, vi (*sum)[NV], vf
 		at = (ptrdiff_t)r * t->step + g;
 #pragma GCC unroll 2
 		for (v = 0; v < NV; v++)
-			acc[r][v] = vf_fma(vf_set1(t->a_sum[at]),
-					   vf_mul(vf_set1(t->a_scale[at]), vf_load(min + v * 16 / NV)),
-					   acc[r][v]);
+			acc[r][v] =
+				vf_fma(vf_set1(t->a_sum[at]),
+				       vf_mul(vf_set1(t->a_scale[at]), vf_load(min + v * 16 / NV)),
+				       acc[r][v]);
 	}
 }
 
@@ -184,7 +189,8 @@ INLINE void tile(const struct npu_gq_tile *t, unsigned int rows, enum npu_gq_kin
 			vf_store(t->c + (ptrdiff_t)r * t->ldc + v * 16 / NV, acc[r][v]);
 }
 
-INLINE void unpack(npu_u8 *dst, const npu_u8 *src, npu_s64 quads, enum npu_gq_kind kind, const npu_u8 *book)
+INLINE void unpack(npu_u8 *dst, const npu_u8 *src, npu_s64 quads, enum npu_gq_kind kind,
+		   const npu_u8 *book)
 {
 	vi code[NV];
 	unsigned int v;
@@ -208,7 +214,8 @@ KERNEL static void two_level(float *dst, const npu_u8 *src, bool is_signed, cons
 			f[v] = vf_load(super + v * 16 / NV);
 		for (end = per < groups ? per : groups; end > 0; end--)
 			for (v = 0; v < NV; v++, dst += 16 / NV, src += 16 / NV)
-				vf_store(dst, vf_mul(vf_of(is_signed ? vi_i8(src) : vi_u8(src)), f[v]));
+				vf_store(dst,
+					 vf_mul(vf_of(is_signed ? vi_i8(src) : vi_u8(src)), f[v]));
 	}
 }
 
@@ -238,7 +245,8 @@ PACKED_KINDS(UNPACK)
 KINDS(X)
 #undef X
 
-#define FEW_ENTRY(kind)	[GQ_##kind] = { NULL, few_##kind##_1, few_##kind##_2, few_##kind##_3, few_##kind##_4 },
+#define FEW_ENTRY(kind)								\
+	[GQ_##kind] = { NULL, few_##kind##_1, few_##kind##_2, few_##kind##_3, few_##kind##_4 },
 #define MANY_ENTRY(kind, rows)	[GQ_##kind][rows] = many_##kind##_##rows,
 #define MANY_ENTRIES(kind)	MANY_ROWS(MANY_ENTRY, kind)
 

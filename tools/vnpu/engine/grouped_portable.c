@@ -13,10 +13,11 @@ static void quad_add(npu_u32 acc[NPU_PANEL], const npu_u8 *w, const npu_u8 *a)
 		acc[j] += (npu_u32)(w[0] * s[0] + w[1] * s[1] + w[2] * s[2] + w[3] * s[3]);
 }
 
-static void group_add(const struct npu_gq_tile *t, npu_s64 r, npu_s64 g, const npu_u32 sum[NPU_PANEL],
-		      float acc[NPU_PANEL])
+static void group_add(const struct npu_gq_tile *t, npu_s64 r, npu_s64 g,
+		      const npu_u32 sum[NPU_PANEL], float acc[NPU_PANEL])
 {
-	const float *scale = t->scale + g * NPU_PANEL, *min = t->min ? t->min + g * NPU_PANEL : NULL;
+	const float *scale = t->scale + g * NPU_PANEL,
+		    *min = t->min ? t->min + g * NPU_PANEL : NULL;
 	float as = t->a_scale[r * t->step + g];
 	unsigned int j;
 
@@ -119,7 +120,10 @@ static void two_level(float *restrict dst, const npu_u8 *restrict src, bool is_s
 const struct npu_gq npu_gq_portable = {
 	.many = { MANY, MANY, MANY, MANY, MANY },
 	.few = { [GQ_U8] = { [1] = tile1, [4] = tile4 } },
-	.unpack = { [GQ_U4] = unpack4, [GQ_BOOK] = unpack_book, [GQ_U5] = unpack5, [GQ_U6] = unpack6 },
+	.unpack = { [GQ_U4] = unpack4,
+		    [GQ_BOOK] = unpack_book,
+		    [GQ_U5] = unpack5,
+		    [GQ_U6] = unpack6 },
 	.sums = sums,
 	.two_level = two_level,
 	.quantize = quantize,

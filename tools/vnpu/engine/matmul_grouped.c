@@ -10,7 +10,7 @@
 
 #define STRIP_ROWS	256
 #define STRIP_BYTES	(4u << 20)
-#define MOST_BYTES	(4u << 20)	/* of a tile's rows, or of a panel: else one element after the other */
+#define MOST_BYTES	(4u << 20)	/* of a panel, unpacked: else one element after the other */
 #define MOST_NS		5e5		/* between looks at the stop flag */
 #define BYTE_NS		0.05		/* weights of a model come out of memory */
 #define WIDE_PANELS	4		/* whose results the epilogue takes together */
@@ -94,7 +94,8 @@ static void row_copy(const struct grouped *w, npu_u8 *dst, const char *a)
 		dst[k] = 0;
 }
 
-static void rows_ready(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+static void rows_ready(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
+		       npu_u64 end)
 {
 	const struct grouped *w = arg;
 	npu_s64 groups = w->g.groups, r, g;
@@ -148,15 +149,16 @@ static void factors_load(const struct grouped *w, npu_s64 panel, unsigned int wh
 		return;
 	}
 	floats_load(w, g->super, g->super_ptr, which * w->panels + panel, g->supers, super);
-	w->gq->two_level(dst, (const npu_u8 *)p + panel * g->groups * NPU_PANEL, op->dtype == NPU_I8, super,
-			 g->groups, g->per_super);
+	w->gq->two_level(dst, (const npu_u8 *)p + panel * g->groups * NPU_PANEL,
+			 op->dtype == NPU_I8, super, g->groups, g->per_super);
 }
 
 static void panel_factors(const struct grouped *w, npu_s64 panel, const struct scratch *mem)
 {
 	const struct npu_codes_groups *g = &w->g;
 
-	if (g->scale->layout == NPU_LAYOUT_STRIDED || (mem->min && g->min->layout == NPU_LAYOUT_STRIDED) ||
+	if (g->scale->layout == NPU_LAYOUT_STRIDED ||
+	    (mem->min && g->min->layout == NPU_LAYOUT_STRIDED) ||
 	    (g->per_super && g->super->layout == NPU_LAYOUT_STRIDED)) {
 		npu_codes_panel_scales(g, panel, mem->scale, mem->min);
 		return;
@@ -167,7 +169,8 @@ static void panel_factors(const struct grouped *w, npu_s64 panel, const struct s
 }
 
 /* Rows of the next tile: as many as there is a kernel for, and time. */
-static unsigned int tile_rows(const struct grouped *w, const npu_gq_fn *fn, npu_s64 left, unsigned int most)
+static unsigned int tile_rows(const struct grouped *w, const npu_gq_fn *fn, npu_s64 left,
+			      unsigned int most)
 {
 	double row_ns = (double)w->m->k * NPU_PANEL * w->gq->ns;
 	unsigned int n;
@@ -181,7 +184,7 @@ static unsigned int tile_rows(const struct grouped *w, const npu_gq_fn *fn, npu_
 	return n;
 }
 
-/* All rows of the strip times up to WIDE_PANELS panels: few rows, whose results stay side by side. */
+/* Few rows, whose results stay side by side: all of the strip's times up to WIDE_PANELS panels. */
 static void panels_few(const struct grouped *w, const struct scratch *mem, npu_s64 panel,
 		       npu_s64 count, struct npu_gq_tile *t)
 {
@@ -234,8 +237,8 @@ static void panel_many(struct npu_exec *x, const struct grouped *w, const struct
 		w->gq->many[w->kind][n](t);
 		npu_matmul_place(w->m, &w->at, w->row + r, &place);
 		w->m->epi_fn(&w->m->epi, mem->c, NPU_PANEL, (unsigned int)n,
-			     (npu_u32)(panel * NPU_PANEL), cols < NPU_PANEL ? (unsigned int)cols : NPU_PANEL,
-			     &place);
+			     (npu_u32)(panel * NPU_PANEL),
+			     cols < NPU_PANEL ? (unsigned int)cols : NPU_PANEL, &place);
 	}
 }
 
@@ -286,8 +289,9 @@ static int strip_run(struct npu_exec *x, struct grouped *w)
 	int ret;
 
 	w->a = w->direct ? (const npu_u8 *)w->at.a + w->row * w->lda : w->copy;
-	ret = npu_exec_parallel(x, (npu_u64)w->rows, 20.0 + (double)w->m->k * 0.1 + (double)w->g.groups * 2,
-				rows_ready, w);
+	ret = npu_exec_parallel(x, (npu_u64)w->rows,
+				20.0 + (double)w->m->k * 0.1 + (double)w->g.groups * 2, rows_ready,
+				w);
 	return ret ? ret : npu_exec_parallel(x, (npu_u64)w->panels, panel_ns(w), chunk, w);
 }
 
@@ -328,8 +332,8 @@ bool npu_matmul_grouped_can(struct npu_exec *x, struct npu_matmul *m)
 	struct grouped w;
 
 	grouped_init(&w, x, m);
-	return row_bytes(&w) * GQ_MAX_ROWS <= 16 * (npu_s64)MOST_BYTES && scratch_bytes(&w) <= MOST_BYTES &&
-	       (double)m->k * NPU_PANEL * w.gq->ns <= MOST_NS;
+	return row_bytes(&w) * GQ_MAX_ROWS <= 16 * (npu_s64)MOST_BYTES &&
+	       scratch_bytes(&w) <= MOST_BYTES && (double)m->k * NPU_PANEL * w.gq->ns <= MOST_NS;
 }
 
 size_t npu_matmul_grouped_bytes(struct npu_exec *x, struct npu_matmul *m)

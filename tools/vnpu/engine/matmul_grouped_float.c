@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * MATMUL of float rows with codes in groups: a panel becomes f32 in the worker's scratch, and then is
- * one for the float kernels. And what takes any shape, without memory, one element after the
+ * MATMUL of float rows with codes in groups: a panel becomes f32 in the worker's scratch, and then
+ * is one for the float kernels. And what takes any shape, without memory, one element after the
  * other.
  */
 #include "gemm_tiles.h"
@@ -62,7 +62,8 @@ size_t npu_matmul_grouped_float_bytes(const struct npu_matmul *m)
 	return (size_t)(strip_rows(m) * m->k) * sizeof(float);
 }
 
-static void rows_widen(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+static void rows_widen(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
+		       npu_u64 end)
 {
 	const struct dequant *w = arg;
 	const struct npu_matmul *m = w->m;
@@ -99,8 +100,9 @@ static void panel_dequant(struct npu_exec *x, const struct dequant *w, npu_s64 p
 			scale[j] = npu_codes_scale(g, i, panel * NPU_PANEL + j);
 			min[j] = npu_codes_min(g, i, panel * NPU_PANEL + j);
 		}
-		w->gq->dequant(dst + from * NPU_PANEL, (w->gq->unpack[kind] ? codes : src) + from * NPU_PANEL,
-			       n, g->zero, scale, g->min_ptr ? min : NULL);
+		w->gq->dequant(dst + from * NPU_PANEL,
+			       (w->gq->unpack[kind] ? codes : src) + from * NPU_PANEL, n, g->zero,
+			       scale, g->min_ptr ? min : NULL);
 	}
 }
 
@@ -121,7 +123,8 @@ static void panels(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 b
 		.epi = &m->epi,
 		.epi_fn = m->epi_fn,
 	};
-	npu_s64 i, r, n, cols, most = (npu_s64)(MOST_NS / ((double)m->k * NPU_PANEL * npu_gemm_ns(x->simd)));
+	npu_s64 i, r, n, cols,
+		most = (npu_s64)(MOST_NS / ((double)m->k * NPU_PANEL * npu_gemm_ns(x->simd)));
 
 	most = most < 1 ? 1 : most < GEMM_MAX_ROWS ? most : GEMM_MAX_ROWS;
 	for (i = (npu_s64)begin; i < (npu_s64)end && !npu_exec_stopped(x); i++) {
@@ -158,10 +161,12 @@ int npu_matmul_grouped_float(struct npu_exec *x, struct npu_matmul *m)
 		npu_matmul_batch(m, b, &w.at);
 		for (w.row = 0; !ret && w.row < m->m; w.row += strip) {
 			w.rows = m->m - w.row < strip ? m->m - w.row : strip;
-			ret = npu_exec_parallel(x, (npu_u64)w.rows, 20 + 0.2 * (double)m->k, rows_widen, &w);
+			ret = npu_exec_parallel(x, (npu_u64)w.rows, 20 + 0.2 * (double)m->k,
+						rows_widen, &w);
 			ns = (double)m->k * NPU_PANEL * (1 + (double)w.rows * npu_gemm_ns(x->simd));
 			if (!ret)
-				ret = npu_exec_parallel(x, (npu_u64)(m->n + NPU_PANEL - 1) / NPU_PANEL,
+				ret = npu_exec_parallel(x,
+							(npu_u64)(m->n + NPU_PANEL - 1) / NPU_PANEL,
 							ns, panels, &w);
 		}
 	}

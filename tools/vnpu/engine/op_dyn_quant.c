@@ -169,11 +169,12 @@ static npu_u64 some_groups(const struct npu_exec *x, const struct groups *w, npu
 
 	count = count < NPU_BLOCK / w->group ? count : NPU_BLOCK / w->group;
 	n = w->len - first < count * w->group ? w->len - first : count * w->group;
-	w->vec->load(v, &w->ie,
-		     &(struct npu_patch){ .p = (char *)w->in + row_offset(in, row) + (npu_s64)first * is,
-					  .col = is,
-					  .rows = 1,
-					  .cols = (npu_u32)n });
+	w->vec->load(
+		v, &w->ie,
+		&(struct npu_patch){ .p = (char *)w->in + row_offset(in, row) + (npu_s64)first * is,
+				     .col = is,
+				     .rows = 1,
+				     .cols = (npu_u32)n });
 	for (i = done = 0; i < count; i++, done += w->group) {
 		scale = w->gq->quantize((npu_u8 *)out + done, v + done,
 					(npu_s64)(n - done < w->group ? n - done : w->group));
@@ -228,6 +229,7 @@ int npu_op_dyn_quant(struct npu_exec *x)
 	for (d = 0; d + 1 < in->rank; d++)
 		rows *= in->dim[d];
 	return npu_exec_parallel(x, rows * w.per_row,
-				 (w.gq ? 10 : 60) + (double)(w.group < w.len ? w.group : w.len) * 0.5,
+				 (w.gq ? 10 : 60) +
+					 (double)(w.group < w.len ? w.group : w.len) * 0.5,
 				 run_groups, &w);
 }

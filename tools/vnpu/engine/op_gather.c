@@ -85,7 +85,8 @@ struct rows_grouped {
 	npu_u64 first;			/* row of this part */
 };
 
-static void grouped_row(const struct npu_exec *x, const struct rows_grouped *w, char *dst, npu_s64 row)
+static void grouped_row(const struct npu_exec *x, const struct rows_grouped *w, char *dst,
+			npu_s64 row)
 {
 	const struct npu_codes_groups *g = &w->g;
 	npu_s64 k, n, i, end, step = w->out->stride[2];
@@ -108,7 +109,8 @@ static void grouped_row(const struct npu_exec *x, const struct rows_grouped *w, 
 	}
 }
 
-static void run_grouped(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
+static void run_grouped(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin,
+			npu_u64 end)
 {
 	const struct rows_grouped *w = arg;
 
@@ -120,9 +122,14 @@ static void run_grouped(struct npu_exec *x, void *arg, unsigned int worker, npu_
 static int gather_grouped(struct npu_exec *x)
 {
 	static const struct npu_codes_slots slots = {
-		.codes = NPU_GATHER_IN, .scale = NPU_GATHER_GROUP_SCALE, .min = NPU_GATHER_GROUP_MIN,
-		.super = NPU_GATHER_SUPER_SCALE, .book = NPU_GATHER_CODEBOOK,
-		.group = NPU_GATHER_P_GROUP, .super_param = NPU_GATHER_P_SUPER, .transposed = true,
+		.codes = NPU_GATHER_IN,
+		.scale = NPU_GATHER_GROUP_SCALE,
+		.min = NPU_GATHER_GROUP_MIN,
+		.super = NPU_GATHER_SUPER_SCALE,
+		.book = NPU_GATHER_CODEBOOK,
+		.group = NPU_GATHER_P_GROUP,
+		.super_param = NPU_GATHER_P_SUPER,
+		.transposed = true,
 	};
 	const struct npu_operand *out = &x->operand[NPU_GATHER_OUT];
 	struct rows_grouped w = {
@@ -139,7 +146,8 @@ static int gather_grouped(struct npu_exec *x)
 	for (; !ret && w.first < out->dim[1]; w.first += count) {
 		ret = npu_index_copy(x, NPU_GATHER_INDEX, w.first, (npu_u64)w.g.n, false);
 		w.index = npu_exec_shared(x);
-		count = out->dim[1] - w.first < NPU_INDEX_PART ? out->dim[1] - w.first : NPU_INDEX_PART;
+		count = out->dim[1] - w.first < NPU_INDEX_PART ? out->dim[1] - w.first :
+								 NPU_INDEX_PART;
 		if (!ret)
 			ret = npu_exec_parallel(x, count, 20 + 4 * (double)w.g.k, run_grouped, &w);
 	}

@@ -41,7 +41,8 @@ static void matmul_sizes(struct npu_matmul *m, const struct npu_exec *x)
 
 static bool grouped_can(struct npu_exec *x, struct npu_matmul *m)
 {
-	return m->a->dtype == NPU_I8 ? npu_matmul_grouped_can(x, m) : npu_matmul_grouped_float_can(m);
+	return m->a->dtype == NPU_I8 ? npu_matmul_grouped_can(x, m) :
+				       npu_matmul_grouped_float_can(m);
 }
 
 static size_t pack_bytes(struct npu_exec *x, struct npu_matmul *m)

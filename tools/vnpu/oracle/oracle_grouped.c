@@ -3,7 +3,8 @@
 #include <math.h>
 #include "oracle.h"
 
-struct oracle_groups oracle_groups_matmul(const struct npu_insn *insn, const struct oracle_memory *mem)
+struct oracle_groups oracle_groups_matmul(const struct npu_insn *insn,
+					  const struct oracle_memory *mem)
 {
 	struct oracle_groups g = {
 		.code = oracle_view(insn, mem, NPU_MATMUL_B),
@@ -20,7 +21,8 @@ struct oracle_groups oracle_groups_matmul(const struct npu_insn *insn, const str
 	return g;
 }
 
-struct oracle_groups oracle_groups_gather(const struct npu_insn *insn, const struct oracle_memory *mem)
+struct oracle_groups oracle_groups_gather(const struct npu_insn *insn,
+					  const struct oracle_memory *mem)
 {
 	struct oracle_groups g = {
 		.code = oracle_view(insn, mem, NPU_GATHER_IN),
@@ -44,7 +46,7 @@ static unsigned int bit(const unsigned char *base, npu_u64 at)
 	return base[at / 8] >> at % 8 & 1;
 }
 
-/* The bits of a code of the quad, from the lowest, in the order in which uapi/npu_isa.h tells them. */
+/* The bits of code @i of a quad, from the lowest, in the order in which uapi/npu_isa.h has them. */
 static unsigned int quad_code(const unsigned char *quad, unsigned int bits, unsigned int i)
 {
 	unsigned int code = 0;
@@ -82,9 +84,9 @@ npu_s64 oracle_group_code(const struct oracle_groups *g, npu_u32 k, npu_u32 n)
 	return (npu_s64)code - g->code.op->zero_point;
 }
 
-/* Element of a matrix of factors [K'][N], or [N][K'] with the rows first; @skip leading matrices. */
-static float factor(const struct oracle_groups *g, struct oracle_view v, npu_u32 skip, npu_u32 count,
-		    npu_u32 k, npu_u32 n)
+/* Element of factors [K'][N], or [N][K'] with the rows first; @skip matrices come before it. */
+static float factor(const struct oracle_groups *g, struct oracle_view v, npu_u32 skip,
+		    npu_u32 count, npu_u32 k, npu_u32 n)
 {
 	unsigned int rank = v.op->rank, bytes = npu_dtype_bits(v.op->dtype) / 8;
 	npu_u32 index[3] = { skip };
@@ -98,8 +100,8 @@ static float factor(const struct oracle_groups *g, struct oracle_view v, npu_u32
 	return oracle_load_real(v, oracle_at(v, index));
 }
 
-static float leveled(const struct oracle_groups *g, struct oracle_view v, npu_u32 which, npu_u32 group,
-		     npu_u32 n)
+static float leveled(const struct oracle_groups *g, struct oracle_view v, npu_u32 which,
+		     npu_u32 group, npu_u32 n)
 {
 	npu_u32 groups = (g->k + g->group - 1) / g->group, supers;
 	float f = factor(g, v, 0, groups, group, n);
@@ -123,7 +125,8 @@ float oracle_group_min(const struct oracle_groups *g, npu_u32 group, npu_u32 n)
 
 float oracle_group_weight(const struct oracle_groups *g, npu_u32 k, npu_u32 n)
 {
-	float code = (float)oracle_group_code(g, k, n), scale = oracle_group_scale(g, k / g->group, n);
+	float code = (float)oracle_group_code(g, k, n),
+	      scale = oracle_group_scale(g, k / g->group, n);
 
 	if (oracle_present(g->min))
 		return fmaf(code, scale, oracle_group_min(g, k / g->group, n));

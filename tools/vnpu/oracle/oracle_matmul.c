@@ -89,7 +89,8 @@ static float grouped_floats(const struct product *p, const struct oracle_groups 
 	return acc;
 }
 
-static int grouped(const struct npu_insn *insn, const struct oracle_memory *mem, const struct product *p)
+static int grouped(const struct npu_insn *insn, const struct oracle_memory *mem,
+		   const struct product *p)
 {
 	struct oracle_view out = oracle_view(insn, mem, NPU_MATMUL_OUT);
 	struct oracle_groups g = oracle_groups_matmul(insn, mem);
@@ -106,8 +107,8 @@ static int grouped(const struct npu_insn *insn, const struct oracle_memory *mem,
 		for (unsigned int i = 0; i < out.op->rank; i++)
 			at_a[i] = index[i];
 		oracle_epilogue_float(&e, out, index, n,
-				      p->a.op->dtype == NPU_I8 ? grouped_codes(insn, p, &g, at_a, n) :
-								 grouped_floats(p, &g, at_a, n));
+				      p->a.op->dtype == NPU_I8 ? grouped_codes(insn, p, &g, at_a, n)
+							       : grouped_floats(p, &g, at_a, n));
 	} while (oracle_next(index, out.op->dim, out.op->rank));
 	return 0;
 }
