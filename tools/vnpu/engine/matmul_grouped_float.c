@@ -232,28 +232,31 @@ static float dot_floats(struct npu_exec *x, const struct dequant *w, const char 
 	return acc;
 }
 
+/* Items are (row, panel). */
 static void elements(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
 {
 	const struct dequant *w = arg;
 	const struct npu_matmul *m = w->m;
+	npu_s64 panels = (m->n + NPU_PANEL - 1) / NPU_PANEL, row, n0, batch, n, j;
 	struct npu_matmul_batch at;
 	struct npu_epi_place place;
-	npu_s64 row, n, batch;
+	float acc[NPU_PANEL] = { 0 };
 	const char *a;
-	float acc;
 
 	for (; begin < end; begin++) {
-		n = (npu_s64)begin % m->n;
-		row = (npu_s64)begin / m->n % m->m;
-		batch = (npu_s64)begin / m->n / m->m;
+		n0 = (npu_s64)begin % panels * NPU_PANEL;
+		n = m->n - n0 < NPU_PANEL ? m->n - n0 : NPU_PANEL;
+		row = (npu_s64)begin / panels % m->m;
+		batch = (npu_s64)begin / panels / m->m;
 		npu_matmul_batch(m, batch, &at);
 		a = at.a + row * m->a->stride[m->rank - 2];
-		acc = m->a->dtype == NPU_I8 ? dot_codes(x, w, batch, row, a, n) :
-					      dot_floats(x, w, a, n);
+		for (j = 0; j < n && !npu_exec_stopped(x); j++)
+			acc[j] = m->a->dtype == NPU_I8 ? dot_codes(x, w, batch, row, a, n0 + j) :
+							 dot_floats(x, w, a, n0 + j);
 		if (npu_exec_stopped(x))
 			return;
 		npu_matmul_place(m, &at, row, &place);
-		m->epi_fn(&m->epi, &acc, 1, 1, (npu_u32)n, 1, &place);
+		m->epi_fn(&m->epi, acc, NPU_PANEL, 1, (npu_u32)n0, (unsigned int)n, &place);
 	}
 }
 
@@ -263,6 +266,8 @@ int npu_matmul_grouped_generic(struct npu_exec *x, struct npu_matmul *m)
 
 	dequant_init(&w, x, m);
 	npu_exec_path(x, NPU_PATH_MATMUL_GROUPED_GENERIC);
-	return npu_exec_parallel(x, (npu_u64)m->batch * (npu_u64)m->m * (npu_u64)m->n,
-				 (double)m->k * 6, elements, &w);
+	return npu_exec_parallel(x,
+				 (npu_u64)m->batch * (npu_u64)m->m *
+					 (npu_u64)((m->n + NPU_PANEL - 1) / NPU_PANEL),
+				 (double)m->k * NPU_PANEL * 6, elements, &w);
 }
