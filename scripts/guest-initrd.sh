@@ -39,6 +39,7 @@ built()
 	$NPU_BUILD/firmware/npu_fw.bin:lib/firmware/npu/npu_fw.bin
 	$NPU_BUILD/npu-run:usr/bin/npu-run
 	$NPU_BUILD/npu-ocr:usr/bin/npu-ocr
+	$NPU_BUILD/npu-llm:usr/bin/npu-llm
 	$NPU_BUILD/npu-compile:usr/bin/npu-compile
 	EOF
 }
