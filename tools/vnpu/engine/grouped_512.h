@@ -9,7 +9,6 @@ typedef __m512i vi;
 typedef __m512 vf;
 
 #define NV	1
-#define MANY_ROWS(X, kind)	X(kind, 1) X(kind, 2) X(kind, 4) X(kind, 6) X(kind, 8) X(kind, 12)
 
 #define vi_set1(v)	_mm512_set1_epi32(v)
 #define vi_u8(p)	_mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(p)))

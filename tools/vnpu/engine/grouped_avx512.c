@@ -11,6 +11,9 @@
 #define a_odd(a)		_mm512_srai_epi16(a, 8)
 #define vi_wide(sum, w, a)	_mm512_add_epi32(sum, _mm512_madd_epi16(w, a))
 
+#define MANY_ROWS(X, kind)								\
+	X(kind, 1) X(kind, 2) X(kind, 3) X(kind, 4) X(kind, 6) X(kind, 8) X(kind, 12)
+
 #include "grouped_impl.h"
 
 const struct npu_gq npu_gq_avx512 = {

@@ -241,14 +241,32 @@ KERNEL static void two_level(float *dst, const npu_u8 *src, bool is_signed, cons
 	}
 PACKED_KINDS(UNPACK)
 
-#define X(kind) FEW(kind, 1) FEW(kind, 2) FEW(kind, 3) FEW(kind, 4) MANY_ROWS(MANY, kind)
+#define X(kind) FEW(kind, 1) FEW(kind, 2) FEW(kind, 3) FEW(kind, 4)
 KINDS(X)
 #undef X
 
+/* Once they are bytes, codes differ by what their products may reach, or not at all. */
+#ifdef VNNI
+#define BYTES_U4	U8
+#define BYTES_U5	U8
+#define BYTES_U6	U8
+#else
+#define BYTES_U4	U4
+#define BYTES_U5	U5
+#define BYTES_U6	U6
+MANY_ROWS(MANY, U4)
+MANY_ROWS(MANY, U5)
+MANY_ROWS(MANY, U6)
+#endif
+MANY_ROWS(MANY, U8)
+#define BYTES_BOOK	U8
+#define BYTES_U8	U8
+
 #define FEW_ENTRY(kind)								\
 	[GQ_##kind] = { NULL, few_##kind##_1, few_##kind##_2, few_##kind##_3, few_##kind##_4 },
-#define MANY_ENTRY(kind, rows)	[GQ_##kind][rows] = many_##kind##_##rows,
-#define MANY_ENTRIES(kind)	MANY_ROWS(MANY_ENTRY, kind)
+#define MANY_ENTRY(bytes, rows)	MANY_ENTRY_OF(bytes, rows)
+#define MANY_ENTRY_OF(bytes, rows)	[rows] = many_##bytes##_##rows,
+#define MANY_ENTRIES(kind)	[GQ_##kind] = { MANY_ROWS(MANY_ENTRY, BYTES_##kind) },
 
 #define GQ_KERNELS									\
 	.few = { KINDS(FEW_ENTRY) },							\

@@ -177,8 +177,12 @@ static unsigned int tile_rows(const struct grouped *w, const npu_gq_fn *fn, npu_
 
 	if (MOST_NS < most * row_ns)
 		most = MOST_NS < row_ns ? 1 : (unsigned int)(MOST_NS / row_ns);
-	n = left < most ? (unsigned int)left : most;
-
+	while (!fn[most])
+		most--;
+	/* two even parts rather than a full tile and a rest */
+	n = left < 2 * most && left > most ? (unsigned int)(left + 1) / 2 :
+	    left < most			    ? (unsigned int)left :
+					      most;
 	while (!fn[n])
 		n--;
 	return n;
