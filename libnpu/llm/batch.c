@@ -21,7 +21,8 @@ struct npu_llm_batch {
 	int32_t *tokens, *positions, *slots;	/* [max_rows] */
 	int32_t *q_start, *kv_len, *table;	/* [max_sequences (+ 1)], table [..][table_width] */
 	int32_t *out_rows, *argmax;		/* [max_logits] */
-	float *logits;			/* [room][vocab] */
+	struct npu_buffer *out;		/* logits lie in it: [room][vocab], room 0: none */
+	const float *logits;		/* the host's view of it */
 	uint32_t room;
 };
 
@@ -69,7 +70,7 @@ void npu_llm_batch_destroy(struct npu_llm_batch *b)
 	free(b->table);
 	free(b->out_rows);
 	free(b->argmax);
-	free(b->logits);
+	npu_buffer_put(b->out);
 	npu_llm_put(b->llm);
 	free(b);
 }
@@ -134,10 +135,34 @@ int npu_llm_batch_add(struct npu_llm_batch *b, struct npu_llm_session *s, const 
 	return (int)b->num_entries++;
 }
 
+/* Memory for @rows of logits: the batch's own, as others run before these are read. */
+static int reserve_logits(struct npu_llm_batch *b, uint32_t rows, struct npu_error *err)
+{
+	struct npu_buffer *out;
+	void *map;
+	int ret;
+
+	if (rows <= b->room)
+		return 0;
+	ret = npu_buffer_create(b->llm->dev, (uint64_t)rows * b->llm->info.vocab * sizeof(float), 0,
+				&out, err);
+	if (ret)
+		return npu_error_prefix(err, ret, "%u rows of logits", rows);
+	ret = npu_buffer_map(out, &map, err);
+	if (ret) {
+		npu_buffer_put(out);
+		return ret;
+	}
+	npu_buffer_put(b->out);
+	b->out = out;
+	b->logits = map;
+	b->room = rows;
+	return 0;
+}
+
 /* Memory for all that the run will write, before it writes anything. */
 static int prepare(struct npu_llm_batch *b, struct npu_error *err)
 {
-	float *p;
 	uint32_t i;
 	int ret;
 
@@ -154,14 +179,7 @@ static int prepare(struct npu_llm_batch *b, struct npu_error *err)
 		if (ret)
 			return ret;
 	}
-	if (b->num_out <= b->room)
-		return 0;
-	p = realloc(b->logits, (size_t)b->num_out * b->llm->info.vocab * sizeof(*p));
-	if (!p)
-		return npu_error_set(err, -ENOMEM, "no memory for %u rows of logits", b->num_out);
-	b->logits = p;
-	b->room = b->num_out;
-	return 0;
+	return reserve_logits(b, b->num_out ? b->num_out : 1, err);
 }
 
 static void fill_entry(struct npu_llm_batch *b, uint32_t i)
@@ -241,8 +259,8 @@ static int submit(struct npu_llm_batch *b, struct npu_error *err)
 	npu_fence_put(fence);
 	if (ret || !b->num_out)
 		return ret;
-	ret = npu_run_read(llm->run, NPU_LLM_T_LOGITS, b->logits,
-			   (size_t)b->num_out * llm->info.vocab * sizeof(float), err);
+	ret = npu_buffer_sync(b->out, 0, (uint64_t)b->num_out * llm->info.vocab * sizeof(float),
+			      NPU_SYNC_FROM_DEVICE, err);
 	return ret ?: npu_run_read(llm->run, NPU_LLM_T_ARGMAX, b->argmax,
 				   b->num_out * sizeof(int32_t), err);
 }
@@ -256,8 +274,11 @@ static int run_locked(struct npu_llm_batch *b, struct npu_error *err)
 		fill_entry(b, i);
 	if (!b->num_out)
 		b->out_rows[0] = 0;	/* a row has to be computed, and is not looked at */
-	ret = bind(b, b->num_out ? b->num_out : 1, err);
-	return ret ?: submit(b, err);
+	ret = npu_run_bind(b->llm->run, NPU_LLM_T_LOGITS, b->out, 0, err);
+	ret = ret ?: bind(b, b->num_out ? b->num_out : 1, err);
+	ret = ret ?: submit(b, err);
+	npu_run_bind(b->llm->run, NPU_LLM_T_LOGITS, NULL, 0, NULL);
+	return ret;
 }
 
 int npu_llm_batch_run(struct npu_llm_batch *b, struct npu_error *err)
