@@ -157,6 +157,9 @@ static void make_grouped(struct tcase *c, const struct shape *d, npu_u32 m, unsi
 		    rank, out, CONTENTS_TAME);
 	case_tensor(c, NPU_MATMUL_A, a_type, rank, a,
 		    rng_chance(10) ? CONTENTS_WILD : CONTENTS_TAME);
+	/* sums as far from 0 as they get */
+	if (a_type == NPU_I8 && rng_chance(4))
+		memset(c->data[NPU_MATMUL_A], rng_chance(2) ? 0x80 : 0x7f, c->size[NPU_MATMUL_A]);
 	make_codes(c, &matmul_slots, d, rank);
 	make_factors(c, &matmul_slots, d);
 	if (a_type == NPU_I8 && rng_chance(5)) {
