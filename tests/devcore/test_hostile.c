@@ -20,6 +20,7 @@
 #define CONTEXT	7u
 #define QUEUE	7u
 #define SPOILED	28u		/* pages whose entries change */
+#define POOL	64u		/* pages that they may lead to then */
 
 static npu_u32 canary[4096], num_canaries;
 
@@ -53,14 +54,18 @@ struct hostile {
 	struct stream s;
 	struct guest_job job;
 	atomic_bool quit;
-	bool tables;
+	void (*spoil)(struct hostile *h, npu_u32 *seed);
 	npu_u32 pool;
+	/* Of the spoiling thread until it is joined. */
+	unsigned int led_astray, moved, moved_late;
 	npu_u64 keep[SPOILED];
 };
 
 static npu_u32 next(npu_u32 *seed)
 {
-	*seed = *seed * 1664525u + 1013904223u;
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 17;
+	*seed ^= *seed << 5;
 	return *seed >> 8;
 }
 
@@ -118,24 +123,61 @@ static void mend(struct hostile *h)
 	}
 }
 
-/* What a hostile kernel may do to its own tables; always to memory of the guest. */
+/* Is @entry for memory of the guest that these tables must not lead to? */
+static bool leads_astray(const struct hostile *h, npu_u64 entry)
+{
+	npu_u64 page = ((entry & 0x000ffffffffff000ull) - FAKE_IOVA_BASE) / PAGE;
+
+	return page < FAKE_PAGES && (page < h->pool || page >= h->pool + POOL);
+}
+
+/*
+ * What a hostile kernel may do to its own tables. Not to a forbidden page, nor to the tables: what
+ * is written there then is allowed, or anything may come of it.
+ */
 static void spoil_tables(struct hostile *h, npu_u32 *seed)
 {
 	npu_u32 i = next(seed) % SPOILED;
-	npu_u64 va = (i % 2 ? DATA : OUT) + (npu_u64)(i / 2) * PAGE, entry;
+	npu_u64 va = (i % 2 ? DATA : OUT) + (npu_u64)(i / 2) * PAGE, entry, flip;
 	npu_u64 *e = table_entry(h->g, CONTEXT, va, 0);
 
 	if (!h->keep[i])
 		h->keep[i] = *e;
 
-	entry = page_iova(h->pool + next(seed) % 64) | (next(seed) & 7) << 1 | 0x11;
-	if (!(next(seed) % 4))
-		entry ^= 1ull << next(seed) % 64;
+	entry = page_iova(h->pool + next(seed) % POOL) | (next(seed) & 7) << 1 | 0x11;
+	flip = 1ull << next(seed) % 64;
+	if (!(next(seed) % 4) && !leads_astray(h, entry ^ flip))
+		entry ^= flip;
+	h->led_astray += leads_astray(h, entry);
 	__atomic_store_n(e, entry, __ATOMIC_RELEASE);
 	if (!(next(seed) % 8))
 		reg_write(h->g, 0xd4, next(seed));
 	if (next(seed) % 16)
 		__atomic_store_n(e, h->keep[i], __ATOMIC_RELEASE);
+}
+
+/*
+ * Pages that jobs write move elsewhere. From the acknowledgement on the old place is forbidden, until
+ * the page moves back.
+ */
+static void move_page(struct hostile *h, npu_u32 *seed)
+{
+	static unsigned char want[PAGE];
+	npu_u32 to = h->pool + next(seed) % POOL;
+	npu_u64 va = OUT + (npu_u64)(next(seed) % (SPOILED / 2)) * PAGE;
+	npu_u64 *e = table_entry(h->g, CONTEXT, va, 0), old = *e;
+	npu_u32 from = (npu_u32)(((old & 0x000ffffffffff000ull) - FAKE_IOVA_BASE) / PAGE);
+
+	memset(want, 0x3c, PAGE);
+	__atomic_store_n(e, page_iova(to) | P_R | P_W | 0x11, __ATOMIC_RELEASE);
+	if (guest_invalidate(h->g, CONTEXT, va + next(seed) % PAGE, 1)) {
+		memset(guest_page(h->g, from), 0x3c, PAGE);
+		usleep(next(seed) % 1000);
+		h->moved_late += memcmp(guest_page(h->g, from), want, PAGE) != 0;
+		h->moved++;
+	}
+	__atomic_store_n(e, old, __ATOMIC_RELEASE);
+	guest_invalidate(h->g, CONTEXT, va, PAGE);
 }
 
 static void *spoiler(void *arg)
@@ -144,10 +186,7 @@ static void *spoiler(void *arg)
 	npu_u32 seed = 4711;
 
 	while (!atomic_load(&h->quit)) {
-		if (h->tables)
-			spoil_tables(h, &seed);
-		else
-			spoil_stream(h, &seed);
+		h->spoil(h, &seed);
 		if (next(&seed) % 32)
 			continue;
 		usleep(50);
@@ -181,18 +220,24 @@ static void setup(struct hostile *h)
 	map_apart(g, DATA, ROWS * COLS, P_R | P_W);
 	map_apart(g, INDEX, PICKS * 4, P_R);
 	map_apart(g, OUT, 1 << 17, P_R | P_W);
-	h->pool = guest_alloc(g, 64);
+	h->pool = guest_alloc(g, POOL);
 	job_alloc(g, &h->job);
 	job_fill(g, &h->job, 1, SMALL_STREAM, stream_bytes(&h->s), region, 3);
 }
 
+struct ends {
+	unsigned int of[8];		/* jobs by state */
+	unsigned int codes;		/* faults of different kinds */
+};
+
 /* Jobs in slices, saved and restored now and then, while the other thread is at work. */
-static void hammer(struct hostile *h, const char *what, unsigned int jobs)
+static void hammer(struct hostile *h, unsigned int jobs, struct ends *ends)
 {
-	unsigned int i, ends[8] = { 0 }, codes = 0, dead, state;
 	npu_u32 seed = 1, seen = 0;
+	unsigned int i, state;
 	pthread_t thread;
 
+	memset(ends, 0, sizeof(*ends));
 	atomic_store(&h->quit, false);
 	pthread_create(&thread, NULL, spoiler, h);
 	for (i = 0; i < jobs; i++) {
@@ -207,19 +252,46 @@ static void hammer(struct hostile *h, const char *what, unsigned int jobs)
 			unit_wait(h->g, 0);
 			unit_cmd(h->g, 0, CMD_RESTORE);
 		}
-		ends[state]++;
+		ends->of[state]++;
 		if (state == FAULT && !(seen >> result32(h->g, &h->job, RESULT_FAULT) & 1)) {
 			seen |= 1u << result32(h->g, &h->job, RESULT_FAULT);
-			codes++;
+			ends->codes++;
 		}
 		unit_cmd(h->g, 0, CMD_RELEASE);
 	}
 	atomic_store(&h->quit, true);
 	pthread_join(thread, NULL);
+}
+
+static void test_spoil(struct hostile *h, const char *what,
+		       void (*spoil)(struct hostile *h, npu_u32 *seed))
+{
+	struct ends ends;
+	unsigned int dead;
+
+	h->spoil = spoil;
+	hammer(h, tap_cases(3000), &ends);
 	dead = canaries_dead(h->g);
-	tap_ok(!dead && ends[DONE] && ends[FAULT] && !ends[ERROR],
+	tap_ok(!dead && ends.of[DONE] && ends.of[FAULT] && !ends.of[ERROR],
 	       "%s: %u jobs done, %u faulted in %u ways, %u of %u forbidden pages changed", what,
-	       ends[DONE], ends[FAULT], codes, dead, num_canaries);
+	       ends.of[DONE], ends.of[FAULT], ends.codes, dead, num_canaries);
+}
+
+static void test_moves(struct hostile *h, bool mutant)
+{
+	struct ends ends;
+
+	h->spoil = move_page;
+	h->moved = h->moved_late = 0;
+	atomic_store(&h->g->dev->armed[NPU_VDEV_MUTANT_IGNORE_INV], mutant ? -1 : 0);
+	hammer(h, tap_cases(1000), &ends);
+	atomic_store(&h->g->dev->armed[NPU_VDEV_MUTANT_IGNORE_INV], 0);
+	guest_invalidate(h->g, CONTEXT, 0, 0);
+	tap_ok(h->moved && ends.of[DONE] && !ends.of[FAULT] && !ends.of[ERROR] &&
+		       !h->moved_late == !mutant,
+	       "pages that move%s: %u jobs done, %u of %u pages written after the acknowledgement",
+	       mutant ? ", a device that forgets nothing" : "", ends.of[DONE], h->moved_late,
+	       h->moved);
 }
 
 int main(void)
@@ -244,13 +316,16 @@ int main(void)
 	       result32(&g, &h.job, RESULT_FAULT), result32(&g, &h.job, RESULT_FAULT + 4));
 	unit_cmd(&g, 0, CMD_RELEASE);
 	small_init(&g, &good, 1, 1);
-	hammer(&h, "streams and indices that change", tap_cases(3000));
+	test_moves(&h, false);
+	test_moves(&h, true);
+	test_spoil(&h, "streams and indices that change", spoil_stream);
 	guest_copy(&g, CONTEXT, SMALL_STREAM, h.s.words, stream_bytes(&h.s), true);
-	h.tables = true;
 	reg_write64(&g, 0xc0, 0);
 	reg_write64(&g, 0xc8, 0);
 	reg_write(&g, 0xd0, CONTEXT);
-	hammer(&h, "page tables that change", tap_cases(3000));
+	test_spoil(&h, "page tables that change", spoil_tables);
+	tap_ok(!h.led_astray, "none of the tables led to a page that was forbidden: %u did",
+	       h.led_astray);
 	usleep(10000);
 	tap_ok(small_run(&g, &good) == DONE && small_right(&g, &good), "then a good job runs");
 	guest_fini(&g);
