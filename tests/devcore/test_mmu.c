@@ -3,6 +3,7 @@
  * The MMU against a walk that is written the other way round: from the bytes of the tables to what
  * the comment in npu_hw.h says about them.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -395,6 +396,143 @@ static void test_invalidate(struct guest *g, bool scatter)
 	npu_mmu_release(client, at, 4 * PAGE);
 }
 
+/* Two pages of 2 MiB at @va, whose halves lie apart in the host if @split. */
+static void map_two_large(struct guest *g, npu_u64 va, bool split)
+{
+	npu_u32 first, second, i;
+
+	if (!split) {
+		guest_map_large(g, 6, va, 4 << 20, P_R | P_W);
+		return;
+	}
+	/* DMA addresses beyond those that are guest memory's own. */
+	first = FAKE_PAGES + 1024;
+	second = guest_alloc(g, 1024);
+	for (i = 0; i < 1024; i++)
+		fake_map(g->dev, first + i, second + (i + 256) % 1024, true);
+	table_set(g, 6, va, 1, page_iova(first) | P_R | P_W | 0x11);
+	table_set(g, 6, va + (2 << 20), 1, page_iova(first + 512) | P_R | P_W | 0x11);
+}
+
+/* Whether the invalidation of @size at @va waits for the one access, and until its end. */
+static bool inv_waits(struct guest *g, struct npu_mmu_client *client, npu_u64 va, npu_u64 size,
+		      unsigned char *view)
+{
+	struct inv inv = { .g = g, .va = va, .size = size };
+	npu_u64 at = client->hold[0].va, bytes = client->hold[0].size;
+	pthread_t thread;
+	bool waits;
+
+	pthread_create(&thread, NULL, inv_run, &inv);
+	while (!hold_doomed(client) && !atomic_load(&inv.over))
+		usleep(100);
+	usleep(20000);
+	waits = !atomic_load(&inv.over);
+	/* What is in use stays what it is. */
+	if (waits)
+		memset(view, 0x33, bytes);
+	npu_mmu_release(client, at, bytes);
+	pthread_join(thread, NULL);
+	return waits && inv.done;
+}
+
+/* A translation goes as a whole, whichever part of it an invalidation names. */
+static void test_invalidate_part(struct guest *g)
+{
+	static const struct {
+		const char *what;
+		bool large, split;
+		npu_u64 from;			/* of the access */
+		npu_u64 inv, bytes;
+		bool waits;
+	} cases[] = {
+		{ "a byte of a page", false, false, 0x1800, 0x1001, 1, true },
+		{ "a byte of the last page", false, false, 0x1800, 0x4fff, 1, true },
+		{ "the page before", false, false, 0x1800, 0xfff, 1, false },
+		{ "the page behind", false, false, 0x1800, 0x5000, 1, false },
+		{ "the first page of a large one", true, false, 0x1fe000, 0, 4096, true },
+		{ "the last page of a large one", true, false, 0x1fe000, 0x3ff000, 4096, true },
+		{ "the first page of a large one that is in pieces", true, true, 0x1fe000, 0, 4096,
+		  true },
+		{ "the last page of a large one that is in pieces", true, true, 0x1fe000, 0x3ff000,
+		  4096, true },
+	};
+	struct npu_mmu_client *client;
+	npu_u64 va = 0x80000000, bad;
+	unsigned char *view;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++, va += 4 << 20) {
+		if (cases[i].large)
+			map_two_large(g, va, cases[i].split);
+		else
+			guest_map(g, 6, va, 64 * PAGE, P_R | P_W, true);
+		client = client_take(g, 6);
+		view = npu_mmu_resolve(client, va + cases[i].from, 3 * PAGE,
+				       NPU_ACCESS_READ | NPU_ACCESS_WRITE, &bad);
+		tap_ok(view && inv_waits(g, client, va + cases[i].inv, cases[i].bytes, view) ==
+				       cases[i].waits,
+		       "invalidated is %s: an access %s", cases[i].what,
+		       cases[i].waits ? "is waited for" : "goes on");
+	}
+}
+
+/* Known by small pages; then the tables have a large one, which is invalidated where it is not. */
+static void test_invalidate_mixed(struct guest *g)
+{
+	npu_u64 va = 0x90000000, bad;
+	struct npu_mmu_client *client;
+	unsigned char *view, *more;
+	npu_u32 large;
+
+	guest_map(g, 6, va, 512 * PAGE, P_R | P_W, true);
+	client = client_take(g, 6);
+	view = npu_mmu_resolve(client, va, 3 * PAGE, NPU_ACCESS_WRITE, &bad);
+	large = (guest_alloc(g, 1024) + 511) & ~511u;
+	table_set(g, 6, va, 1, page_iova(large) | P_R | P_W | 0x11);
+	more = npu_mmu_resolve(client, va + 8 * PAGE, PAGE, NPU_ACCESS_WRITE, &bad);
+	npu_mmu_release(client, va + 8 * PAGE, PAGE);
+	tap_ok(view && more && guest_invalidate(g, 6, va + 100 * PAGE, PAGE),
+	       "invalidated is a large page: an access by small ones goes on");
+	usleep(20000);
+	memset(view, 0x44, 3 * PAGE);
+	more = npu_mmu_resolve(client, va, PAGE, NPU_ACCESS_WRITE, &bad);
+	memset(more, 0x55, PAGE);
+	tap_ok(view[0] == 0x44 && guest_page(g, large)[0] == 0x55,
+	       "it keeps its pages, the next one has the large page");
+	npu_mmu_release(client, va, PAGE);
+	npu_mmu_release(client, va, 3 * PAGE);
+	guest_invalidate(g, 6, 0, 0);
+}
+
+/* Guest memory goes away under an access that an invalidation waits for already. */
+static void test_unmap_forgotten(struct guest *g, bool all)
+{
+	npu_u64 at = all ? 0xa0000000 : 0xa2000000, bad, first, last;
+	struct inv inv = { .g = g, .va = at, .size = all ? 2 << 20 : 16 * PAGE };
+	struct npu_mmu_client *client;
+	pthread_t thread;
+	int ret;
+
+	guest_map(g, 6, at, 64 * PAGE, P_R | P_W, !all);
+	client = client_take(g, 6);
+	npu_mmu_resolve(client, at, 8 * PAGE, NPU_ACCESS_READ, &bad);
+	first = all ? 0 : *table_entry(g, 6, at + 3 * PAGE, 0) & 0x000ffffffffff000ull;
+	last = all ? UINT64_MAX : first + PAGE - 1;
+	pthread_create(&thread, NULL, inv_run, &inv);
+	while (!hold_doomed(client))
+		usleep(100);
+	atomic_store(&stops, 0);
+	ret = npu_vdev_core.dma_unmap(g->core, first, last);
+	tap_ok(ret == -EBUSY && npu_vdev_core.dma_unmap(g->core, first, last) == -EBUSY &&
+		       atomic_load(&stops) >= 1,
+	       "%s in use by what is invalidated: the unmapping waits, its user is told to stop",
+	       all ? "all memory" : "memory");
+	npu_mmu_release(client, at, 8 * PAGE);
+	pthread_join(thread, NULL);
+	tap_ok(inv.done && !npu_vdev_core.dma_unmap(g->core, first, last), "then both go on");
+}
+
 /* Guest memory goes away under an access. */
 static void test_unmap(struct guest *g)
 {
@@ -458,6 +596,10 @@ int main(void)
 	test_refusals(&g);
 	test_invalidate(&g, false);
 	test_invalidate(&g, true);
+	test_invalidate_part(&g);
+	test_invalidate_mixed(&g);
+	test_unmap_forgotten(&g, false);
+	test_unmap_forgotten(&g, true);
 	test_unmap(&g);
 	reg_write(&g, 0x70, 1);
 	tap_ok(wait_ready(&g) && !atomic_load(&g.core->mmu.num_pieces) &&

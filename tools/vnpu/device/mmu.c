@@ -95,7 +95,7 @@ static void give_way(struct npu_mmu_context *c)
 
 static bool holds(const struct npu_mmu_hold *h, npu_u64 va, npu_u64 size)
 {
-	return !h->copy && h->va < va + size && va < h->va + h->size;
+	return !h->copy && h->first <= va + (size - 1) && va <= h->last;
 }
 
 static npu_u32 context_number(const struct npu_mmu *mmu, const struct npu_mmu_context *c)
@@ -106,22 +106,26 @@ static npu_u32 context_number(const struct npu_mmu *mmu, const struct npu_mmu_co
 bool npu_mmu_held(struct npu_mmu *mmu, const struct npu_mmu_context *c, npu_u64 va, npu_u64 size,
 		  bool doomed)
 {
-	/* Whole pages: neighbours in a page share its mapping. */
-	npu_u64 first = va & ~(NPU_PAGE_SIZE - 1), end = va + size;
 	struct npu_mmu_client *client;
 	unsigned int i, k;
 
-	end = (end + NPU_PAGE_SIZE - 1) & ~(NPU_PAGE_SIZE - 1);
 	for (i = 0; i < NPU_HW_MAX_ENGINES; i++) {
 		client = mmu->client[i];
 		if (!client || atomic_load(&client->context) != context_number(mmu, c))
 			continue;
 		for (k = 0; k < client->num_holds; k++)
 			if ((!doomed || client->hold[k].doomed) &&
-			    holds(&client->hold[k], first, end - first))
+			    holds(&client->hold[k], va, size))
 				return true;
 	}
 	return false;
+}
+
+static void hold_doom(struct npu_mmu_client *client, struct npu_mmu_hold *h, npu_u32 why)
+{
+	h->doomed |= why;
+	if (why == NPU_DOOMED_UNMAP)
+		client->stop(client->ctx);
 }
 
 void npu_mmu_doom(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 va, npu_u64 size,
@@ -134,13 +138,9 @@ void npu_mmu_doom(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 va, np
 		client = mmu->client[i];
 		if (!client || atomic_load(&client->context) != context_number(mmu, c))
 			continue;
-		for (k = 0; k < client->num_holds; k++) {
-			if (!holds(&client->hold[k], va, size))
-				continue;
-			client->hold[k].doomed |= why;
-			if (why == NPU_DOOMED_UNMAP)
-				client->stop(client->ctx);
-		}
+		for (k = 0; k < client->num_holds; k++)
+			if (holds(&client->hold[k], va, size))
+				hold_doom(client, &client->hold[k], why);
 	}
 }
 
@@ -162,10 +162,26 @@ static bool is_doomed(struct npu_mmu *mmu, const struct npu_mmu_context *c, npu_
 	return false;
 }
 
-static void hold_add(struct npu_mmu_client *client, npu_u64 va, npu_u64 size, npu_u32 access)
+/*
+ * DMA addresses [first, last] go away. Translations that lead there find the holds that use them,
+ * but those of a hold that an invalidation waits for have been forgotten: it has their bounds.
+ */
+static void doom_forgotten(struct npu_mmu *mmu, const struct npu_mmu_context *c, npu_u64 first,
+			   npu_u64 last)
 {
-	client->hold[client->num_holds++] =
-		(struct npu_mmu_hold){ .va = va, .size = size, .access = access };
+	struct npu_mmu_client *client;
+	struct npu_mmu_hold *h;
+	unsigned int i;
+
+	for (i = 0; i < NPU_HW_MAX_ENGINES; i++) {
+		client = mmu->client[i];
+		if (!client || atomic_load(&client->context) != context_number(mmu, c))
+			continue;
+		for (h = client->hold; h < client->hold + client->num_holds; h++)
+			if (h->doomed == NPU_DOOMED_INV && h->dma_first <= last &&
+			    h->dma_last >= first)
+				hold_doom(client, h, NPU_DOOMED_UNMAP);
+	}
 }
 
 /* ---- looking up ---- */
@@ -348,24 +364,45 @@ int npu_mmu_fetch(void *ctx, npu_u64 va, void *buf, npu_u32 size, npu_u64 *bad)
 
 enum span { SPAN_BAD, SPAN_DIRECT, SPAN_MIRRORED, SPAN_SCATTERED };
 
-/* What is known of [va, va + size), without walking. */
-static enum span span_look(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u64 va,
-			   npu_u64 size, npu_u32 access, char **host)
+/* @p, page @va / NPU_PAGE_SIZE of @chunk, is one that @h uses. */
+static void hold_cover(struct npu_mmu_hold *h, const struct npu_tlb_chunk *chunk,
+		       struct npu_tlb_page p, npu_u64 va)
 {
-	npu_u64 page = va / NPU_PAGE_SIZE, last = (va + size - 1) / NPU_PAGE_SIZE;
+	npu_u64 size = npu_tlb_is_one(chunk) ? NPU_CHUNK_SIZE : NPU_PAGE_SIZE;
+	npu_u64 iova = p.entry & NPU_PTE_ADDR & ~(size - 1);
+
+	va &= ~(size - 1);
+	if (va < h->first)
+		h->first = va;
+	if (va + (size - 1) > h->last)
+		h->last = va + (size - 1);
+	if (iova < h->dma_first)
+		h->dma_first = iova;
+	if (iova + (size - 1) > h->dma_last)
+		h->dma_last = iova + (size - 1);
+}
+
+/* What is known of @h, without walking; what its translations cover. */
+static enum span span_look(struct npu_mmu *mmu, struct npu_mmu_context *c, struct npu_mmu_hold *h,
+			   char **host)
+{
+	npu_u64 va = h->va, page = va / NPU_PAGE_SIZE, last = (va + h->size - 1) / NPU_PAGE_SIZE;
 	struct npu_tlb_chunk *chunk = NULL;
 	struct npu_tlb_page p;
 	char *next = NULL;
 	bool row = true;
 
+	h->first = h->dma_first = UINT64_MAX;
+	h->last = h->dma_last = 0;
 	for (; page <= last; page++) {
 		if (!chunk || !(page % NPU_CHUNK_PAGES))
 			chunk = npu_tlb_find(c, page / NPU_CHUNK_PAGES);
 		if (!chunk)
 			return SPAN_BAD;
 		p = npu_tlb_page(chunk, page % NPU_CHUNK_PAGES);
-		if (!npu_tlb_allows(mmu, p.entry, access))
+		if (!npu_tlb_allows(mmu, p.entry, h->access))
 			return SPAN_BAD;
+		hold_cover(h, chunk, p, page * NPU_PAGE_SIZE);
 		if (!next)
 			*host = p.host + va % NPU_PAGE_SIZE;
 		else if (p.host != next)
@@ -378,7 +415,7 @@ static enum span span_look(struct npu_mmu *mmu, struct npu_mmu_context *c, npu_u
 	}
 	if (row)
 		return SPAN_DIRECT;
-	*host = npu_mirror_find(c, va, size);
+	*host = npu_mirror_find(c, va, h->size);
 	return *host ? SPAN_MIRRORED : SPAN_SCATTERED;
 }
 
@@ -456,6 +493,7 @@ void *npu_mmu_resolve(void *ctx, npu_u64 va, npu_u64 size, npu_u32 access, npu_u
 	struct npu_mmu_client *client = ctx;
 	struct npu_mmu *mmu = client->mmu;
 	npu_u32 own = client->context, mixed = own;
+	struct npu_mmu_hold hold = { .va = va, .size = size, .access = access };
 	struct npu_mmu_context *c = &mmu->context[own];
 	enum span span = SPAN_BAD;
 	unsigned int tries;
@@ -472,9 +510,9 @@ void *npu_mmu_resolve(void *ctx, npu_u64 va, npu_u64 size, npu_u32 access, npu_u
 	if (!client->num_holds)
 		npu_mirror_renew(mmu, c);
 	for (tries = 0; tries < MAX_TRIES && mixed == own; tries++) {
-		span = span_look(mmu, c, va, size, access, &host);
+		span = span_look(mmu, c, &hold, &host);
 		if (span == SPAN_DIRECT || span == SPAN_MIRRORED) {
-			hold_add(client, va, size, access);
+			client->hold[client->num_holds++] = hold;
 			pthread_mutex_unlock(&c->lock);
 			count_lookups(mmu, (va + size - 1) / NPU_PAGE_SIZE - va / NPU_PAGE_SIZE + 1,
 				      walks);
@@ -578,6 +616,7 @@ int npu_mmu_dma_unmap(struct npu_mmu *mmu, npu_u64 first, npu_u64 last)
 		if (!atomic_load(&c->active))
 			continue;
 		lock_first(c);
+		doom_forgotten(mmu, c, first, last);
 		npu_tlb_drop_dma(mmu, c, first, last);
 		if (is_doomed(mmu, c, 0, 1ull << NPU_MMU_VA_BITS, NPU_DOOMED_UNMAP))
 			ret = -EBUSY;

@@ -33,6 +33,9 @@ struct npu_mirror_window;
 
 struct npu_mmu_hold {
 	npu_u64 va, size;
+	/* What the translations that it was made by cover: whole pages, large ones too. */
+	npu_u64 first, last;
+	npu_u64 dma_first, dma_last;	/* bounds of the DMA addresses that these led to */
 	npu_u32 access;
 	npu_u32 doomed;			/* NPU_DOOMED_* */
 	char *copy;			/* gathered: no access to guest memory meanwhile */

@@ -102,16 +102,22 @@ static bool is_stale(const struct npu_tlb_chunk *chunk)
 static void chunk_drop(struct npu_mmu *mmu, struct npu_mmu_context *c, struct npu_tlb_chunk *chunk,
 		       unsigned int first, unsigned int last)
 {
-	if (chunk->large) {
-		/* One translation: it goes as a whole. */
-		chunk->large = false;
+	if (npu_tlb_is_one(chunk)) {
+		/* Not waited for, if they are made by others; but mirrors of these go, too. */
+		npu_mmu_doom(mmu, c, chunk->tag << NPU_CHUNK_SHIFT, NPU_CHUNK_SIZE,
+			     NPU_DOOMED_INV);
+		chunk->large = chunk->split = false;
 		first = 0;
 		last = NPU_CHUNK_PAGES - 1;
 	}
 	if (chunk->page)
 		memset(chunk->page + first, 0, (last - first + 1) * sizeof(*chunk->page));
 	npu_mirror_drop(mmu, c, chunk, first, last);
-	if (!first && last == NPU_CHUNK_PAGES - 1 && !is_stale(chunk))
+	if (first || last < NPU_CHUNK_PAGES - 1)
+		return;
+	chunk->first = UINT64_MAX;
+	chunk->last = 0;
+	if (!is_stale(chunk))
 		chunk_unlink(mmu, c, chunk);
 }
 
@@ -197,6 +203,10 @@ static void chunk_drop_dma(struct npu_mmu *mmu, struct npu_mmu_context *c,
 			continue;
 		while (i + n < NPU_CHUNK_PAGES && page_leads_to(chunk, i + n, first, last))
 			n++;
+		if (chunk->split) {
+			i = 0;
+			n = NPU_CHUNK_PAGES;
+		}
 		npu_mmu_doom(mmu, c, va + i * NPU_PAGE_SIZE, n * NPU_PAGE_SIZE, NPU_DOOMED_UNMAP);
 		/* Part of a chunk: it is not freed. */
 		chunk_drop(mmu, c, chunk, i, i + n - 1);
@@ -402,11 +412,13 @@ static void fill_small(struct npu_mmu *mmu, struct npu_tlb_chunk *chunk, npu_u64
 	npu_u64 entry[NPU_CHUNK_PAGES];
 	unsigned int i, n;
 
-	if (level1 & NPU_PTE_LEAF)
+	if (level1 & NPU_PTE_LEAF) {
+		chunk->split = true;
 		for (i = first; i <= last; i++)
 			entry[i] = level1 + i * NPU_PAGE_SIZE;
-	else if (!table_read(mmu, level1 & NPU_PTE_ADDR, entry, first, last))
+	} else if (!table_read(mmu, level1 & NPU_PTE_ADDR, entry, first, last)) {
 		return;
+	}
 	for (i = first; i <= last; i += n) {
 		n = 1;
 		if (!entry[i] || chunk->page[i].entry)

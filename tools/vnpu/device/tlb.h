@@ -32,6 +32,7 @@ struct npu_tlb_chunk {
 	struct npu_tlb_chunk *next;	/* in the bucket */
 	npu_u64 first, last;		/* bounds of the DMA addresses in it */
 	bool large;			/* whole is one translation, page is not looked at */
+	bool split;			/* in page[] are parts of one that was large in the tables */
 	struct npu_tlb_page whole;
 	struct npu_tlb_page *page;	/* NPU_CHUNK_PAGES, or NULL */
 	/*
@@ -54,6 +55,11 @@ static inline void npu_bit_put(struct npu_chunk_bits *b, unsigned int i, bool on
 struct npu_tlb_chunk *npu_tlb_find(struct npu_mmu_context *c, npu_u64 tag);
 /* Page @i of @chunk; entry 0 where none is known. */
 struct npu_tlb_page npu_tlb_page(const struct npu_tlb_chunk *chunk, unsigned int i);
+/* Are the pages of @chunk parts of one translation, which goes as a whole? */
+static inline bool npu_tlb_is_one(const struct npu_tlb_chunk *chunk)
+{
+	return chunk->large || chunk->split;
+}
 /* Whether a translation allows NPU_ACCESS_*. */
 bool npu_tlb_allows(struct npu_mmu *mmu, npu_u64 entry, npu_u32 access);
 
