@@ -104,20 +104,19 @@ static int add_message(struct chat *c, const char *role, char *text, struct npu_
 	return 0;
 }
 
-static int chat_text(struct chat *c, char **text, size_t *size, struct npu_error *err)
+/* The conversation so far as tokens, to be freed. */
+static int chat_tokens(const struct chat *c, int32_t **ids, size_t *num, struct npu_error *err)
 {
 	const struct npu_tokenizer *t = c->g.m->tok;
-	int ret = npu_tokenizer_chat(t, c->form, c->messages, c->num, true, NULL, 0, size, err);
+	int ret = npu_tokenizer_encode_chat(t, c->form, c->messages, c->num, true, NULL, 0, num, err);
 
 	if (ret && ret != -ENOSPC)
 		return ret;
-	*text = malloc(*size + 1);
-	if (!*text)
-		return npu_error_set(err, -ENOMEM, "no memory for a chat of %zu bytes", *size);
-	ret = npu_tokenizer_chat(t, c->form, c->messages, c->num, true, *text, *size, size, err);
-	if (ret)
-		free(*text);
-	return ret;
+	*ids = malloc((*num + 1) * sizeof(**ids));
+	if (!*ids)
+		return npu_error_set(err, -ENOMEM, "no memory for a chat of %zu tokens", *num);
+	return npu_tokenizer_encode_chat(t, c->form, c->messages, c->num, true, *ids, *num, num,
+					 err);
 }
 
 /* What the conversation has in common with what is in the cache stays there. */
@@ -127,21 +126,18 @@ static int answer(struct chat *c, struct npu_error *err)
 	const int32_t *have = npu_llm_session_tokens(s);
 	uint32_t same = 0, len = npu_llm_session_length(s);
 	int32_t *ids = NULL;
-	size_t num = 0, size;
-	char *text;
-	int ret = chat_text(c, &text, &size, err);
+	size_t num = 0;
+	int ret = chat_tokens(c, &ids, &num, err);
 
-	if (ret)
-		return ret;
-	ret = model_encode(c->g.m, text, size, NPU_TOKENIZE_ADD | NPU_TOKENIZE_SPECIAL, &ids, &num, err);
-	free(text);
 	while (!ret && same < len && same + 1 < num && have[same] == ids[same])
 		same++;
 	ret = ret ?: npu_llm_session_truncate(s, same, err);
 	generate_restart(&c->g);
 	ret = ret ?: generate(&c->g, ids + same, num - same, c->g.o->num, err);
 	free(ids);
-	return ret < 0 ? ret : add_message(c, "assistant", strndup(c->g.text ? c->g.text : "", c->g.size), err);
+	if (ret < 0)
+		return ret;
+	return add_message(c, "assistant", strndup(c->g.text ? c->g.text : "", c->g.size), err);
 }
 
 static int chat_turns(struct chat *c, struct npu_error *err)
