@@ -70,22 +70,68 @@ static const char *record(const struct npu_llm *llm, const char *key)
 	return "";
 }
 
+/* What a step takes and gives, but for the cache: the first dim is a length, others are fixed. */
+static const struct {
+	const char *name;
+	uint32_t role, dtype, rank;
+} expected[] = {
+	{ NPU_LLM_T_TOKENS, NPU_TENSOR_INPUT, NPU_I32, 1 },
+	{ NPU_LLM_T_POSITIONS, NPU_TENSOR_INPUT, NPU_I32, 1 },
+	{ NPU_LLM_T_SLOTS, NPU_TENSOR_INPUT, NPU_I32, 1 },
+	{ NPU_LLM_T_Q_START, NPU_TENSOR_INPUT, NPU_I32, 1 },
+	{ NPU_LLM_T_KV_LEN, NPU_TENSOR_INPUT, NPU_I32, 1 },
+	{ NPU_LLM_T_TABLE, NPU_TENSOR_INPUT, NPU_I32, 2 },
+	{ NPU_LLM_T_ROWS, NPU_TENSOR_INPUT, NPU_I32, 1 },
+	{ NPU_LLM_T_LOGITS, NPU_TENSOR_OUTPUT, NPU_F32, 2 },
+	{ NPU_LLM_T_ARGMAX, NPU_TENSOR_OUTPUT, NPU_I32, 1 },
+};
+
+static int check_tensors(const struct npu_llm *llm, struct npu_error *err)
+{
+	struct npu_tensor_info t;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		ret = find_tensor(llm, expected[i].name, &t, err);
+		if (ret)
+			return ret;
+		if (t.role != expected[i].role || t.dtype != expected[i].dtype ||
+		    t.rank != expected[i].rank || t.symbol[0] < 0 ||
+		    (t.rank == 2 && (t.symbol[1] >= 0 || t.max_dim[1] > INT32_MAX)))
+			return npu_error_set(err, -EINVAL,
+					     "%s: its tensor '%s' is not that of a language model",
+					     llm->job->path, t.name);
+	}
+	return 0;
+}
+
 static int check_kv(struct npu_llm *llm, const struct npu_tensor_info *kv, bool scaled,
 		    struct npu_error *err)
 {
 	struct npu_llm_info *info = &llm->info;
-	uint64_t row;
+	uint64_t row, slots;
+	int d;
 
 	if (kv->rank != KV_RANK || kv->role != NPU_TENSOR_STATE || kv->max_dim[KV_TWO] != 2 ||
 	    kv->symbol[KV_BLOCKS] < 0 || scaled != (kv->dtype == NPU_I8))
 		return npu_error_set(err, -EINVAL, "%s: its tensor 'kv' is not a KV cache",
 				     llm->job->path);
+	for (d = 0; d < KV_RANK; d++)
+		if (kv->max_dim[d] > INT32_MAX || (d && kv->symbol[d] >= 0))
+			return npu_error_set(err, -EINVAL, "%s: its tensor 'kv' varies in dim %d",
+					     llm->job->path, d);
 	info->num_layers = (uint32_t)kv->max_dim[KV_LAYERS];
 	info->block = (uint32_t)kv->max_dim[KV_BLOCK];
 	info->kv_heads = (uint32_t)kv->max_dim[KV_HEADS];
 	info->head_dim = (uint32_t)kv->max_dim[KV_DIM];
 	info->num_blocks = (uint32_t)kv->max_dim[KV_BLOCKS];
 	info->kv_type = kv->dtype == NPU_I8 ? "int8" : npu_host_dtype_name(kv->dtype);
+	row = (uint64_t)info->kv_heads * info->head_dim;
+	if (__builtin_mul_overflow(info->num_layers * 2ull, info->block, &slots) ||
+	    __builtin_mul_overflow(slots, info->num_blocks, &slots) || slots > INT32_MAX ||
+	    __builtin_mul_overflow(row, slots * 8, &row))
+		return npu_error_set(err, -EINVAL, "%s: its KV cache is too large", llm->job->path);
 	llm->slots_per_block = info->num_layers * 2 * info->block;
 	row = (uint64_t)info->kv_heads * info->head_dim * npu_host_dtype_size(kv->dtype);
 	llm->pool.block_bytes = llm->slots_per_block * row;
@@ -106,7 +152,8 @@ static int read_job(struct npu_llm *llm, struct npu_error *err)
 	npu_job_info(llm->job, &job);
 	info->weights = job.weights;
 	info->scratch = job.scratch + job.input + job.output;
-	ret = find_tensor(llm, NPU_LLM_T_KV, &t, err);
+	ret = check_tensors(llm, err);
+	ret = ret ?: find_tensor(llm, NPU_LLM_T_KV, &t, err);
 	ret = ret ?: check_kv(llm, &t, scaled, err);
 	ret = ret ?: find_tensor(llm, NPU_LLM_T_TOKENS, &t, err);
 	info->max_rows = ret ? 0 : symbol_max(llm, t.symbol[0]);
@@ -116,6 +163,8 @@ static int read_job(struct npu_llm *llm, struct npu_error *err)
 	ret = ret ?: find_tensor(llm, NPU_LLM_T_LOGITS, &t, err);
 	info->max_logits = ret ? 0 : symbol_max(llm, t.symbol[0]);
 	info->vocab = ret ? 0 : (uint32_t)t.max_dim[1];
+	if (!ret && (uint64_t)llm->table_width * info->block > INT32_MAX)
+		ret = npu_error_set(err, -EINVAL, "%s: its block table is too wide", llm->job->path);
 	info->context = llm->table_width * info->block;
 	info->name = record(llm, "llm.name");
 	info->arch = record(llm, "llm.arch");

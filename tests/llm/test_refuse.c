@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* What a model must not have is refused by name, and what options must not say. */
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
+#include "common/file.h"
 #include "common/tmp.h"
+#include "core/jobfile.h"
 #include "model_file.h"
 #include "npu_llm.h"
 #include "tap.h"
@@ -103,10 +106,41 @@ static void check_files(void)
 	tap_ok(npu_llm_open(npu, &o, &llm, &err) == -EINVAL, "a device option: %s", err.text);
 }
 
+/* A good job file in which one tensor after the other has another name: each is missed. */
+static void check_jobs(void)
+{
+	struct npu_jobfile_tensor tensors[32];
+	struct npu_jobfile_program program;
+	struct npu_error err = { .text = "" };
+	struct npu_jobfile *file, copy;
+	size_t size = 0;
+	void *data = test_read_file(tmp_path("good.npu"), &size);
+	struct npu_llm *llm;
+	uint32_t i;
+
+	if (!tap_ok(data && !npu_jobfile_parse(data, size, 0, &file, &err), "parse%s", err.text))
+		return;
+	for (i = 0; i < file->programs[0].num_tensors; i++) {
+		copy = *file;
+		program = file->programs[0];
+		memcpy(tensors, program.tensors, program.num_tensors * sizeof(*tensors));
+		program.tensors = tensors;
+		copy.programs = &program;
+		tensors[i].name = "another";
+		tap_ok(!npu_jobfile_save(&copy, tmp_path("other.npu"), &err) &&
+		       npu_llm_open(tmp_path("other.npu"), NULL, &llm, &err) == -EINVAL &&
+		       strstr(err.text, file->programs[0].tensors[i].name), "without '%s': %s",
+		       file->programs[0].tensors[i].name, err.text);
+	}
+	npu_jobfile_free(file);
+	free(data);
+}
+
 int main(void)
 {
 	check_models();
 	check_options();
 	check_files();
+	check_jobs();
 	return tap_done();
 }
