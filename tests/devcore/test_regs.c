@@ -485,10 +485,15 @@ static void test_ring(struct guest *g)
 	tap_ok(post(g) && get32(index, 0) == 6 && get64(ring + 4 * MESSAGE, 16) == 5 &&
 		       get64(ring + 5 * MESSAGE, 16) == 5,
 	       "one that comes twice");
-	for (i = 6; i < 30; i++)
+	atomic_store(&g->dev->armed[NPU_VDEV_FAULT_BAD_TAIL], 1);
+	tap_ok(post(g) && get32(index, 0) == 8 && get64(ring + 6 * MESSAGE, 16) == 6 &&
+		       get32(ring + 7 * MESSAGE, 12) == NPU_FW_BAD_INDEX &&
+		       get64(ring + 7 * MESSAGE, 16) == 7,
+	       "one behind which the ring is said to be damaged");
+	for (i = 8; i < 30; i++)
 		good += post(g) && get32(index, 0) == i + 1 &&
-			get64(ring + i % ENTRIES * MESSAGE, 16) == i;
-	tap_ok(good == 24, "and the firmware goes on behind it: %u of 24 right", good);
+			get64(ring + i % ENTRIES * MESSAGE, 16) == i - 1;
+	tap_ok(good == 22, "and the firmware goes on behind it: %u of 22 right", good);
 }
 
 int main(void)

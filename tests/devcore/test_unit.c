@@ -414,6 +414,53 @@ static void test_resets(struct guest *g, struct small *t)
 	unit_cmd(g, 0, CMD_RELEASE);
 }
 
+/* The firmware hears of the end of a job before the reset that ended it is over. */
+static void test_job_behind_reset(struct guest *g, struct small *t)
+{
+	unsigned int i, bad = 0;
+
+	for (i = 0; i < 300; i++) {
+		bad += !state_reach(g, t, RUNNING);
+		reg_write(g, 0x70, 0x100);
+		bad += unit_wait(g, 0) != STOPPED;
+		unit_cmd(g, 0, CMD_RELEASE);
+		bad += job_run(g, 0, t->queue, &t->job) != DONE;
+		unit_cmd(g, 0, CMD_RELEASE);
+		bad += !wait_ready(g);
+	}
+	tap_ok(!bad, "a job that starts right behind one that a reset ended: %u of 300 wrong", bad);
+}
+
+/* Hangs that take more than the firmware's word; the last one takes all of the device with it. */
+static void test_hard_hangs(struct guest *g, struct small *t)
+{
+	small_fill(g, t);
+	unit_set(g, 0, t->queue, &t->job, ~0u);
+	atomic_store(&g->dev->armed[NPU_VDEV_FAULT_HANG_HARD], 1);
+	unit_cmd(g, 0, CMD_START);
+	unit_cmd(g, 0, CMD_STOP);
+	usleep(20000);
+	tap_ok(unit_reg(g, 0, 4) == RUNNING, "a hard hang does not heed the firmware");
+	reg_write(g, 0x70, 0x100);
+	tap_ok(wait_ready(g) && unit_reg(g, 0, 4) == STOPPED &&
+		       result32(g, &t->job, RESULT_RESET) == 1,
+	       "but the reset of its engine");
+	unit_cmd(g, 0, CMD_RELEASE);
+	atomic_store(&g->dev->armed[NPU_VDEV_FAULT_HANG_DEAD], 1);
+	unit_cmd(g, 0, CMD_START);
+	unit_cmd(g, 0, CMD_STOP);
+	reg_write(g, 0x70, 0x100);
+	usleep(20000);
+	tap_ok(unit_reg(g, 0, 4) == RUNNING && !(reg_read(g, 0x60) & NPU_STATUS_READY),
+	       "a dead hang does not heed the reset of its engine");
+	reg_write(g, 0x70, 1);
+	tap_ok(wait_ready(g), "but that of the device");
+	guest_restart(g);
+	small_init(g, t, 1, 1);
+	tap_ok(job_run(g, 0, t->queue, &t->job) == DONE && small_right(g, t), "then a good job runs");
+	unit_cmd(g, 0, CMD_RELEASE);
+}
+
 static long resident_pages(void)
 {
 	FILE *f = fopen("/proc/self/statm", "re");
@@ -662,6 +709,9 @@ int main(void)
 	test_bad_save(&g, &t);
 	test_resets(&g, &t);
 	test_hangs(&g, &t);
+	test_job_behind_reset(&g, &t);
+	test_hard_hangs(&g, &t);
+	small_init(&g, &other, 2, 2);
 	test_models(&g, &other);
 	test_invalidate(&g);
 	test_unmap(&g);

@@ -83,6 +83,18 @@ static void state_prepare(struct npu_unit *unit, const struct npu_hw_save *save)
 	memcpy(unit->job.state.scalar, save ? save->scalar : desc->scalar, sizeof(desc->scalar));
 }
 
+/* What ends the hang that was armed. */
+static npu_u32 hang_take(struct npu_vdev *dev)
+{
+	if (npu_vdev_fault_take(dev, NPU_VDEV_FAULT_HANG))
+		return NPU_UNIT_STOP_FIRMWARE | NPU_UNIT_STOP_RESET | NPU_UNIT_STOP_DEVICE;
+	if (npu_vdev_fault_take(dev, NPU_VDEV_FAULT_HANG_HARD))
+		return NPU_UNIT_STOP_RESET | NPU_UNIT_STOP_DEVICE;
+	if (npu_vdev_fault_take(dev, NPU_VDEV_FAULT_HANG_DEAD))
+		return NPU_UNIT_STOP_DEVICE;
+	return 0;
+}
+
 enum npu_engine_state_code npu_unit_job_open(struct npu_unit *unit, bool restore)
 {
 	struct npu_unit_job *job = &unit->job;
@@ -117,7 +129,7 @@ enum npu_engine_state_code npu_unit_job_open(struct npu_unit *unit, bool restore
 		state->offset = save.stream_offset;
 		state->insn = save.insn;
 	}
-	job->hang = npu_vdev_fault_take(unit->core->dev, NPU_VDEV_FAULT_HANG);
+	job->hang = hang_take(unit->core->dev);
 	job->slow = npu_vdev_fault_take(unit->core->dev, NPU_VDEV_FAULT_SLOW_JOB);
 	return NPU_ENGINE_DONE;
 }

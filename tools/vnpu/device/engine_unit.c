@@ -15,14 +15,14 @@ static npu_u32 stop_asked(const struct npu_unit *unit)
 	return atomic_load(&unit->why) & ~NPU_UNIT_STOP_UNMAP;
 }
 
-/* Until @until of CLOCK_MONOTONIC or, what comes first, a reason to stop. */
-static void sleep_until(struct npu_unit *unit, npu_u64 until)
+/* Until @until of CLOCK_MONOTONIC or, what comes first, one of these reasons to stop. */
+static void sleep_until(struct npu_unit *unit, npu_u64 until, npu_u32 reasons)
 {
 	struct timespec ts = { .tv_sec = (time_t)(until / 1000000000u),
 			       .tv_nsec = (long)(until % 1000000000u) };
 
 	pthread_mutex_lock(&unit->lock);
-	while (!stop_asked(unit) && npu_core_now() < until)
+	while (!(stop_asked(unit) & reasons) && npu_core_now() < until)
 		pthread_cond_timedwait(&unit->wake, &unit->lock, &ts);
 	pthread_mutex_unlock(&unit->lock);
 }
@@ -81,7 +81,7 @@ static enum npu_run_result run_slow(struct npu_unit *unit, npu_u64 budget)
 		result = run_plain(unit, 0);
 		if (result != NPU_RUN_YIELD)
 			return result;
-		sleep_until(unit, npu_core_now() + SLOW_NS);
+		sleep_until(unit, npu_core_now() + SLOW_NS, ~0u);
 		atomic_fetch_add(&unit->progress, 1);
 		if (budget != UINT64_MAX && npu_core_now() - start >= budget)
 			return NPU_RUN_YIELD;
@@ -90,8 +90,10 @@ static enum npu_run_result run_slow(struct npu_unit *unit, npu_u64 budget)
 
 static enum npu_run_result run_hang(struct npu_unit *unit)
 {
-	while (!stop_asked(unit))
-		sleep_until(unit, UINT64_MAX / 2);
+	npu_u32 reasons = unit->job.hang;
+
+	while (!(stop_asked(unit) & reasons))
+		sleep_until(unit, UINT64_MAX / 2, reasons);
 	return NPU_RUN_STOPPED;
 }
 
@@ -166,6 +168,8 @@ void npu_unit_work(struct npu_unit *unit)
 	pthread_mutex_lock(&unit->lock);
 	unit->state = state;
 	unit->busy = false;
+	/* Of what it ended, or of an engine with nothing to do: not of the next job. */
+	atomic_fetch_and(&unit->why, ~NPU_UNIT_STOP_RESET);
 	pthread_cond_broadcast(&unit->idle);
 	pthread_mutex_unlock(&unit->lock);
 	if (!(atomic_load(&unit->why) & NPU_UNIT_STOP_DEVICE))
@@ -193,7 +197,8 @@ static bool command_write(struct npu_unit *unit, npu_u32 cmd)
 	case NPU_ENGINE_CMD_RESTORE:
 		if (state != NPU_ENGINE_IDLE || unit->busy)
 			break;
-		atomic_fetch_and(&unit->why, ~(NPU_UNIT_STOP_FIRMWARE | NPU_UNIT_STOP_UNMAP));
+		atomic_fetch_and(&unit->why, ~(NPU_UNIT_STOP_FIRMWARE | NPU_UNIT_STOP_RESET |
+					       NPU_UNIT_STOP_UNMAP));
 		atomic_store(&unit->busy_ns, 0);
 		command_post(unit, cmd, NPU_ENGINE_RUNNING);
 		return true;
@@ -314,17 +319,29 @@ static void wait_idle(struct npu_unit *unit)
 		pthread_cond_wait(&unit->idle, &unit->lock);
 }
 
+static bool reset_asked(const struct npu_unit *unit)
+{
+	return atomic_load(&unit->why) & NPU_UNIT_STOP_RESET;
+}
+
+/* With the lock: until what is under way has ended; the firmware may have begun another job then. */
+static void wait_reset(struct npu_unit *unit)
+{
+	while (unit->busy && reset_asked(unit))
+		pthread_cond_wait(&unit->idle, &unit->lock);
+}
+
 void npu_unit_reset_finish(struct npu_unit *unit)
 {
 	pthread_mutex_lock(&unit->lock);
-	wait_idle(unit);
+	wait_reset(unit);
 	/* A job that waits for its next slice is lost with the engine's state. */
-	if (unit->state == NPU_ENGINE_YIELDED) {
+	if (reset_asked(unit) && unit->state == NPU_ENGINE_YIELDED) {
 		command_post(unit, CMD_RESET, NPU_ENGINE_RUNNING);
 		pthread_mutex_unlock(&unit->lock);
 		npu_crew_command(unit->core, unit->index);
 		pthread_mutex_lock(&unit->lock);
-		wait_idle(unit);
+		wait_reset(unit);
 	}
 	atomic_fetch_and(&unit->why, ~NPU_UNIT_STOP_RESET);
 	pthread_mutex_unlock(&unit->lock);

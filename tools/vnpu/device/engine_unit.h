@@ -35,7 +35,8 @@ struct npu_unit_trace {
 /* The job that is on the unit. */
 struct npu_unit_job {
 	bool open;			/* state is initialised */
-	bool hang, slow;		/* faults that were armed when it started */
+	npu_u32 hang;			/* it hangs until one of these reasons to stop; 0: no */
+	bool slow;			/* as armed when it started, like hang */
 	struct npu_fw_job desc;		/* a copy */
 	struct npu_region region[NPU_MAX_REGIONS];
 	struct npu_engine_state state;

@@ -12,39 +12,71 @@ static bool kernel_copy(struct npu_mcu *mcu, npu_u64 va, void *buf, npu_u64 size
 	return !npu_mmu_copy(&mcu->core->mmu, NPU_KERNEL_CONTEXT, va, buf, size, access, NULL);
 }
 
-static bool is_armed(struct npu_mcu *mcu, enum npu_vdev_fault id)
-{
-	return npu_vdev_fault_armed(mcu->core->dev, id);
-}
-
 static bool take(struct npu_mcu *mcu, enum npu_vdev_fault id)
 {
 	return npu_vdev_fault_take(mcu->core->dev, id);
 }
 
+/* Slip a message in behind the last one; the firmware does not know of it. */
+static void insert_message(struct npu_mcu *mcu, const struct npu_fw_config *cfg, npu_u32 tail,
+			   struct npu_fw_msg *msg)
+{
+	npu_u64 next = cfg->msg_ring + tail % cfg->msg_entries * sizeof(*msg);
+
+	if (!kernel_copy(mcu, next, msg, sizeof(*msg), NPU_ACCESS_WRITE) ||
+	    npu_mmu_store(&mcu->core->mmu, NPU_KERNEL_CONTEXT, cfg->msg_index, 4, tail + 1))
+		return;
+	mcu->skew.messages++;
+	mcu->skew.ring = cfg->msg_ring;
+	mcu->skew.entries = cfg->msg_entries;
+	mcu->skew.index = cfg->msg_index;
+}
+
+/* What the firmware says of the next job when it finds the tail of a queue's ring impossible. */
+static struct npu_fw_msg bad_tail(const struct npu_fw_msg *msg)
+{
+	return (struct npu_fw_msg){ .type = NPU_FW_MSG_JOB, .queue = msg->queue,
+				    .status = NPU_FW_BAD_INDEX, .job_id = msg->job_id + 1,
+				    .arg = offsetof(struct npu_fw_index, tail) };
+}
+
 static void tamper_message(struct npu_mcu *mcu, const struct npu_fw_config *cfg, npu_u32 tail)
 {
 	npu_u64 last = cfg->msg_ring + (tail - 1) % cfg->msg_entries * sizeof(struct npu_fw_msg);
-	npu_u64 next = cfg->msg_ring + tail % cfg->msg_entries * sizeof(struct npu_fw_msg);
-	struct npu_fw_msg msg;
+	struct npu_fw_msg msg, more;
 
 	/* These are about jobs: answers to control messages pass. */
 	if (!kernel_copy(mcu, last, &msg, sizeof(msg), NPU_ACCESS_READ) ||
 	    msg.type != NPU_FW_MSG_JOB)
 		return;
-	if (take(mcu, NPU_VDEV_FAULT_BAD_ID))
+	more = msg;
+	if (take(mcu, NPU_VDEV_FAULT_BAD_ID)) {
 		msg.job_id += 1ull << 40;
-	else if (take(mcu, NPU_VDEV_FAULT_BAD_INDEX))
+	} else if (take(mcu, NPU_VDEV_FAULT_BAD_INDEX)) {
 		msg.queue = NPU_HW_MAX_QUEUES + 1000;
-	else if (take(mcu, NPU_VDEV_FAULT_DUPLICATE) &&
-		 kernel_copy(mcu, next, &msg, sizeof(msg), NPU_ACCESS_WRITE) &&
-		 !npu_mmu_store(&mcu->core->mmu, NPU_KERNEL_CONTEXT, cfg->msg_index, 4, tail + 1)) {
-		mcu->skew.messages++;
-		mcu->skew.ring = cfg->msg_ring;
-		mcu->skew.entries = cfg->msg_entries;
-		mcu->skew.index = cfg->msg_index;
+	} else if (take(mcu, NPU_VDEV_FAULT_DUPLICATE)) {
+		insert_message(mcu, cfg, tail, &more);
+	} else if (take(mcu, NPU_VDEV_FAULT_BAD_TAIL)) {
+		more = bad_tail(&msg);
+		insert_message(mcu, cfg, tail, &more);
 	}
 	kernel_copy(mcu, last, &msg, sizeof(msg), NPU_ACCESS_WRITE);
+}
+
+/* Faults that are about the message ring. */
+static bool any_armed(struct npu_mcu *mcu)
+{
+	static const enum npu_vdev_fault faults[] = {
+		NPU_VDEV_FAULT_BAD_ID, NPU_VDEV_FAULT_BAD_INDEX, NPU_VDEV_FAULT_DUPLICATE,
+		NPU_VDEV_FAULT_BAD_LENGTH, NPU_VDEV_FAULT_BAD_TAIL,
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		if (npu_vdev_fault_armed(mcu->core->dev, faults[i]))
+			return true;
+	}
+	return false;
 }
 
 void npu_mcu_tamper(struct npu_mcu *mcu)
@@ -52,8 +84,7 @@ void npu_mcu_tamper(struct npu_mcu *mcu)
 	npu_u32 at = npu_reg_get(&mcu->core->regs, NPU_REG_FW_CONFIG), tail;
 	struct npu_fw_config cfg;
 
-	if (!is_armed(mcu, NPU_VDEV_FAULT_BAD_ID) && !is_armed(mcu, NPU_VDEV_FAULT_BAD_INDEX) &&
-	    !is_armed(mcu, NPU_VDEV_FAULT_DUPLICATE) && !is_armed(mcu, NPU_VDEV_FAULT_BAD_LENGTH))
+	if (!any_armed(mcu))
 		return;
 	if (!kernel_copy(mcu, at, &cfg, sizeof(cfg), NPU_ACCESS_READ) ||
 	    cfg.magic != NPU_FW_CONFIG_MAGIC || !cfg.msg_entries ||

@@ -13,6 +13,10 @@
 #define NPU_VDEV_FAULTS(X)									\
 	X(HANG,		  FAULT,  "hang",							\
 	  "a job makes no progress from its start until it is stopped")				\
+	X(HANG_HARD,	  FAULT,  "hang-hard",							\
+	  "the same, and the firmware's stop does not help: a reset of the engine does")	\
+	X(HANG_DEAD,	  FAULT,  "hang-dead",							\
+	  "the same, and only a reset of the device helps")					\
 	X(SLOW_JOB,	  FAULT,  "slow-job",							\
 	  "a job takes 20 ms more for each instruction, and shows progress")			\
 	X(LOST_INTERRUPT, FAULT,  "lost-interrupt",						\
@@ -25,6 +29,8 @@
 	  "a completion comes twice")								\
 	X(BAD_INDEX,	  FAULT,  "bad-index",							\
 	  "a completion names a queue that the device does not have")				\
+	X(BAD_TAIL,	  FAULT,  "bad-tail",							\
+	  "behind a completion the firmware says that the ring of its queue is damaged")	\
 	X(FW_CRASH,	  FAULT,  "firmware-crash",						\
 	  "the firmware takes a trap at its next instruction")					\
 	X(BOOT_FAIL,	  FAULT,  "boot-failure",						\
