@@ -11,6 +11,7 @@
  * vms           address spaces and their mappings
  * queues        queues, as the driver and as the firmware see them
  * force_reset   write anything: the device is reset
+ * timeout_ms    how long a job may be without progress, for tests that have many of them hang
  */
 #include <linux/debugfs.h>
 #include <linux/pm_runtime.h>
@@ -27,6 +28,7 @@
 #include "npu_fw.h"
 #include "npu_gem.h"
 #include "npu_hw.h"
+#include "npu_job.h"
 #include "npu_queue.h"
 #include "npu_vm.h"
 
@@ -233,6 +235,29 @@ static const struct file_operations npu_debugfs_force_reset_fops = {
 	.llseek = noop_llseek,
 };
 
+static int npu_debugfs_get_timeout(void *data, u64 *value)
+{
+	struct npu_device *npu = data;
+
+	*value = READ_ONCE(npu->reset.timeout_ms);
+
+	return 0;
+}
+
+static int npu_debugfs_set_timeout(void *data, u64 value)
+{
+	struct npu_device *npu = data;
+
+	if (value < NPU_JOB_TIMEOUT_MIN_MS || value > NPU_JOB_TIMEOUT_MS)
+		return -EINVAL;
+	WRITE_ONCE(npu->reset.timeout_ms, value);
+
+	return 0;
+}
+
+DEFINE_DEBUGFS_ATTRIBUTE(npu_debugfs_timeout_fops, npu_debugfs_get_timeout,
+			 npu_debugfs_set_timeout, "%llu\n");
+
 static const struct drm_debugfs_info npu_debugfs_files[] = {
 	{ "fw_log", npu_debugfs_fw_log, 0 },
 	{ "fw_info", npu_debugfs_fw_info, 0 },
@@ -248,4 +273,6 @@ void npu_debugfs_init(struct npu_device *npu)
 	drm_debugfs_add_files(&npu->base, npu_debugfs_files, ARRAY_SIZE(npu_debugfs_files));
 	debugfs_create_file("force_reset", 0200, npu->base.debugfs_root, npu,
 			    &npu_debugfs_force_reset_fops);
+	debugfs_create_file("timeout_ms", 0600, npu->base.debugfs_root, npu,
+			    &npu_debugfs_timeout_fops);
 }

@@ -157,6 +157,14 @@ static void npu_fw_handle_ctl(struct npu_device *npu, const struct npu_fw_msg *m
 	complete(&fw->ctl_done);
 }
 
+/* No job has ended. A reset makes all rings anew, and goes on with what is in them. */
+static void npu_fw_handle_bad_index(struct npu_device *npu, const struct npu_fw_msg *msg)
+{
+	drm_err_ratelimited(&npu->base, "firmware: ring of queue %u: %s (%u)\n", msg->queue,
+			    npu_fw_status_text(msg->status), msg->arg);
+	npu_reset_request(npu, "a ring is damaged");
+}
+
 static void npu_fw_handle(struct npu_device *npu, const struct npu_fw_msg *msg)
 {
 	trace_npu_fw_msg(npu, msg);
@@ -168,6 +176,8 @@ static void npu_fw_handle(struct npu_device *npu, const struct npu_fw_msg *msg)
 	case NPU_FW_MSG_JOB:
 		if (msg->queue >= npu->caps.num_queues)
 			npu_fw_protocol_error(npu, "queue", msg->queue);
+		else if (msg->status == NPU_FW_BAD_INDEX)
+			npu_fw_handle_bad_index(npu, msg);
 		else if (npu_job_complete(npu, msg))
 			npu_fw_protocol_error(npu, "completed job", msg->job_id);
 		break;

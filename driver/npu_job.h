@@ -20,6 +20,9 @@ struct npu_queue;
 #define NPU_JOB_TIMEOUT_MS	2000
 #define NPU_JOB_LIMIT_MS	10000
 
+/* A test may have less patience, but the firmware shows progress every NPU_FW_HEARTBEAT_US only. */
+#define NPU_JOB_TIMEOUT_MIN_MS	300
+
 /**
  * struct npu_job - a job
  *

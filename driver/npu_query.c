@@ -90,7 +90,7 @@ static int npu_query_queue_info(struct npu_device *npu, struct drm_npu_dev_query
 		.max_regions = NPU_MAX_REGIONS,
 		.max_scalars = NPU_MAX_SCALARS,
 		.max_jobs = NPU_SUBMIT_MAX_JOBS,
-		.timeout_ms = NPU_JOB_TIMEOUT_MS,
+		.timeout_ms = READ_ONCE(npu->reset.timeout_ms),
 		.limit_ms = NPU_JOB_LIMIT_MS,
 	};
 

@@ -18,6 +18,7 @@
 #include "npu_device.h"
 #include "npu_fw.h"
 #include "npu_hw.h"
+#include "npu_job.h"
 #include "npu_queue.h"
 #include "npu_reset.h"
 #include "npu_tdr.h"
@@ -141,7 +142,7 @@ int npu_device_resume(struct npu_device *npu)
 
 /**
  * npu_device_restart() - start a device that may have lost jobs
- * @npu: device; its firmware has been quiesced
+ * @npu: device; it has been stopped
  *
  * Return: 0, or -ENODEV when the device has been given up.
  */
@@ -161,7 +162,8 @@ static void npu_reset_device(struct npu_device *npu, const char *why)
 
 	drm_warn(&npu->base, "resetting the device: %s\n", why);
 	npu_coredump_capture(npu, why, NULL);
-	npu_device_quiesce(npu);
+	/* Fences of lost jobs signal next: nothing may be written behind them. */
+	npu_device_stop(npu);
 	ret = npu_device_restart(npu);
 	trace_npu_reset(npu, why, ret);
 }
@@ -233,6 +235,7 @@ int npu_reset_init(struct npu_device *npu)
 	INIT_WORK(&npu->reset.work, npu_reset_work);
 	INIT_DELAYED_WORK(&npu->reset.tdr, npu_tdr_work);
 	INIT_WORK(&npu->reset.unplug, npu_reset_unplug_work);
+	npu->reset.timeout_ms = NPU_JOB_TIMEOUT_MS;
 	npu->reset.wq = alloc_ordered_workqueue("npu-reset", WQ_MEM_RECLAIM);
 
 	return npu->reset.wq ? 0 : -ENOMEM;

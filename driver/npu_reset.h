@@ -16,6 +16,7 @@ struct npu_device;
  * @unplug: takes a device that is beyond recovery from its users
  * @pending: a reset has been asked for and has not begun
  * @cause: of it, a text that stays
+ * @timeout_ms: how long a job may be without progress, see npu_debugfs.c
  * @count: of resets of the device, function level resets and system sleep among them
  * @engine_resets: of engines
  * @aborts: of queues
@@ -30,6 +31,7 @@ struct npu_reset {
 	struct work_struct unplug;
 	bool pending;
 	const char *cause;
+	u32 timeout_ms;
 	u32 count;
 	u32 engine_resets;
 	u32 aborts;

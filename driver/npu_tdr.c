@@ -28,7 +28,7 @@
 #include "npu_tdr.h"
 #include "npu_trace.h"
 
-#define NPU_TDR_PERIOD_MS	250
+#define NPU_TDR_PERIOD_MS	250u
 
 /* After an engine reset its job is reported within so long. */
 #define NPU_TDR_ENGINE_MS	1000
@@ -54,7 +54,9 @@ struct npu_tdr_round {
 /* No effect when it is running already. */
 void npu_tdr_start(struct npu_device *npu)
 {
-	queue_delayed_work(npu->reset.wq, &npu->reset.tdr, msecs_to_jiffies(NPU_TDR_PERIOD_MS));
+	u32 period = min(NPU_TDR_PERIOD_MS, READ_ONCE(npu->reset.timeout_ms) / 4);
+
+	queue_delayed_work(npu->reset.wq, &npu->reset.tdr, msecs_to_jiffies(period));
 }
 
 /* Look now: there is a dead queue whose jobs the firmware still has. */
@@ -208,7 +210,7 @@ static void npu_tdr_judge(struct npu_queue *queue, u64 job)
 	u64 ran = min_t(u64, (u64)READ_ONCE(state->busy_us) * NSEC_PER_USEC,
 			queue->tdr.ran_ns * 2);
 
-	if (queue->tdr.stuck_ns > NPU_JOB_TIMEOUT_MS * ms)
+	if (queue->tdr.stuck_ns > READ_ONCE(npu->reset.timeout_ms) * ms)
 		npu_tdr_end(queue, job, "makes no progress");
 	else if (ran > NPU_JOB_LIMIT_MS * ms || queue->tdr.ran_ns > 4 * NPU_JOB_LIMIT_MS * ms)
 		npu_tdr_end(queue, job, "takes too long");
