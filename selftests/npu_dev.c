@@ -13,6 +13,9 @@
 
 #define NUM_SLOTS	64
 
+/* As many instructions as fit into a page. */
+#define MAX_TIMES	16
+
 uint64_t npu_now_ns(void)
 {
 	struct timespec ts;
@@ -124,6 +127,17 @@ int npu_queue_state(int fd, uint32_t queue, struct drm_npu_queue_get_state *stat
 	return npu_ioctl(fd, DRM_IOCTL_NPU_QUEUE_GET_STATE, state);
 }
 
+int npu_npu_info(int fd, struct drm_npu_npu_info *info)
+{
+	struct drm_npu_dev_query args = {
+		.type = DRM_NPU_DEV_QUERY_NPU_INFO, .size = sizeof(*info),
+		.pointer = (uintptr_t)info,
+	};
+
+	memset(info, 0, sizeof(*info));
+	return npu_ioctl(fd, DRM_IOCTL_NPU_DEV_QUERY, &args);
+}
+
 int npu_job_result(int fd, uint32_t queue, uint64_t job, struct drm_npu_job_get_result *result)
 {
 	memset(result, 0, sizeof(*result));
@@ -168,9 +182,11 @@ void npu_dev_close(struct npu_dev *dev)
 	dev->fd = -1;
 }
 
-static void fill_operand(struct npu_operand *operand, uint8_t region, uint32_t size)
+static void fill_operand(struct npu_operand *operand, uint8_t region, uint64_t offset,
+			 uint32_t size)
 {
 	operand->region = region;
+	operand->offset = offset;
 	operand->dtype = NPU_U8;
 	operand->rank = 1;
 	operand->dim[0] = size;
@@ -182,37 +198,46 @@ struct copy_insn {
 	struct npu_operand operand[NPU_COPY_NUM_SLOTS];
 };
 
-static void fill_copy(struct copy_insn *insn, uint32_t size)
+static void fill_copy(struct copy_insn *insn, const struct npu_line *line)
 {
 	insn->header.opcode = NPU_OP_COPY;
 	insn->header.words = sizeof(*insn) / 4;
 	insn->header.num_operands = NPU_COPY_NUM_SLOTS;
-	fill_operand(&insn->operand[NPU_COPY_OUT], 1, size);
-	fill_operand(&insn->operand[NPU_COPY_IN], 0, size);
+	fill_operand(&insn->operand[NPU_COPY_OUT], line->out, line->to, line->size);
+	fill_operand(&insn->operand[NPU_COPY_IN], line->in, line->from, line->size);
 }
 
-uint32_t npu_copy_stream(void *page, const struct npu_copy *copy)
+uint32_t npu_lines_stream(void *memory, const struct npu_line *lines, uint32_t count,
+			  uint32_t num_regions)
 {
-	uint32_t times = copy->times ? copy->times : 1, i;
-	struct npu_stream_header *header = page;
-	struct npu_insn_header *end;
-	struct copy_insn *insn;
+	struct npu_stream_header *header = memory;
+	struct copy_insn *insn = (struct copy_insn *)(header + 1);
+	struct npu_insn_header *end = (struct npu_insn_header *)&insn[count];
+	uint32_t i;
 
-	memset(page, 0, NPU_PAGE);
-	insn = (struct copy_insn *)(header + 1);
-	for (i = 0; i < times; i++)
-		fill_copy(&insn[i], copy->size);
-	end = (struct npu_insn_header *)&insn[times];
+	for (i = 0; i < count; i++)
+		fill_copy(&insn[i], &lines[i]);
 	end->opcode = NPU_OP_END;
 	end->words = sizeof(*end) / 4;
 
 	header->magic = NPU_STREAM_MAGIC;
 	header->isa_major = NPU_ISA_MAJOR;
 	header->isa_minor = 0;
-	header->size = (uint8_t *)(end + 1) - (uint8_t *)page;
-	header->num_insns = times + 1;
-	header->num_regions = 2;
+	header->size = (uint8_t *)(end + 1) - (uint8_t *)memory;
+	header->num_insns = count + 1;
+	header->num_regions = num_regions;
 	return header->size;
+}
+
+uint32_t npu_copy_stream(void *page, const struct npu_copy *copy)
+{
+	uint32_t times = copy->times ? copy->times : 1, i;
+	struct npu_line lines[MAX_TIMES];
+
+	for (i = 0; i < times; i++)
+		lines[i] = (struct npu_line){ .out = 1, .in = 0, .size = copy->size };
+	memset(page, 0, NPU_PAGE);
+	return npu_lines_stream(page, lines, times, 2);
 }
 
 void npu_copy_job(struct npu_dev *dev, const struct npu_copy *copy,
@@ -266,23 +291,33 @@ int npu_copy_submit(struct npu_dev *dev, const struct npu_copy *copy, uint32_t s
 	return ret;
 }
 
-int npu_copy_run(struct npu_dev *dev, const struct npu_copy *copy, int seconds)
+int npu_job_run(int fd, uint32_t queue, struct drm_npu_job *job, int seconds)
 {
-	uint32_t syncobj;
+	struct drm_npu_sync_op sync = { .flags = DRM_NPU_SYNC_OP_SIGNAL };
 	int ret;
 
-	ret = npu_syncobj_create(dev->fd, &syncobj);
+	ret = npu_syncobj_create(fd, &sync.handle);
 	if (ret)
 		return ret;
-	ret = npu_copy_submit(dev, copy, syncobj, NULL);
+	job->syncs = (struct drm_npu_obj_array)DRM_NPU_OBJ_ARRAY(1, &sync);
+	ret = npu_submit_jobs(fd, queue, job, 1, NULL);
 	if (!ret)
-		ret = npu_syncobj_wait(dev->fd, syncobj, 0, seconds);
+		ret = npu_syncobj_wait(fd, sync.handle, 0, seconds);
 	if (!ret) {
-		ret = npu_syncobj_status(dev->fd, syncobj);
+		ret = npu_syncobj_status(fd, sync.handle);
 		ret = ret == 1 ? 0 : ret ? ret : -ETIMEDOUT;
 	}
-	npu_syncobj_destroy(dev->fd, syncobj);
+	npu_syncobj_destroy(fd, sync.handle);
 	return ret;
+}
+
+int npu_copy_run(struct npu_dev *dev, const struct npu_copy *copy, int seconds)
+{
+	struct drm_npu_region regions[2];
+	struct drm_npu_job job;
+
+	npu_copy_job(dev, copy, regions, &job);
+	return npu_job_run(dev->fd, dev->queue, &job, seconds);
 }
 
 int npu_syncobj_create(int fd, uint32_t *handle)

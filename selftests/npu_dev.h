@@ -46,6 +46,13 @@ struct npu_copy {
 	uint32_t slot;		/* page of the stream buffer to use */
 };
 
+/* One instruction of a stream of copies: bytes of a region to another. */
+struct npu_line {
+	uint8_t out, in;	/* regions */
+	uint32_t size;		/* bytes */
+	uint64_t to, from;	/* offsets in them */
+};
+
 /* All return 0 or a negative errno, and leave nothing behind when they fail. */
 int npu_dev_open(struct npu_dev *dev);
 void npu_dev_close(struct npu_dev *dev);
@@ -61,9 +68,13 @@ int npu_vm_create(int fd, uint32_t *vm);
 int npu_queue_create(int fd, uint32_t vm, uint32_t priority, uint32_t depth, uint32_t *queue);
 int npu_queue_destroy(int fd, uint32_t queue);
 int npu_queue_state(int fd, uint32_t queue, struct drm_npu_queue_get_state *state);
+int npu_npu_info(int fd, struct drm_npu_npu_info *info);
 int npu_job_result(int fd, uint32_t queue, uint64_t job, struct drm_npu_job_get_result *result);
 int npu_job_cancel(int fd, uint32_t queue, uint64_t job);
 
+/* Bytes of a stream of copies in order, which is written to @memory of any size but zeroed. */
+uint32_t npu_lines_stream(void *memory, const struct npu_line *lines, uint32_t count,
+			  uint32_t num_regions);
 /* Bytes of the stream, which is written to the CPU's view of the page. */
 uint32_t npu_copy_stream(void *page, const struct npu_copy *copy);
 
@@ -77,7 +88,8 @@ int npu_submit_jobs(int fd, uint32_t queue, struct drm_npu_job *jobs, uint32_t c
 /* Submit a copy; syncobj, a binary one or 0, signals when it has ended. */
 int npu_copy_submit(struct npu_dev *dev, const struct npu_copy *copy, uint32_t syncobj,
 		    uint64_t *id);
-/* Submit and wait: 0, or the fence's error, or -ETIMEDOUT. */
+/* Submit and wait: 0, or the fence's error, or -ETIMEDOUT. The job's syncs are replaced. */
+int npu_job_run(int fd, uint32_t queue, struct drm_npu_job *job, int seconds);
 int npu_copy_run(struct npu_dev *dev, const struct npu_copy *copy, int seconds);
 
 int npu_syncobj_create(int fd, uint32_t *handle);

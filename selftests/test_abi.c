@@ -331,4 +331,50 @@ TEST_F(npu, padding_of_answers_is_zero)
 	EXPECT_NE(0ull, info.opcodes[0]);
 }
 
+/* 5: an array of structures, by that of VM_BIND; each op takes a range away that is not there. */
+TEST_F(npu, arrays_of_structures)
+{
+	struct {
+		struct drm_npu_vm_bind_op op;
+		__u64 tail[2];
+	} longer[3];
+	struct drm_npu_vm_bind_op ops[3];
+	const struct {
+		struct drm_npu_obj_array array;
+		int ret;
+	} cases[] = {
+		{ { sizeof(ops[0]), 3, (uintptr_t)ops }, 0 },
+		{ { sizeof(longer[0]), 3, (uintptr_t)longer }, 0 },
+		{ { 0, 3, (uintptr_t)ops }, -EINVAL },
+		{ { sizeof(ops[0]) - 8, 3, (uintptr_t)ops }, -EINVAL },
+		{ { sizeof(ops[0]) + 4, 3, (uintptr_t)ops }, -EINVAL },
+		{ { 4096 + 8, 3, (uintptr_t)ops }, -E2BIG },
+		{ { 0xfffffff8, 3, (uintptr_t)ops }, -E2BIG },
+		{ { sizeof(ops[0]), 3, 0 }, -EFAULT },
+		{ { sizeof(ops[0]), 3, 4096 }, -EFAULT },
+		{ { sizeof(ops[0]), 3, -(__u64)sizeof(ops[0]) }, -EFAULT },
+		{ { sizeof(ops[0]), 0xffffffff, (uintptr_t)ops }, -EINVAL },
+	};
+	struct drm_npu_vm_bind bind = { .vm_id = self->vm };
+	unsigned int i;
+
+	memset(longer, 0, sizeof(longer));
+	memset(ops, 0, sizeof(ops));
+	for (i = 0; i < 3; i++) {
+		ops[i].flags = DRM_NPU_VM_BIND_OP_TYPE_UNMAP;
+		ops[i].va = 0x10000 * i;
+		ops[i].size = 4096;
+		longer[i].op = ops[i];
+	}
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bind.ops = cases[i].array;
+		EXPECT_EQ(cases[i].ret, npu_ioctl(self->fd, DRM_IOCTL_NPU_VM_BIND, &bind))
+			TH_LOG("case %u", i);
+	}
+	/* What this driver does not know must be zero, in the last one, too. */
+	longer[2].tail[1] = 1ull << 63;
+	bind.ops = cases[1].array;
+	EXPECT_EQ(-E2BIG, npu_ioctl(self->fd, DRM_IOCTL_NPU_VM_BIND, &bind));
+}
+
 TEST_HARNESS_MAIN

@@ -272,4 +272,31 @@ TEST_F(dmabuf, sync_files)
 	close(dmabuf);
 }
 
+/* 36: the same memory twice in one job, by two handles and two addresses. */
+TEST_F(dmabuf, twice_in_one_job)
+{
+	struct npu_copy copy = {
+		.in = NPU_VA_IN, .out = NPU_VA_IN + SIZE + NPU_PAGE, .size = NPU_PAGE,
+	};
+	struct npu_dev other;
+	struct npu_buf buf;
+	uint32_t handle;
+	int dmabuf;
+
+	ASSERT_EQ(0, npu_dev_open(&other));
+	ASSERT_EQ(0, npu_buf_create(other.fd, SIZE, 0, 0, &buf));
+	dmabuf = export_handle(other.fd, buf.handle);
+	ASSERT_LE(0, dmabuf);
+	ASSERT_EQ(0, import_fd(self->dev.fd, dmabuf, &handle));
+	ASSERT_EQ(0, npu_bind(self->dev.fd, self->dev.vm, handle, 0, NPU_VA_IN, SIZE, 0));
+	ASSERT_EQ(0, npu_bind(self->dev.fd, self->dev.vm, handle, 0, NPU_VA_IN + SIZE, SIZE, 0));
+	memset(buf.cpu, 0x77, NPU_PAGE);
+	EXPECT_EQ(0, npu_copy_run(&self->dev, &copy, WAIT));
+	EXPECT_EQ(0, memcmp(buf.cpu, buf.cpu + NPU_PAGE, NPU_PAGE));
+	close_handle(self->dev.fd, handle);
+	close(dmabuf);
+	npu_buf_destroy(other.fd, &buf);
+	npu_dev_close(&other);
+}
+
 TEST_HARNESS_MAIN

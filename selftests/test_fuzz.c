@@ -5,7 +5,8 @@
  * anything, and take the file away below each other; a process is killed in the middle. Then
  * nothing may be left behind, the kernel must not have complained, and a job must still run.
  *
- * NPU_FUZZ_SEED repeats a run, as far as threads repeat; NPU_FUZZ_SECONDS is how long, else 5.
+ * NPU_FUZZ_SEED repeats a run, as far as threads repeat; NPU_FUZZ_SECONDS is how long, else 5,
+ * or 60 with NPU_TEST_LONG.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,6 +23,7 @@
 #include <npu_isa.h>
 #include <npu_isa_desc.h>
 #include "kselftest_harness.h"
+#include "npu_sys.h"
 #include "npu_test.h"
 
 #define PROCESSES	3
@@ -476,8 +478,10 @@ static int good_vm(int fd, __u32 *vm, __u64 **out)
 	*vm = bind.vm_id = create.id;
 	if (!ret)
 		ret = npu_ioctl(fd, DRM_IOCTL_NPU_VM_BIND, &bind);
-	if (ret)
+	if (ret) {
 		munmap(*out, PAGE);
+		*out = MAP_FAILED;
+	}
 	return ret;
 }
 
@@ -516,37 +520,20 @@ static int good_job(void)
 		ret = npu_ioctl(fd, DRM_IOCTL_NPU_JOB_GET_RESULT, &result);
 	if (!ret && (result.status != DRM_NPU_JOB_DONE || result.insns != 2 || !*out))
 		ret = -EBADMSG;
+	/* A mapping would keep the file, and all that is in it. */
+	if (out != MAP_FAILED)
+		munmap(out, PAGE);
 	close(fd);
 	return ret;
 }
 
-/* Lines of debugfs that tell of a buffer, VM or queue, and two more; -1: there is no debugfs. */
-static int count_left(void)
-{
-	static const char * const names[] = { "gems", "vms", "queues" };
-	char path[128], line[256];
-	int count = 0, i;
-	FILE *file;
-
-	for (i = 0; i < 3; i++) {
-		snprintf(path, sizeof(path), "/sys/kernel/debug/accel/0/%s", names[i]);
-		file = fopen(path, "r");
-		if (!file)
-			return -1;
-		while (fgets(line, sizeof(line), file))
-			count++;
-		fclose(file);
-	}
-	return count;
-}
-
 /* What is released is released by workers: wait for it. */
-static int wait_for_left(int wanted)
+static int wait_for_left(const char *pci, int wanted)
 {
 	int ms, left = -1;
 
 	for (ms = 0; ms < PATIENCE_MS; ms += 50) {
-		left = count_left();
+		left = npu_sys_debugfs_lines(pci);
 		if (left == wanted || left < 0)
 			break;
 		usleep(50000);
@@ -595,18 +582,19 @@ FIXTURE_TEARDOWN(fuzz)
 
 TEST_F_TIMEOUT(fuzz, nothing_is_left_of_a_storm, 600)
 {
-	unsigned int seconds = setting("NPU_FUZZ_SECONDS", 5);
+	unsigned int seconds = setting("NPU_FUZZ_SECONDS", npu_sys_long() ? 60 : 5);
 	unsigned int seed = setting("NPU_FUZZ_SEED", time(NULL) & 0xffff);
 	int fd = npu_open(), kmsg, left, status, i;
+	char line[1024], pci[NPU_SYS_NAME];
 	pid_t pids[PROCESSES];
-	char line[1024];
 
 	if (fd == -ENODEV)
 		SKIP(return, NPU_NO_DEVICE);
 	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, npu_sys_pci(fd, pci));
 	close(fd);
 	ASSERT_EQ(0, good_job());
-	left = wait_for_left(2);
+	left = wait_for_left(pci, 2);
 	kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (kmsg >= 0)
 		lseek(kmsg, 0, SEEK_END);
@@ -626,9 +614,11 @@ TEST_F_TIMEOUT(fuzz, nothing_is_left_of_a_storm, 600)
 		EXPECT_EQ(i ? 0 : SIGKILL, status) TH_LOG("process %d", i);
 	}
 
-	EXPECT_EQ(left, wait_for_left(left)) TH_LOG("something is left in debugfs");
+	/* The two headings of the buffers. */
+	EXPECT_EQ(2, left);
+	EXPECT_EQ(left, wait_for_left(pci, left)) TH_LOG("something is left in debugfs");
 	EXPECT_EQ(0, good_job());
-	EXPECT_EQ(left, wait_for_left(left));
+	EXPECT_EQ(left, wait_for_left(pci, left));
 	if (kmsg >= 0)
 		EXPECT_EQ(0, log_complains(kmsg, line, sizeof(line))) TH_LOG("the log: %s", line);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "kselftest_harness.h"
@@ -320,6 +321,49 @@ TEST_F(jobs, process_killed_under_its_jobs)
 				WIFEXITED(status) && !WEXITSTATUS(status));
 	}
 	EXPECT_EQ(0, npu_copy_run(&self->dev, &self->copy, WAIT));
+}
+
+static volatile sig_atomic_t alarms;
+
+static void on_alarm(int signal)
+{
+	alarms += signal == SIGALRM;
+}
+
+/* 12: calls that signals interrupt a thousand times a second do the same. */
+TEST_F_TIMEOUT(jobs, signals_change_nothing, 60)
+{
+	struct sigaction action = { .sa_handler = on_alarm };
+	struct itimerval often = { { 0, 1000 }, { 0, 1000 } }, never = {};
+	struct drm_npu_queue_get_state state;
+	struct npu_buf buf;
+	uint32_t i, vm, queue;
+
+	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, NULL));
+	for (i = 0; i < 100; i++) {
+		struct drm_npu_vm_destroy destroy = {};
+
+		ASSERT_EQ(0, npu_vm_create(self->dev.fd, &vm));
+		destroy.id = vm;
+		ASSERT_EQ(0, npu_buf_create(self->dev.fd, 8 * SIZE, 0, 0, &buf));
+		ASSERT_EQ(0, npu_bind(self->dev.fd, vm, buf.handle, 0, NPU_VA_IN, 8 * SIZE, 0));
+		ASSERT_EQ(0, npu_queue_create(self->dev.fd, vm, 1, 0, &queue));
+		self->out.cpu[0] = 0;
+		ASSERT_EQ(0, npu_copy_run(&self->dev, &self->copy, WAIT));
+		ASSERT_EQ(self->in.cpu[0], self->out.cpu[0]);
+		ASSERT_EQ(0, npu_queue_destroy(self->dev.fd, queue));
+		ASSERT_EQ(0, npu_unbind(self->dev.fd, vm, NPU_VA_IN, 8 * SIZE));
+		npu_buf_destroy(self->dev.fd, &buf);
+		ASSERT_EQ(0, npu_ioctl(self->dev.fd, DRM_IOCTL_NPU_VM_DESTROY, &destroy));
+	}
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
+	signal(SIGALRM, SIG_DFL);
+	TH_LOG("%d signals", (int)alarms);
+	EXPECT_LT(10, alarms);
+	ASSERT_EQ(0, npu_queue_state(self->dev.fd, self->dev.queue, &state));
+	EXPECT_EQ(100, state.completed);
+	EXPECT_EQ(0, state.state);
 }
 
 /* 45 */

@@ -2,8 +2,11 @@
 /* Buffers and address spaces: what jobs see through what was mapped. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "kselftest_harness.h"
 #include "npu_dev.h"
@@ -331,6 +334,85 @@ TEST_F(memory, many_buffers)
 		}
 		npu_buf_destroy(self->dev.fd, &buf);
 	}
+}
+
+/* 16: a mapping does not grow beyond its buffer, and a child has the same memory, not a copy. */
+TEST_F(memory, cpu_mappings_of_other_shapes)
+{
+	struct drm_npu_bo_mmap_offset args = { .handle = self->a.handle };
+	volatile uint8_t *map;
+	void *grown;
+	int status;
+	pid_t pid;
+
+	ASSERT_EQ(0, npu_ioctl(self->dev.fd, DRM_IOCTL_NPU_BO_MMAP_OFFSET, &args));
+	map = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, self->dev.fd, args.offset);
+	ASSERT_NE(MAP_FAILED, map);
+	grown = mremap((void *)map, SIZE, 2 * SIZE, MREMAP_MAYMOVE);
+	EXPECT_EQ(MAP_FAILED, grown);
+	map[0] = 1;
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		/* The file of its own is the parent's: a job of the child's sees what it writes. */
+		map[0]++;
+		_exit(map[0] != 2);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(2, map[0]);
+	munmap((void *)map, SIZE);
+}
+
+struct closer {
+	int fd;
+	volatile uint32_t next;		/* the handle that was made last */
+	volatile bool quit;
+};
+
+static void *close_next(void *arg)
+{
+	struct closer *c = arg;
+	struct drm_gem_close args = {};
+
+	while (!c->quit) {
+		args.handle = c->next;
+		npu_ioctl(c->fd, DRM_IOCTL_GEM_CLOSE, &args);
+		args.handle++;
+		npu_ioctl(c->fd, DRM_IOCTL_GEM_CLOSE, &args);
+	}
+	return NULL;
+}
+
+/* 25: a handle is guessed and closed while its buffer is being made, and used. */
+TEST_F(memory, handles_that_others_close)
+{
+	struct closer closer = { .fd = self->dev.fd };
+	struct drm_npu_bo_create bo;
+	uint32_t i, lost = 0;
+	pthread_t thread;
+	int ret;
+
+	ASSERT_EQ(0, npu_buf_create(self->dev.fd, NPU_PAGE, 0, 0, &self->b));
+	closer.next = self->b.handle + 1;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, close_next, &closer));
+	for (i = 0; i < 500; i++) {
+		bo = (struct drm_npu_bo_create) { .size = NPU_PAGE };
+		ASSERT_EQ(0, npu_ioctl(self->dev.fd, DRM_IOCTL_NPU_BO_CREATE, &bo));
+		closer.next = bo.handle;
+		/* On one processor, too. */
+		if (i % 2)
+			sched_yield();
+		ret = npu_bind(self->dev.fd, self->dev.vm, bo.handle, 0, NPU_VA_IN, NPU_PAGE, 0);
+		lost += ret == -ENOENT;
+		ASSERT_TRUE(!ret || ret == -ENOENT);
+	}
+	closer.quit = true;
+	pthread_join(thread, NULL);
+	TH_LOG("%u of %u were closed before they were mapped", lost, i);
+	EXPECT_LT(0, lost);
+	/* What is mapped lives on without its handle. */
+	EXPECT_EQ(0, copy_out(&self->dev, NPU_VA_IN, NPU_PAGE));
 }
 
 TEST_HARNESS_MAIN

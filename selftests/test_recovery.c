@@ -3,17 +3,15 @@
  * Faults of device and firmware. Each has a victim on one queue and a bystander on another, in a
  * file and a VM of its own; the victim's end, the bystander's, and the next job's are looked at.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 #include "kselftest_harness.h"
 #include "npu_dev.h"
+#include "npu_sys.h"
 #include "npu_test.h"
 
 #define SIZE	4096u
@@ -21,6 +19,9 @@
 
 /* What the kernel may say while a fault is recovered from. */
 #define LOG	"npu |firmware|queue|fatal|reset|device"
+
+/* What comes and goes in the kernel's memory whatever a test does. */
+#define MEMORY_NOISE	(256 << 10)
 
 #define NO_FAULTS	"there is no host that arms faults of the device"
 
@@ -149,19 +150,245 @@ TEST_F_TIMEOUT(recovery, slow_job_is_not_ended, 120)
 	EXPECT_EQ(0, state_of(&self->victim));
 }
 
-/* 49 */
+/* Patience for hangs, in ms: of the driver, and the least that it lets a test have. */
+static int set_timeout(struct npu_dev *dev, const char *ms)
+{
+	char name[NPU_SYS_NAME];
+	int ret = npu_sys_pci(dev->fd, name);
+
+	return ret ? ret : npu_sys_debugfs_write(name, "timeout_ms", ms);
+}
+
+static int make_queue(struct npu_dev *dev, uint32_t priority)
+{
+	int ret = npu_queue_destroy(dev->fd, dev->queue);
+
+	return ret ? ret : npu_queue_create(dev->fd, dev->vm, priority, 0, &dev->queue);
+}
+
+TEST_F(recovery, patience_has_bounds)
+{
+	EXPECT_EQ(-EINVAL, set_timeout(&self->victim, "299"));
+	EXPECT_EQ(-EINVAL, set_timeout(&self->victim, "2001"));
+	EXPECT_EQ(-EINVAL, set_timeout(&self->victim, "0"));
+	EXPECT_EQ(0, set_timeout(&self->victim, "300"));
+	EXPECT_EQ(0, set_timeout(&self->victim, "2000"));
+}
+
+/* 49: the memory of the kernel is the same after many of them. */
 TEST_F_TIMEOUT(recovery, hangs_in_a_row, 300)
+{
+	uint32_t i, count = npu_sys_long() ? 100 : 4;
+	uint64_t start = npu_now_ns();
+	int64_t before = 0, after;
+
+	ASSERT_EQ(0, set_timeout(&self->victim, "300"));
+	/* The first ones leave a dump, and fill caches. */
+	for (i = 0; i < count + 2; i++) {
+		if (i == 2)
+			before = npu_sys_kernel_memory();
+		ASSERT_EQ(0, fault("arm hang"));
+		EXPECT_EQ(-ETIME, npu_copy_run(&self->victim, &self->copy, WAIT));
+		ASSERT_EQ(0, make_queue(&self->victim, 1));
+	}
+	after = npu_sys_kernel_memory();
+	ASSERT_EQ(0, set_timeout(&self->victim, "2000"));
+	TH_LOG("%u hangs in %.1f s, %lld KiB more", i, (npu_now_ns() - start) / 1e9,
+	       (long long)(after - before) / 1024);
+	EXPECT_LT(after, before + MEMORY_NOISE);
+	expect_well(_metadata, &self->victim, &self->copy, npu_now_ns());
+}
+
+/*
+ * Hangs that an abort does not end. Before the victim starts, a slow job of a bystander makes room
+ * for it; behind that one waits another, which has not been started. A reset of the engine is
+ * nobody's loss but the victim's. One of the device costs what had been started, too.
+ */
+struct hard_hang {
+	struct npu_dev *victim, *other;
+	struct npu_copy *copy;
+	uint32_t guilty, behind;	/* syncobjs of the victim's jobs */
+	uint32_t started, waiting;	/* of the bystander's */
+	uint64_t id;
+};
+
+/* So many instructions that it lasts until the victim has come, however slow the host is. */
+#define SLOW_LINES	200u
+#define SLOW_PAGE	16u
+
+static int submit_slow(struct npu_dev *dev, const struct npu_copy *copy, uint32_t sync)
+{
+	struct drm_npu_sync_op op = { .flags = DRM_NPU_SYNC_OP_SIGNAL, .handle = sync };
+	uint8_t *stream = dev->stream.cpu + SLOW_PAGE * NPU_PAGE;
+	struct npu_line lines[SLOW_LINES];
+	struct drm_npu_region regions[2];
+	struct drm_npu_job job;
+	uint32_t i;
+
+	for (i = 0; i < SLOW_LINES; i++)
+		lines[i] = (struct npu_line) { .out = 1, .in = 0, .size = copy->size };
+	npu_copy_job(dev, copy, regions, &job);
+	job.stream = NPU_VA_STREAM + SLOW_PAGE * NPU_PAGE;
+	job.stream_size = npu_lines_stream(stream, lines, SLOW_LINES, 2);
+	job.syncs = (struct drm_npu_obj_array)DRM_NPU_OBJ_ARRAY(1, &op);
+	return npu_submit_jobs(dev->fd, dev->queue, &job, 1, NULL);
+}
+
+static int hard_hang_begin(struct hard_hang *h, const char *kind)
+{
+	uint32_t *syncs[] = { &h->guilty, &h->behind, &h->started, &h->waiting };
+	uint32_t i;
+	int ret = 0;
+
+	for (i = 0; i < 4 && !ret; i++)
+		ret = npu_syncobj_create(i < 2 ? h->victim->fd : h->other->fd, syncs[i]);
+	if (!ret)
+		ret = fault("arm slow-job");
+	if (!ret)
+		ret = submit_slow(h->other, h->copy, h->started);
+	if (!ret)
+		ret = npu_copy_submit(h->other, h->copy, h->waiting, NULL);
+	usleep(60000);
+	if (!ret)
+		ret = fault(kind);
+	if (!ret)
+		ret = make_queue(h->victim, DRM_NPU_PRIORITY_HIGH);
+	if (!ret)
+		ret = npu_copy_submit(h->victim, h->copy, h->guilty, &h->id);
+	return ret ? ret : npu_copy_submit(h->victim, h->copy, h->behind, NULL);
+}
+
+static void expect_guilty(struct __test_metadata *_metadata, struct hard_hang *h)
+{
+	struct drm_npu_job_get_result result;
+
+	ASSERT_EQ(0, npu_syncobj_wait(h->victim->fd, h->guilty, 0, WAIT));
+	EXPECT_EQ(-ETIME, npu_syncobj_status(h->victim->fd, h->guilty));
+	ASSERT_EQ(0, npu_job_result(h->victim->fd, h->victim->queue, h->id, &result));
+	EXPECT_EQ(DRM_NPU_JOB_TIMEDOUT, result.status);
+	ASSERT_EQ(0, npu_syncobj_wait(h->victim->fd, h->behind, 0, WAIT));
+	EXPECT_EQ(-ECANCELED, npu_syncobj_status(h->victim->fd, h->behind));
+	EXPECT_EQ(DRM_NPU_QUEUE_STATE_FATAL | DRM_NPU_QUEUE_STATE_TIMEDOUT, state_of(h->victim));
+}
+
+/* What the driver has counted until now. */
+static int64_t counter(struct npu_dev *dev, const char *name)
+{
+	char pci[NPU_SYS_NAME];
+	int ret = npu_sys_pci(dev->fd, pci);
+
+	return ret ? ret : npu_sys_debugfs_number(pci, "counters", name);
+}
+
+static void run_hard_hang(struct __test_metadata *_metadata, FIXTURE_DATA(recovery) *self,
+			  const char *kind, int device_resets)
+{
+	struct hard_hang h = {
+		.victim = &self->victim, .other = &self->other, .copy = &self->copy,
+	};
+	int64_t engines = counter(&self->other, "engine-resets");
+	int64_t devices = counter(&self->other, "device-resets");
+	uint64_t start;
+
+	ASSERT_LE(0, engines);
+	ASSERT_LE(0, devices);
+	ASSERT_EQ(0, hard_hang_begin(&h, kind));
+	start = npu_now_ns();
+	expect_guilty(_metadata, &h);
+	ASSERT_EQ(0, npu_syncobj_wait(self->other.fd, h.started, 0, WAIT));
+	EXPECT_EQ(device_resets ? -ECANCELED : 1, npu_syncobj_status(self->other.fd, h.started));
+	ASSERT_EQ(0, npu_syncobj_wait(self->other.fd, h.waiting, 0, WAIT));
+	EXPECT_EQ(1, npu_syncobj_status(self->other.fd, h.waiting));
+	EXPECT_EQ(device_resets ? DRM_NPU_QUEUE_STATE_INNOCENT : 0, state_of(&self->other));
+	expect_well(_metadata, &self->other, &self->copy, start);
+	EXPECT_EQ(engines + 1, counter(&self->other, "engine-resets"));
+	EXPECT_EQ(devices + device_resets, counter(&self->other, "device-resets"));
+	EXPECT_EQ(-EIO, npu_copy_submit(&self->victim, &self->copy, 0, NULL));
+	ASSERT_EQ(0, make_queue(&self->victim, 1));
+	expect_well(_metadata, &self->victim, &self->copy, npu_now_ns());
+}
+
+TEST_F_TIMEOUT(recovery, hang_that_an_engine_reset_ends, 120)
+{
+	run_hard_hang(_metadata, self, "arm hang-hard", 0);
+}
+
+TEST_F_TIMEOUT(recovery, hang_that_a_device_reset_ends, 120)
+{
+	run_hard_hang(_metadata, self, "arm hang-dead", 1);
+}
+
+/* The name of a dump that lies there, false: there is none. */
+static bool find_dump(char path[64])
+{
+	struct dirent *entry;
+	bool found = false;
+	DIR *dir = opendir("/sys/class/devcoredump");
+
+	while (dir && !found && (entry = readdir(dir))) {
+		found = !strncmp(entry->d_name, "devcd", 5);
+		if (found)
+			snprintf(path, 64, "/sys/class/devcoredump/%.24s/data", entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static bool wait_for_dump(char path[64])
 {
 	uint32_t i;
 
-	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(0, fault("arm hang"));
-		EXPECT_EQ(-ETIME, npu_copy_run(&self->victim, &self->copy, WAIT));
-		ASSERT_EQ(0, npu_queue_destroy(self->victim.fd, self->victim.queue));
-		ASSERT_EQ(0, npu_queue_create(self->victim.fd, self->victim.vm, 1, 0,
-					      &self->victim.queue));
+	for (i = 0; i < 100; i++) {
+		if (find_dump(path))
+			return true;
+		usleep(20000);
 	}
-	expect_well(_metadata, &self->victim, &self->copy, npu_now_ns());
+	return false;
+}
+
+/* Nobody wants to read it any more: it goes in a moment. */
+static int drop_dump(const char *path)
+{
+	int ret = npu_sys_write(path, "0");
+	uint32_t i;
+
+	for (i = 0; i < 100 && !access(path, F_OK); i++)
+		usleep(20000);
+	return ret ? ret : access(path, F_OK) ? 0 : -EBUSY;
+}
+
+/* 57: a failure leaves a dump that can be read, once, and is gone when it has been. */
+TEST_F_TIMEOUT(recovery, dump_of_a_hang, 120)
+{
+	char path[64], line[256];
+	uint32_t lines = 0, odd = 0;
+	bool log = false;
+	FILE *file;
+
+	while (find_dump(path))
+		ASSERT_EQ(0, drop_dump(path));
+	ASSERT_EQ(0, set_timeout(&self->victim, "300"));
+	ASSERT_EQ(0, fault("arm hang"));
+	EXPECT_EQ(-ETIME, npu_copy_run(&self->victim, &self->copy, WAIT));
+	ASSERT_EQ(0, set_timeout(&self->victim, "2000"));
+	ASSERT_TRUE(wait_for_dump(path));
+	EXPECT_EQ(1, npu_sys_number(path, "npu-coredump"));
+	EXPECT_EQ(1, npu_sys_number(path, "  submitted"));
+	EXPECT_LE(1, npu_sys_number(path, "fw-abi"));
+	file = fopen(path, "r");
+	ASSERT_NE(NULL, file);
+	/* "key: value" a line, up to the firmware's own words. */
+	while (fgets(line, sizeof(line), file) && !log) {
+		lines++;
+		odd += !strchr(line, ':');
+		log = !strcmp(line, "fw-log:\n");
+	}
+	fclose(file);
+	EXPECT_TRUE(log);
+	EXPECT_LT(20, lines);
+	EXPECT_EQ(0, odd);
+	EXPECT_EQ(0, drop_dump(path));
 }
 
 /* 50: the file goes while its job hangs. */
@@ -283,58 +510,61 @@ TEST_F_TIMEOUT(recovery, queue_made_while_the_device_dies, 120)
 	EXPECT_EQ(0, state_of(&self->victim));
 }
 
-static int write_driver_file(const char *name, const char *text)
+/*
+ * The firmware says that it can not read a ring, and goes on with the job that it has. That one has
+ * not ended by this: when its fence signals nothing of it may be written any more.
+ */
+TEST_F_TIMEOUT(recovery, damaged_ring, 120)
 {
-	char path[64];
-	int fd, ret;
+	volatile uint8_t *out = self->victim.stream.cpu + 9 * NPU_PAGE;
+	struct drm_npu_queue_get_state state;
+	struct npu_copy slow = self->copy;
+	uint64_t start = npu_now_ns();
+	uint32_t sync[2], i;
+	int status;
 
-	snprintf(path, sizeof(path), "/sys/bus/pci/drivers/npu/%s", name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
-	close(fd);
-	return ret;
-}
-
-/* The address of the PCI device; while the driver has it. */
-static int pci_name(struct npu_dev *dev, char name[64])
-{
-	char link[64], pci[PATH_MAX];
-	struct stat st;
-
-	if (fstat(dev->fd, &st))
-		return -errno;
-	snprintf(link, sizeof(link), "/sys/dev/char/%u:%u/device", major(st.st_rdev),
-		 minor(st.st_rdev));
-	if (!realpath(link, pci))
-		return -errno;
-	snprintf(name, 64, "%s", strrchr(pci, '/') + 1);
-	return 0;
+	ASSERT_EQ(0, fault("arm slow-job 2"));
+	ASSERT_EQ(0, fault("arm bad-tail"));
+	slow.times = 16;
+	memset(self->victim.stream.cpu + 8 * NPU_PAGE, 0x5a, NPU_PAGE);
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, npu_syncobj_create(self->victim.fd, &sync[i]));
+		ASSERT_EQ(0, npu_copy_submit(&self->victim, &slow, sync[i], NULL));
+	}
+	ASSERT_EQ(0, npu_syncobj_wait(self->victim.fd, sync[1], 0, WAIT));
+	status = npu_syncobj_status(self->victim.fd, sync[1]);
+	EXPECT_TRUE(status == 1 || status == -ECANCELED);
+	out[0] = 0;
+	usleep(100000);
+	EXPECT_EQ(0, out[0]);
+	ASSERT_EQ(0, npu_queue_state(self->victim.fd, self->victim.queue, &state));
+	EXPECT_EQ(1, state.resets);
+	expect_well(_metadata, &self->victim, &self->copy, start);
 }
 
 /* Takes the driver from the device and gives it back. */
 static int rebind(const char *name)
 {
-	int ret = write_driver_file("unbind", name);
+	int ret = npu_sys_write("/sys/bus/pci/drivers/npu/unbind", name);
 
-	return ret ? ret : write_driver_file("bind", name);
+	return ret ? ret : npu_sys_write("/sys/bus/pci/drivers/npu/bind", name);
 }
 
 /* 52: unbound while a job hangs. */
 TEST_F_TIMEOUT(recovery, hang_and_unbind, 120)
 {
+	uint64_t start = npu_now_ns();
 	struct npu_dev again;
-	char name[64];
+	char name[NPU_SYS_NAME];
 
-	ASSERT_EQ(0, pci_name(&self->victim, name));
+	ASSERT_EQ(0, npu_sys_pci(self->victim.fd, name));
 	ASSERT_EQ(0, fault("arm hang"));
 	ASSERT_EQ(0, npu_copy_submit(&self->victim, &self->copy, 0, NULL));
 	usleep(50000);
 	ASSERT_EQ(0, rebind(name));
 	EXPECT_EQ(-ENODEV, npu_copy_submit(&self->victim, &self->copy, 0, NULL));
 	ASSERT_EQ(0, open_one(&again));
-	expect_well(_metadata, &again, &self->copy, npu_now_ns());
+	expect_well(_metadata, &again, &self->copy, start);
 	npu_dev_close(&again);
 }
 
@@ -345,11 +575,12 @@ TEST_F_TIMEOUT(recovery, bus_mastering_off, 120)
 {
 	struct drm_npu_queue_get_state state;
 	const uint16_t command = 0x0402;	/* memory space, no INTx, no bus mastering */
-	char name[64], path[128];
+	uint64_t start = npu_now_ns();
+	char name[NPU_SYS_NAME], path[128];
 	uint32_t sync;
 	int fd;
 
-	ASSERT_EQ(0, pci_name(&self->victim, name));
+	ASSERT_EQ(0, npu_sys_pci(self->victim.fd, name));
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/config", name);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, fd);
@@ -360,17 +591,18 @@ TEST_F_TIMEOUT(recovery, bus_mastering_off, 120)
 	ASSERT_EQ(0, npu_syncobj_wait(self->victim.fd, sync, 0, WAIT));
 	ASSERT_EQ(0, npu_queue_state(self->victim.fd, self->victim.queue, &state));
 	EXPECT_LT(0, state.resets);
-	expect_well(_metadata, &self->victim, &self->copy, npu_now_ns());
+	expect_well(_metadata, &self->victim, &self->copy, start);
 }
 
 /* 54: a device that does not come back is taken from its users; a new start brings it back. */
 TEST_F_TIMEOUT(recovery, beyond_recovery, 120)
 {
+	uint64_t start = npu_now_ns();
 	struct npu_dev again;
-	char name[64];
+	char name[NPU_SYS_NAME];
 	uint32_t sync;
 
-	ASSERT_EQ(0, pci_name(&self->victim, name));
+	ASSERT_EQ(0, npu_sys_pci(self->victim.fd, name));
 	ASSERT_EQ(0, npu_syncobj_create(self->victim.fd, &sync));
 	ASSERT_EQ(0, fault("arm boot-failure forever"));
 	ASSERT_EQ(0, fault("arm firmware-crash"));
@@ -382,7 +614,7 @@ TEST_F_TIMEOUT(recovery, beyond_recovery, 120)
 	ASSERT_EQ(0, fault("disarm all"));
 	ASSERT_EQ(0, rebind(name));
 	ASSERT_EQ(0, open_one(&again));
-	expect_well(_metadata, &again, &self->copy, npu_now_ns());
+	expect_well(_metadata, &again, &self->copy, start);
 	npu_dev_close(&again);
 }
 

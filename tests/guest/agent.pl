@@ -19,10 +19,10 @@ use Time::HiRes qw(sleep);
 my ($run, $vdev) = @ARGV;
 die "usage: agent.pl RUN NPU_VDEV\n" unless @ARGV == 2;
 
-# to_socket NAME: connect, for as long as QEMU may need to come up.
+# to_socket NAME: connect, for as long as QEMU may need to come up: who starts us ends us with the guest.
 sub to_socket {
 	my ($name) = @_;
-	for (1 .. 200) {
+	for (1 .. 12000) {
 		my $socket = IO::Socket::UNIX->new(Peer => "$run/$name");
 		return $socket if $socket;
 		sleep(0.05);

@@ -45,8 +45,8 @@ guest_boot()
 	ln -sfn "$PWD/tests/guest/in" "$tap_tmp/over/usr/lib/npu/tests"
 	start_agent
 	tools/npu-qemu/npu-qemu --kernel "$kernel" --iommu "$iommu" --npus "${NPUS:-0}" --run "$tap_tmp/run" --log "$guest_log" \
-		--overlay "$tap_tmp/over" --timeout "${GUEST_TIMEOUT:-600}" "${options[@]}" --cmd "
-			export KERNEL='$kernel' IOMMU='$iommu' NPUS='${NPUS:-0}' ${CI:+CI=1} ${GUEST_ENV:-}
+		--overlay "$tap_tmp/over" --timeout "${GUEST_TIMEOUT:-${NPU_TEST_LONG:+3}600}" "${options[@]}" --cmd "
+			export KERNEL='$kernel' IOMMU='$iommu' NPUS='${NPUS:-0}' ${CI:+CI=1} ${NPU_TEST_LONG:+NPU_TEST_LONG=$NPU_TEST_LONG} ${GUEST_ENV:-}
 			sh /usr/lib/npu/tests/run.sh $*" >"$guest_log/out.ktap" 2>"$guest_log/npu-qemu.log" </dev/null
 	status=$?
 	kill "$agent" 2>/dev/null

@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# In the guest: firmware files with something wrong (tests/guest/wrong_firmware.c) are refused by what
+# is wrong, and the device works as soon as there is the right one. A firmware whose priorities are
+# reversed serves queues in the reversed order.
+. "${0%/*}/ktap.sh"
+selftests=/usr/lib/npu/selftests
+files=/mnt/host/firmware
+driver=/sys/bus/pci/drivers/npu
+pci=$(basename "$(readlink -f /sys/class/accel/accel0/device)")
+echo "npu-test: expect npu|firmware" >/dev/kmsg
+
+# firmware_from FOLDER: what the driver loads next comes from there, if it is there.
+firmware_from()
+{
+	echo -n "$1" >/sys/module/firmware_class/parameters/path
+}
+
+# said_since TEXT: the kernel's log behind that line.
+said_since()
+{
+	dmesg | sed -n "/ npu-test: $1\$/,\$p"
+}
+
+is_bus_master()
+{
+	[ $(($(od -An -tu2 -j4 -N2 "/sys/bus/pci/devices/$pci/config") & 4)) != 0 ]
+}
+
+# works NAME: the device is bound, and a job runs.
+works()
+{
+	echo "$pci" >$driver/bind 2>/dev/null
+	timeout 60 $selftests/test_jobs -t a_copy_arrives >/tmp/works.out 2>&1
+	ktap_result $? "$1" || sed 's/^/# /' /tmp/works.out
+}
+
+# The kernel takes the next folder's file when it does not like the first one's.
+mv /lib/firmware/npu /lib/firmware/npu-good
+echo "$pci" >$driver/unbind
+while read -r name says; do
+	firmware_from "$files/$name"
+	echo "npu-test: file $name" >/dev/kmsg
+	! echo "$pci" >$driver/bind 2>/dev/null
+	ktap_result $? "refused: $name"
+	said_since "file $name" >/tmp/said
+	grep -qF "$says" /tmp/said
+	ktap_result $? "$name: the driver says '$says'" || sed 's/^/# /' /tmp/said
+	! is_bus_master
+	ktap_result $? "$name: the device is left without bus mastering"
+done <$files/cases
+ktap_is "$(grep -c . $files/cases)" "$(ls $files | grep -vc -e cases -e reversed)" "every file was tried"
+firmware_from /nowhere
+mv /lib/firmware/npu-good /lib/firmware/npu
+works "with the right file the device works"
+
+# order: how the test ends, and which priority was first in its two runs.
+order()
+{
+	timeout 100 $selftests/test_priority >/tmp/order.out 2>&1
+	echo "$? $(sed -n 's/.*first ones had priority //p' /tmp/order.out | tr '\n' ' ')"
+}
+
+ktap_is "$(order)" "0 2 2 " "high priority comes first" || sed 's/^/# /' /tmp/order.out
+echo "$pci" >$driver/unbind
+firmware_from $files/reversed
+works "a firmware with reversed priorities runs"
+ktap_is "$(order)" "1 0 0 " "with it low priority comes first" || sed 's/^/# /' /tmp/order.out
+echo "$pci" >$driver/unbind
+firmware_from /nowhere
+works "the right one again"
+ktap_done
