@@ -360,6 +360,59 @@ static void check_cancel(struct npu_llm *llm, const float *want, float *got)
 	npu_llm_session_destroy(s);
 }
 
+/* Sessions of one model in threads of their own, one of which forks and saves all the while. */
+struct user {
+	struct npu_llm *llm;
+	const float *want;
+	float *got;
+	int number;
+	bool ok;
+};
+
+static void *use(void *arg)
+{
+	struct user *u = arg;
+	struct npu_llm_session *s = new_session(u->llm), *fork = NULL;
+	void *data = NULL;
+	size_t size;
+	int i;
+
+	u->ok = true;
+	for (i = 0; i < NUM && u->ok; i += 5) {
+		u->ok = feed(s, i, i + 5, u->number + 1, u->got);
+		if (u->number || !u->ok)
+			continue;
+		u->ok = !npu_llm_session_fork(s, &fork, NULL) &&
+			!npu_llm_prefill(fork, text, 3, NULL, NULL) &&
+			!npu_llm_session_save(fork, &data, &size, NULL);
+		npu_llm_session_destroy(fork);
+		free(data);
+	}
+	u->ok = u->ok && same(u->got, u->want);
+	npu_llm_session_destroy(s);
+	return NULL;
+}
+
+static void check_users(struct npu_llm *llm, const float *want)
+{
+	struct user users[4];
+	pthread_t thread[4];
+	bool ok = true;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		users[i] = (struct user){ .llm = llm, .want = want, .number = i,
+					  .got = malloc(vocab * sizeof(float)) };
+		pthread_create(&thread[i], NULL, use, &users[i]);
+	}
+	for (i = 0; i < 4; i++) {
+		pthread_join(thread[i], NULL);
+		ok = ok && users[i].ok;
+		free(users[i].got);
+	}
+	tap_ok(ok, "four threads, each with a session");
+}
+
 int main(void)
 {
 	struct npu_llm_session *s;
@@ -376,8 +429,10 @@ int main(void)
 	check_mistakes(llm);
 	check_full();
 	s = new_session(llm);
-	if (tap_ok(feed(s, 0, NUM, NUM, want), "a run without cancels"))
+	if (tap_ok(feed(s, 0, NUM, NUM, want), "a run without cancels")) {
 		check_cancel(llm, want, got);
+		check_users(llm, want);
+	}
 	npu_llm_session_destroy(s);
 	free(want);
 	free(got);
