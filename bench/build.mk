@@ -11,6 +11,15 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BUILD)/libnpu.a
 
 $(BUILD)/bench/bench_int8: $(BUILD)/obj/tests/isa/sample.o
 
+# Language models of random weights come from the tests' generator.
+$(BUILD)/obj/bench/llm_model.o: EXTRA_CFLAGS += -Itests
+$(BUILD)/bench/llm_model: $(addprefix $(BUILD)/obj/tests/llm/,model_file.o gguf_make.o)
+
+## make bench-llm		language models beside llama.cpp (THREADS=1 ROUNDS=3)
+.PHONY: bench-llm
+bench-llm: tools $(BUILD)/bench/llm_model
+	@NPU_BUILD=$(abspath $(BUILD)) bench/llm.sh $(or $(THREADS),1) $(or $(ROUNDS),3)
+
 .PHONY: bench bench-kernels bench-models
 bench-models:
 	scripts/models.sh ocr faces text accuracy ort

@@ -222,13 +222,13 @@ static void all_tensors(struct writer *w)
 		tensor(w, s->extra_tensor, FILE_F32, s->dim, 0, 0, 1);
 }
 
-/* Three control tokens, letters, space, point and comma, then pairs of letters. */
+/* Three control tokens, letters, space, point and comma, pairs of letters, then numbered ones. */
 static void tokenizer_keys(struct writer *w)
 {
 	static const char singles[] = "abcdefghijklmnopqrstuvwxyz.,", pairs[] = "etaoinshrldu";
 	uint32_t n = w->s->vocab, i, k, num = 0;
 	const char **text = calloc(n, sizeof(*text));
-	char (*own)[4] = calloc(n, sizeof(*own));
+	char (*own)[12] = calloc(n, sizeof(*own));
 	float *score = calloc(n, sizeof(*score));
 	int32_t *type = calloc(n, sizeof(*type));
 
@@ -249,8 +249,8 @@ static void tokenizer_keys(struct writer *w)
 		own[num][0] = pairs[k / 12];
 		own[num][1] = pairs[k % 12];
 	}
-	if (num != n)
-		abort();
+	for (; num < n; num++)
+		snprintf(own[num], sizeof(own[0]), "z%u", num);
 	gguf_make_string(w->file, "tokenizer.ggml.model", "llama");
 	gguf_make_strings(w->file, "tokenizer.ggml.tokens", n, text);
 	gguf_make_array(w->file, "tokenizer.ggml.scores", NPU_GGUF_F32, n, score);
