@@ -155,7 +155,7 @@ TEST_F(jobs, wait_before_signal_is_refused)
 	EXPECT_EQ(-ENOENT, npu_submit_jobs(self->dev.fd, self->dev.queue, &job, 1, NULL));
 }
 
-/* What a job waits for holds up those behind it, which wait for nothing, and not the other way round. */
+/* What a job waits for holds up those behind it, which wait for nothing; not the reverse. */
 TEST_F(jobs, jobs_behind_one_that_waits)
 {
 	struct drm_npu_sync_op sync[3] = {
@@ -171,7 +171,8 @@ TEST_F(jobs, jobs_behind_one_that_waits)
 
 	often.slot = 1;
 	often.times = 16;
-	ASSERT_EQ(0, npu_queue_create(self->dev.fd, self->dev.vm, DRM_NPU_PRIORITY_NORMAL, 0, &other));
+	ASSERT_EQ(0, npu_queue_create(self->dev.fd, self->dev.vm, DRM_NPU_PRIORITY_NORMAL, 0,
+				     &other));
 	ASSERT_EQ(0, npu_syncobj_create(self->dev.fd, &sync[0].handle));
 	ASSERT_EQ(0, npu_syncobj_create(self->dev.fd, &sync[2].handle));
 	sync[1].handle = sync[0].handle;
