@@ -15,6 +15,12 @@
 
 #define SECONDS(n)	npu_deadline_after((n) * 1000000000ull)
 #define JOBS		8
+/* Long against what happens meanwhile, short against the deadlines: races are looked for slowly. */
+#if defined(__SANITIZE_THREAD__)
+#define SLOW_INSNS	100
+#else
+#define SLOW_INSNS	1000
+#endif
 #define THREADS		4
 
 static struct npu_error err;
@@ -182,7 +188,7 @@ static void begin(struct env *e, const char *name, const char *uri)
 	tiny_make(&f);
 	e->tiny = fixture_load(e->dev, &f, "tiny.npu");
 	fixture_free(&f);
-	slow_make(&f, 1000);
+	slow_make(&f, SLOW_INSNS);
 	e->slow = fixture_load(e->dev, &f, "slow.npu");
 	fixture_free(&f);
 }
