@@ -26,6 +26,7 @@ table()
 	build:libpng-dev:hdr=png.h:PNG pictures in the tools
 	build:libjpeg-dev:hdr=jpeglib.h:JPEG pictures in the tools
 	build:libcjson-dev:hdr=cjson/cJSON.h:JSON in the tools
+	build:libmicrohttpd-dev:hdr=microhttpd.h:the HTTP server of npu-llm
 	demo,check:npm:cmd=npm:fetching the models
 	demo,check:nodejs:cmd=node:running ONNX Runtime, the reference
 	demo,check:ca-certificates:file=/etc/ssl/certs/ca-certificates.crt|/etc/pki/tls/certs/ca-bundle.crt:fetching the models

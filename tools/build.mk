@@ -15,11 +15,12 @@ all: tools
 CHECK_LIBS	:= $(BUILD)/libcheck.a $(BUILD)/liboracle.a
 tool-libs-npu-run := $(CHECK_LIBS)
 tool-libs-npu-vdev := $(BUILD)/libvdev.a
+tool-link-npu-llm := -lmicrohttpd
 
 define tool-rule
 $(BUILD)/$1: $(call obj,$(call src,tools/$1)) $(TOOL_COMMON_OBJ) $(tool-libs-$1) $(BUILD)/libnpu.a
 	$$(call say,LD,$$@)
-	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(TOOL_LIBS) $$(LIBNPU_LIBS)
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(tool-link-$1) $$(TOOL_LIBS) $$(LIBNPU_LIBS)
 endef
 $(foreach t,$(TOOLS),$(eval $(call tool-rule,$t)))
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Tokens one after the other, as text, up to one of the ends that there can be. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "core/error.h"
@@ -17,94 +16,30 @@ double seconds(void)
 
 void generate_restart(struct generation *g)
 {
-	g->size = g->shown = 0;
-	memset(&g->stream, 0, sizeof(g->stream));
+	reply_restart(&g->reply);
+	g->shown = 0;
 }
 
-static void show(struct generation *g, size_t upto)
+static void show(struct generation *g)
 {
-	if (upto <= g->shown)
+	const struct reply *r = &g->reply;
+
+	if (r->ready <= g->shown)
 		return;
-	fwrite(g->text + g->shown, 1, upto - g->shown, g->out);
+	fwrite(r->text + g->shown, 1, r->ready - g->shown, g->out);
 	fflush(g->out);
-	g->shown = upto;
-}
-
-/* Bytes at the end of the text that may be the beginning of a stop string. */
-static size_t held_back(const struct generation *g)
-{
-	size_t most = 0, n, len;
-	unsigned int i;
-
-	for (i = 0; i < g->o->num_stop; i++) {
-		len = strlen(g->o->stop[i]);
-		for (n = len - 1 < g->size ? len - 1 : g->size; n > most; n--)
-			if (!memcmp(g->text + g->size - n, g->o->stop[i], n))
-				most = n;
-	}
-	return most;
-}
-
-/* Where the first stop string begins that ends behind @from; ~0: none. */
-static size_t find_stop(const struct generation *g, size_t from)
-{
-	size_t best = SIZE_MAX, at, len;
-	unsigned int i;
-	char *p;
-
-	for (i = 0; i < g->o->num_stop; i++) {
-		len = strlen(g->o->stop[i]);
-		at = from > len ? from - len : 0;
-		p = memmem(g->text + at, g->size - at, g->o->stop[i], len);
-		if (p && (size_t)(p - g->text) < best)
-			best = (size_t)(p - g->text);
-	}
-	return best;
-}
-
-static int room_for(struct generation *g, size_t more, struct npu_error *err)
-{
-	size_t room;
-	char *p;
-
-	if (g->room - g->size >= more)
-		return 0;
-	room = 2 * (g->size + more);
-	p = realloc(g->text, room);
-	if (!p)
-		return npu_error_set(err, -ENOMEM, "no memory for %zu bytes of text", room);
-	g->text = p;
-	g->room = room;
-	return 0;
+	g->shown = r->ready;
 }
 
 /* The text of @token; END_STOP when it completes a stop string, 0 to go on. */
 static int put_token(struct generation *g, int32_t token, struct npu_error *err)
 {
-	size_t room = NPU_TOKEN_STREAM_ROOM(g->m->vocab.max_piece), n, before = g->size, stop;
-	int ret = room_for(g, room, err);
+	int ret = reply_put(&g->reply, g->m, token, err);
 
-	ret = ret ?: npu_token_stream_put(g->m->tok, &g->stream, token, g->decode_flags,
-					  g->text + g->size, room, &n, err);
-	if (ret)
+	if (ret < 0)
 		return ret;
-	g->size += n;
-	stop = find_stop(g, before);
-	if (stop != SIZE_MAX) {
-		g->size = stop;
-		show(g, stop);
-		return END_STOP;
-	}
-	show(g, g->size - held_back(g));
-	return 0;
-}
-
-/* What was held back, and the end of a character that did not come. */
-static void flush_text(struct generation *g)
-{
-	if (!room_for(g, 3, NULL))
-		g->size += npu_token_stream_end(&g->stream, g->text + g->size);
-	show(g, g->size);
+	show(g);
+	return ret ? END_STOP : 0;
 }
 
 static int prefill(struct generation *g, const int32_t *ids, size_t num, const float **logits,
@@ -175,7 +110,8 @@ int generate(struct generation *g, const int32_t *ids, size_t num, uint32_t max,
 	int ret = prefill(g, ids, num, &logits, err);
 
 	ret = ret ?: go_on(g, logits, max, err);
-	flush_text(g);
+	reply_end(&g->reply);
+	show(g);
 	return ret == -ECANCELED && interrupt_pending() ? END_INTERRUPT : ret;
 }
 

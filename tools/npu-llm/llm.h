@@ -21,6 +21,8 @@ struct options {
 	uint32_t context;		/* of windows of the perplexity */
 	uint32_t pool, threads, repeat;
 	bool chat, quiet, ignore_end, no_prompt;
+	bool serve;
+	uint32_t port, queue, client_timeout;	/* of the server; waiting requests; seconds */
 	struct npu_llm_sampler_options sampler;
 };
 
@@ -54,6 +56,27 @@ void interrupt_clear(void);
 /* For while threads are started: block it, and let it through again. */
 void interrupt_block(bool on);
 
+/* ---- reply.c ---- */
+
+/* Zeroed at first, but for stop and num_stop. */
+struct reply {
+	const char *const *stop;	/* none of them is empty */
+	unsigned int num_stop;
+	bool stopped;			/* one of them came; the text ends before it */
+	struct npu_token_stream stream;
+	char *text;			/* not terminated */
+	size_t size, room;
+	size_t ready;			/* bytes of it that no stop string can take back */
+};
+
+/* The text of @token: 1 when that completes a stop string, 0, or a negative errno. */
+int reply_put(struct reply *r, const struct model *m, int32_t token, struct npu_error *err);
+/* No token comes any more: what was held back is ready, too. */
+void reply_end(struct reply *r);
+/* The text begins anew. */
+void reply_restart(struct reply *r);
+void reply_free(struct reply *r);
+
 /* ---- generate.c ---- */
 
 struct stats {
@@ -66,12 +89,9 @@ struct generation {
 	const struct options *o;
 	struct npu_llm_session *s;
 	struct npu_llm_sampler *sampler;
-	struct npu_token_stream stream;
-	unsigned int decode_flags;
+	struct reply reply;
 	FILE *out;
-	char *text;			/* generated so far, for stop strings and chats */
-	size_t size, room;
-	size_t shown;			/* of it */
+	size_t shown;			/* bytes of the reply */
 	struct stats stats;
 };
 
@@ -83,7 +103,7 @@ enum ending { END_LENGTH, END_TOKEN, END_STOP, END_CONTEXT, END_INTERRUPT };
  */
 int generate(struct generation *g, const int32_t *ids, size_t num, uint32_t max,
 	     struct npu_error *err);
-/* g->text begins anew. */
+/* The reply begins anew. */
 void generate_restart(struct generation *g);
 void stats_print(const struct model *m, const struct stats *s);
 double seconds(void);
@@ -94,5 +114,6 @@ int run_text(const struct model *m, const struct options *o, struct npu_error *e
 int run_chat(const struct model *m, const struct options *o, struct npu_error *err);
 int run_perplexity(const struct model *m, const struct options *o, struct npu_error *err);
 int run_bench(const struct model *m, const struct options *o, struct npu_error *err);
+int run_serve(const struct model *m, const struct options *o, struct npu_error *err);
 
 #endif

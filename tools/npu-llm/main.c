@@ -71,9 +71,9 @@ int main(int argc, char **argv)
 	if (ret)
 		return ret < 0 ? 2 : 0;
 	ret = open_model(&m, &o, &err);
-	if (!ret)
-		ret = interrupt_begin(m.llm, &err);
-	if (!ret) {
+	if (!ret && o.serve) {		/* Ctrl-C means something else there */
+		ret = run_serve(&m, &o, &err);
+	} else if (!ret && !(ret = interrupt_begin(m.llm, &err))) {
 		ret = run(&m, &o, &err);
 		interrupt_end();
 	}

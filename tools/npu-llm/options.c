@@ -7,7 +7,7 @@
 
 static const char usage[] =
 "usage: npu-llm MODEL.npu [-p TEXT | --file FILE | --chat] [options]\n"
-"       npu-llm MODEL.npu --perplexity FILE | --bench pp512,tg128\n"
+"       npu-llm MODEL.npu --perplexity FILE | --bench pp512,tg128 | --serve PORT\n"
 "\n"
 "Generate text with a language model that npu-compile made from a GGUF file.\n"
 "\n"
@@ -36,6 +36,12 @@ static const char usage[] =
 "      --bench LIST         tokens a second of prompts (ppN) and single tokens (tgN)\n"
 "  -r, --repeat N           how often each is measured (default 5)\n"
 "\n"
+"      --serve PORT         answer OpenAI's HTTP requests on 127.0.0.1 (0: a free port, which is\n"
+"                           printed); sampling options above are for what a request leaves out\n"
+"      --queue N            requests that may wait while a full batch runs (default 64)\n"
+"      --client-timeout S   seconds after which an idle client, or one that reads too slowly,\n"
+"                           is dropped (default 60)\n"
+"\n"
 "      --device URI         sim, sim:threads=2, /dev/accel/accel0, ... (default: the first)\n"
 "  -t, --threads N          of the engine in process\n"
 "      --pool N             tokens that the KV cache has room for (default: as compiled, if it fits)\n"
@@ -45,7 +51,8 @@ static const char usage[] =
 enum {
 	OPT_FILE = 256, OPT_STOP, OPT_IGNORE_END, OPT_NO_PROMPT, OPT_CHAT, OPT_SYSTEM, OPT_FORM,
 	OPT_GREEDY, OPT_TEMP, OPT_TOP_K, OPT_TOP_P, OPT_MIN_P, OPT_PENALTY, OPT_LAST, OPT_SEED,
-	OPT_PERPLEXITY, OPT_BENCH, OPT_DEVICE, OPT_POOL, OPT_VERSION,
+	OPT_PERPLEXITY, OPT_BENCH, OPT_SERVE, OPT_QUEUE, OPT_TIMEOUT, OPT_DEVICE, OPT_POOL,
+	OPT_VERSION,
 };
 
 static const struct option long_options[] = {
@@ -70,6 +77,9 @@ static const struct option long_options[] = {
 	{ "context", required_argument, NULL, 'c' },
 	{ "bench", required_argument, NULL, OPT_BENCH },
 	{ "repeat", required_argument, NULL, 'r' },
+	{ "serve", required_argument, NULL, OPT_SERVE },
+	{ "queue", required_argument, NULL, OPT_QUEUE },
+	{ "client-timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "device", required_argument, NULL, OPT_DEVICE },
 	{ "threads", required_argument, NULL, 't' },
 	{ "pool", required_argument, NULL, OPT_POOL },
@@ -184,10 +194,43 @@ static int take_text(struct options *o, int c)
 	}
 }
 
+/* A whole number from @min to @max. */
+static int ranged(const char *name, uint64_t min, uint64_t max, uint32_t *v)
+{
+	uint64_t n;
+	int ret = number(name, max, &n);
+
+	if (!ret && n < min) {
+		fprintf(stderr, "npu-llm: %s %s: expected %llu or more\n", name, optarg,
+			(unsigned long long)min);
+		ret = -EINVAL;
+	}
+	*v = ret ? 0 : (uint32_t)n;
+	return ret;
+}
+
+/* What a server is; -ENOENT: none of these. */
+static int take_serve(struct options *o, int c)
+{
+	switch (c) {
+	case OPT_SERVE:
+		o->serve = true;
+		return ranged("--serve", 0, 65535, &o->port);
+	case OPT_QUEUE:
+		return ranged("--queue", 0, 100000, &o->queue);
+	case OPT_TIMEOUT:
+		return ranged("--client-timeout", 1, 86400, &o->client_timeout);
+	default:
+		return -ENOENT;
+	}
+}
+
 static int take_option(struct options *o, int c)
 {
 	int ret = take_text(o, c);
 
+	if (ret == -ENOENT)
+		ret = take_serve(o, c);
 	if (ret != -ENOENT)
 		return ret;
 	switch (c) {
@@ -223,25 +266,35 @@ static int take_option(struct options *o, int c)
 	}
 }
 
+/* What is wrong with them together, or NULL. */
+static const char *mistake(const struct options *o, int num_models)
+{
+	int modes = (o->prompt != NULL) + (o->file != NULL) + o->chat + (o->perplexity != NULL) +
+		    (o->bench != NULL) + o->serve;
+
+	if (num_models != 1)
+		return "expected one model";
+	if (!o->repeat)
+		return "--repeat 0: expected 1 or more";
+	return modes > 1 ? "one of --prompt, --file, --chat, --perplexity, --bench and --serve" :
+			   NULL;
+}
+
 int options_parse(struct options *o, int argc, char **argv)
 {
+	const char *why;
 	int c, ret;
 
-	*o = (struct options){ .num = 128, .repeat = 5 };
+	*o = (struct options){ .num = 128, .repeat = 5, .queue = 64, .client_timeout = 60 };
 	npu_llm_sampler_options_init(&o->sampler);
 	while ((c = getopt_long(argc, argv, "p:n:c:r:t:qh", long_options, NULL)) != -1) {
 		ret = take_option(o, c);
 		if (ret)
 			return ret;
 	}
-	if (optind + 1 != argc || !o->repeat ||
-	    (o->prompt != NULL) + (o->file != NULL) + o->chat + (o->perplexity != NULL) +
-		    (o->bench != NULL) > 1) {
-		fputs(optind + 1 != argc ? "npu-llm: expected one model\n" :
-		      !o->repeat ? "npu-llm: --repeat 0: expected 1 or more\n" :
-				   "npu-llm: one of --prompt, --file, --chat, --perplexity and --bench\n",
-		      stderr);
-		fputs("Try 'npu-llm --help'.\n", stderr);
+	why = mistake(o, argc - optind);
+	if (why) {
+		fprintf(stderr, "npu-llm: %s\nTry 'npu-llm --help'.\n", why);
 		return -EINVAL;
 	}
 	o->model = argv[optind];

@@ -16,6 +16,8 @@ static int open_generation(struct generation *g, const struct model *m, const st
 	int ret;
 
 	*g = (struct generation){ .m = m, .o = o, .out = stdout };
+	g->reply.stop = o->stop;
+	g->reply.num_stop = o->num_stop;
 	ret = npu_llm_sampler_create(&o->sampler, &g->sampler, err);
 	return ret ?: npu_llm_session_create(m->llm, &g->s, err);
 }
@@ -24,7 +26,7 @@ static void close_generation(struct generation *g)
 {
 	npu_llm_session_destroy(g->s);
 	npu_llm_sampler_destroy(g->sampler);
-	free(g->text);
+	reply_free(&g->reply);
 }
 
 /* The prompt's bytes, to be freed. */
@@ -63,7 +65,7 @@ int run_text(const struct model *m, const struct options *o, struct npu_error *e
 		fflush(stdout);
 	}
 	if (!ret) {
-		g.stream.begun = size > 0;
+		g.reply.stream.begun = size > 0;
 		ret = generate(&g, ids, num, o->num, err);
 		fputc('\n', stdout);
 	}
@@ -123,6 +125,7 @@ static int chat_tokens(const struct chat *c, int32_t **ids, size_t *num, struct 
 static int answer(struct chat *c, struct npu_error *err)
 {
 	struct npu_llm_session *s = c->g.s;
+	const struct reply *r = &c->g.reply;
 	const int32_t *have = npu_llm_session_tokens(s);
 	uint32_t same = 0, len = npu_llm_session_length(s);
 	int32_t *ids = NULL;
@@ -137,7 +140,7 @@ static int answer(struct chat *c, struct npu_error *err)
 	free(ids);
 	if (ret < 0)
 		return ret;
-	return add_message(c, "assistant", strndup(c->g.text ? c->g.text : "", c->g.size), err);
+	return add_message(c, "assistant", strndup(r->text ? r->text : "", r->size), err);
 }
 
 static int chat_turns(struct chat *c, struct npu_error *err)

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The server. One thread of libmicrohttpd does all of HTTP; one thread of ours runs the model, and
+ * makes one batch after the other of whatever requests there are.
+ */
+#ifndef NPU_LLM_SERVE_H
+#define NPU_LLM_SERVE_H
+
+#include <pthread.h>
+#include <time.h>
+#include "llm.h"
+
+struct MHD_Connection;
+
+/* ---- requests ---- */
+
+enum request_kind { REQUEST_COMPLETION, REQUEST_CHAT };
+
+/* How a request ended; their names are those of the metrics. */
+enum outcome {
+	OUT_NONE,		/* it has not yet */
+	OUT_STOP,		/* end token or stop string */
+	OUT_LENGTH,		/* as many tokens as were asked for, or fit */
+	OUT_GONE,		/* the client went away */
+	OUT_SLOW,		/* the client did not read what it got */
+	OUT_SHUTDOWN,		/* the server ended first */
+	OUT_ERROR,		/* the model could not run */
+	NUM_OUTCOMES
+};
+
+/*
+ * A request has two owners: its connection and the list of the thread that runs the model. What is
+ * not marked is written before the request is in the list, and by that thread from then on.
+ */
+struct request {
+	unsigned int refs;		/* s->lock */
+	struct request *next;		/* s->lock; in the list, oldest first */
+
+	/* What was asked for. */
+	enum request_kind kind;
+	bool stream, usage_wanted;	/* usage: in an event at the end of the stream */
+	uint32_t max_tokens;
+	char *stops[MAX_STOPS];
+	char id[40];
+	int64_t created;		/* seconds since 1970 */
+
+	/* The sequence: the prompt, and behind it what was generated. */
+	int32_t *ids;			/* [room] */
+	uint32_t num, num_prompt, room;
+	struct npu_llm_session *session;	/* may lack tokens at its end: they are to be run */
+	struct npu_llm_sampler *sampler;
+	struct reply reply;
+	uint32_t planned;		/* rows in the step that is being made */
+	int entry;			/* in the batch */
+	uint32_t run;			/* num after the last step */
+	bool ignore_end;
+	enum outcome ending;		/* as the step that was just run has it */
+	struct npu_error why;		/* of OUT_ERROR */
+	bool started;			/* had a row in some step */
+	size_t sent;			/* bytes of the reply that went into out */
+	double arrived;			/* seconds: when */
+	double stalled;			/* since when its client does not read, or 0 */
+	double waited;			/* for the client before that, in all */
+
+	/* Under s->lock: what the connection's thread and ours tell each other. */
+	enum outcome outcome;
+	struct MHD_Connection *conn;	/* NULL: it is gone */
+	int fd;				/* its socket; valid while it is suspended */
+	bool suspended;
+	char *out;			/* of a stream, what the client has not got yet */
+	size_t out_size, out_room;
+};
+
+/* ---- the server ---- */
+
+/* X(field, name, type, help): what /metrics says beside the outcomes. */
+#define SERVE_METRICS(X) \
+	X(prompt_tokens, "prompt_tokens_total", "counter", "Tokens of prompts that were run.") \
+	X(tokens, "generated_tokens_total", "counter", "Tokens that were generated.") \
+	X(steps, "steps_total", "counter", "Batches that were run.") \
+	X(rows, "rows_total", "counter", "Tokens of all batches, once more run ones included.") \
+	X(preempted, "preemptions_total", "counter", "Caches given to older requests.") \
+	X(refused, "refused_total", "counter", "Requests refused because the queue was full.") \
+	X(batch, "batch_size", "gauge", "Sequences of the last batch.") \
+	X(running, "requests_running", "gauge", "Requests that have begun.") \
+	X(queued, "requests_queued", "gauge", "Requests that wait to begin.") \
+	X(stalled, "requests_stalled", "gauge", "Requests that wait for their client to read.") \
+	X(connections, "connections", "gauge", "Open connections.")
+
+struct metrics {
+#define X(field, name, type, help) uint64_t field;
+	SERVE_METRICS(X)
+#undef X
+	uint64_t outcomes[NUM_OUTCOMES];
+	double first_sum;		/* seconds from arrival to the first token */
+	uint64_t first_num;
+};
+
+struct server {
+	const struct model *m;
+	const struct options *o;
+	char *name;			/* of the model */
+	enum npu_chat_form form;
+	int64_t created;
+	uint32_t limit;			/* tokens of a sequence: context, or the whole cache */
+	uint32_t width;			/* sequences of a batch */
+	struct npu_llm_batch *batch;	/* of the thread that runs the model */
+	struct request **chosen;	/* [width], the same */
+
+	/* Protects all below, and what struct request says. Taken before libmicrohttpd's locks. */
+	pthread_mutex_t lock;
+	pthread_cond_t work;		/* for the thread that runs the model */
+	pthread_cond_t idle;		/* the list, or the last exchange, is gone */
+	struct request *list;
+	uint32_t num_requests;		/* of the list */
+	uint32_t exchanges;		/* HTTP requests under way */
+	uint64_t serial;		/* of ids */
+	bool draining;			/* no new requests */
+	bool abandon;			/* those that are there end now */
+	bool stop;			/* the thread is to end */
+	bool broken;			/* the device is gone */
+	struct metrics metrics;
+};
+
+extern const char *const outcome_names[NUM_OUTCOMES];
+
+/* ---- serve_batch.c ---- */
+
+/* The thread; @server is a struct server. */
+void *serve_batch_thread(void *server);
+/* Into the list. 0, -EBUSY (the queue is full) or -ESHUTDOWN. */
+int serve_submit(struct server *s, struct request *r);
+/* The connection lets go of its request, which ends if it has not. */
+void serve_detach(struct server *s, struct request *r);
+void request_destroy(struct request *r);
+
+/* ---- serve_api.c ---- */
+
+/* An error as clients get it: "invalid_request_error" and so on, @param may be "". */
+struct api_error {
+	unsigned int status;
+	const char *type, *code;
+	char param[64];
+	struct npu_error why;
+};
+
+/* A request from @size bytes of JSON; 0, or @e says what is wrong with it. */
+int api_parse(struct server *s, enum request_kind kind, const char *body, size_t size,
+	      struct request **request, struct api_error *e);
+/* ---- serve_text.c ---- */
+
+/* Texts, to be freed; NULL without memory. */
+char *api_error_text(const struct api_error *e, size_t *size);
+char *api_answer(const struct server *s, const struct request *r, size_t *size);
+char *api_models(const struct server *s, size_t *size);
+/* Events of a stream: @num bytes of new text; the end, with an error if that was the reason. */
+char *api_chunk(const struct server *s, const struct request *r, const char *text, size_t num,
+		size_t *size);
+char *api_stream_end(const struct server *s, const struct request *r, size_t *size);
+char *api_metrics(struct server *s, size_t *size);
+/* What a request that ended without an answer is told. */
+void api_outcome_error(const struct request *r, struct api_error *e);
+__attribute__((format(printf, 4, 5)))
+int api_fail(struct api_error *e, unsigned int status, const char *param, const char *fmt, ...);
+
+#endif

@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The thread of a server that runs the model. Between two steps it looks at the list again: who has
+ * come, who has gone, who does not read. A request is a sequence of tokens of which the cache may
+ * lack some at the end: a whole prompt, one token that was just generated, or all of it when the
+ * cache was needed for an older request. A step runs some of what is lacking, of all at once; the
+ * logits are the same however that is cut.
+ */
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include "core/error.h"
+#include "serve.h"
+
+#define OUT_LIMIT	(16u << 10)	/* bytes that a client may leave unread */
+#define CHECK_INTERVAL	0.02		/* seconds between two looks at the sockets */
+#define WAIT_MS		50		/* while there are only requests that wait for something */
+
+struct batcher {
+	struct server *s;
+	struct npu_llm_batch *batch;	/* s->batch */
+	struct request **chosen;	/* s->chosen, oldest first */
+	uint32_t num_chosen;
+	double checked;			/* when the sockets were looked at */
+};
+
+const char *const outcome_names[NUM_OUTCOMES] = {
+	[OUT_NONE] = "none", [OUT_STOP] = "stop", [OUT_LENGTH] = "length", [OUT_GONE] = "gone",
+	[OUT_SLOW] = "slow", [OUT_SHUTDOWN] = "shutdown", [OUT_ERROR] = "error",
+};
+
+/* ---- requests come and go; all of it under s->lock ---- */
+
+void request_destroy(struct request *r)
+{
+	unsigned int i;
+
+	if (!r)
+		return;
+	npu_llm_session_destroy(r->session);
+	npu_llm_sampler_destroy(r->sampler);
+	reply_free(&r->reply);
+	for (i = 0; i < MAX_STOPS; i++)
+		free(r->stops[i]);
+	free(r->ids);
+	free(r->out);
+	free(r);
+}
+
+static void put(struct request *r)
+{
+	if (!--r->refs)
+		request_destroy(r);
+}
+
+int serve_submit(struct server *s, struct request *r)
+{
+	struct request **p = &s->list;
+	int ret = 0;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->draining) {
+		ret = -ESHUTDOWN;
+	} else if (s->num_requests >= s->width + s->o->queue) {
+		s->metrics.refused++;
+		ret = -EBUSY;
+	} else {
+		while (*p)
+			p = &(*p)->next;
+		*p = r;
+		s->num_requests++;
+		r->refs = 2;
+		r->arrived = seconds();
+		pthread_cond_signal(&s->work);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return ret;
+}
+
+void serve_detach(struct server *s, struct request *r)
+{
+	pthread_mutex_lock(&s->lock);
+	r->conn = NULL;
+	r->suspended = false;
+	pthread_cond_signal(&s->work);
+	put(r);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void wake(struct request *r)
+{
+	if (!r->suspended)
+		return;
+	r->suspended = false;
+	MHD_resume_connection(r->conn);
+}
+
+/* @text is an event, or NULL when there was no memory for it; it is freed. */
+static int push(struct request *r, char *text, size_t size)
+{
+	size_t room = 2 * (r->out_size + size);
+	char *p = r->out;
+
+	if (text && r->out_room - r->out_size < size) {
+		p = realloc(r->out, room);
+		if (p) {
+			r->out = p;
+			r->out_room = room;
+		}
+	}
+	if (text && p)
+		memcpy(r->out + r->out_size, text, size);
+	if (text && p)
+		r->out_size += size;
+	free(text);
+	return text && p ? 0 : -ENOMEM;
+}
+
+/* Text that is new since the last time goes to the client of a stream. */
+static int publish(struct server *s, struct request *r)
+{
+	size_t from = r->sent, size = 0;
+	char *text;
+
+	if (!r->stream || r->reply.ready == from)
+		return 0;
+	text = api_chunk(s, r, r->reply.text + from, r->reply.ready - from, &size);
+	r->sent = r->reply.ready;
+	return push(r, text, size);
+}
+
+/* Out of the list; its cache is free from now on. */
+static void finish(struct server *s, struct request *r, enum outcome outcome)
+{
+	struct request **p = &s->list;
+	size_t size = 0;
+	char *text;
+
+	while (*p != r)
+		p = &(*p)->next;
+	*p = r->next;
+	s->num_requests--;
+	s->metrics.outcomes[outcome]++;
+	r->outcome = outcome;
+	npu_llm_session_destroy(r->session);
+	r->session = NULL;
+	if (r->stream && outcome != OUT_GONE) {
+		text = api_stream_end(s, r, &size);
+		push(r, text, size);	/* without memory the stream just ends */
+	}
+	wake(r);
+	put(r);
+	if (!s->list)
+		pthread_cond_broadcast(&s->idle);
+}
+
+/* ---- clients ---- */
+
+/* Nobody looks at the socket of a connection that is suspended, so this does. */
+static bool hung_up(const struct request *r)
+{
+	char c;
+	ssize_t n;
+
+	if (!r->suspended)
+		return false;
+	n = recv(r->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT);
+	return !n || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+/* Whether the client has too much to read before it may get more. */
+static bool is_stalled(const struct server *s, struct request *r, double now)
+{
+	bool stalled = r->out_size > OUT_LIMIT;
+
+	if (stalled && r->stalled == 0)
+		r->stalled = now;
+	if (!stalled && r->stalled != 0) {
+		r->waited += now - r->stalled;
+		r->stalled = 0;
+	}
+	return stalled && r->waited + now - r->stalled <= s->o->client_timeout;
+}
+
+/* Requests that are over for other reasons than their text. */
+static void sweep(struct batcher *b)
+{
+	struct server *s = b->s;
+	double now = seconds();
+	bool check = now - b->checked >= CHECK_INTERVAL;
+	struct request *r, *next;
+
+	if (check)
+		b->checked = now;
+	s->metrics.stalled = 0;
+	for (r = s->list; r; r = next) {
+		next = r->next;
+		if (!r->conn || (check && hung_up(r)))
+			finish(s, r, OUT_GONE);
+		else if (s->abandon)
+			finish(s, r, OUT_SHUTDOWN);
+		else if (is_stalled(s, r, now))
+			s->metrics.stalled++;
+		else if (r->stalled != 0)
+			finish(s, r, OUT_SLOW);
+	}
+}
+
+/* ---- what a step consists of ---- */
+
+static uint32_t length(const struct request *r)
+{
+	return r->session ? npu_llm_session_length(r->session) : 0;
+}
+
+static uint32_t blocks(const struct server *s, uint32_t positions)
+{
+	uint32_t block = s->m->info.block;
+
+	return positions / block + (positions % block != 0);
+}
+
+/* The oldest that can run, as many as a batch takes. */
+static void choose(struct batcher *b)
+{
+	struct server *s = b->s;
+	struct request *r;
+	uint32_t begun = 0;
+
+	b->num_chosen = 0;
+	for (r = s->list; r; r = r->next) {
+		r->planned = 0;
+		begun += r->started;
+		if (r->stalled == 0 && b->num_chosen < s->width)
+			b->chosen[b->num_chosen++] = r;
+	}
+	s->metrics.running = begun;
+	s->metrics.queued = s->num_requests - begun;
+}
+
+/*
+ * One row for each sequence that has one token to run, and what is left for the prompts, in equal
+ * parts: a short one does not wait behind a long one.
+ */
+static void share_rows(struct batcher *b)
+{
+	uint32_t left = b->s->m->info.max_rows, prompts = 0, lack, i;
+	struct request *r;
+
+	for (i = 0; i < b->num_chosen; i++) {
+		r = b->chosen[i];
+		if (r->num - length(r) > 1)
+			prompts++;
+		else if (left)
+			left -= r->planned = 1;
+	}
+	for (i = 0; i < b->num_chosen && prompts; i++) {
+		r = b->chosen[i];
+		lack = r->num - length(r);
+		if (lack <= 1)
+			continue;
+		r->planned = lack < left / prompts ? lack : left / prompts;
+		left -= r->planned;
+		prompts--;
+	}
+}
+
+/* Who gives up its blocks for @r: one that waits for its client, or the youngest behind @r. */
+static struct request *victim(const struct server *s, const struct request *r)
+{
+	struct request *v, *found = NULL;
+	bool behind = false;
+
+	for (v = s->list; v; v = v->next) {
+		if (v != r && v->stalled != 0 && length(v))
+			return v;
+		if (behind && length(v))
+			found = v;
+		behind |= v == r;
+	}
+	return found;
+}
+
+/*
+ * See to it that the rows of a step have room in the cache, the oldest first. One that has nothing
+ * in it yet takes nothing from others, and waits until all of it fits with a block to grow for
+ * each before it; the oldest always runs, so all of them do some time.
+ */
+static void share_blocks(struct batcher *b)
+{
+	struct npu_llm_info info = NPU_INIT(info);
+	struct server *s = b->s;
+	struct request *r, *v;
+	uint32_t i, need, free_blocks;
+
+	npu_llm_info(s->m->llm, &info);
+	free_blocks = info.free_blocks;
+	for (i = 0; i < b->num_chosen; i++) {
+		r = b->chosen[i];
+		need = blocks(s, length(r) + r->planned) - blocks(s, length(r));
+		if (i && !length(r) && blocks(s, r->num) + i > free_blocks)
+			r->planned = 0;
+		while (r->planned && need > free_blocks && (v = victim(s, r))) {
+			free_blocks += blocks(s, length(v));
+			npu_llm_session_truncate(v->session, 0, NULL);
+			v->planned = 0;
+			s->metrics.preempted++;
+		}
+		if (r->planned && need > free_blocks)
+			r->planned = 0;
+		free_blocks -= r->planned ? need : 0;
+	}
+}
+
+/* Returns whether there is anything to run. */
+static bool plan(struct batcher *b)
+{
+	uint32_t i, n = 0;
+
+	choose(b);
+	share_rows(b);
+	share_blocks(b);
+	for (i = 0; i < b->num_chosen; i++)
+		if (b->chosen[i]->planned)
+			b->chosen[n++] = b->chosen[i];
+	b->num_chosen = n;
+	return n;
+}
+
+/* ---- a step; without s->lock ---- */
+
+static int fill(struct batcher *b, struct npu_error *err)
+{
+	struct request *r;
+	uint32_t i, len;
+	int ret;
+
+	npu_llm_batch_clear(b->batch);
+	for (i = 0; i < b->num_chosen; i++) {
+		r = b->chosen[i];
+		ret = r->session ? 0 : npu_llm_session_create(b->s->m->llm, &r->session, err);
+		if (ret)
+			return ret;
+		len = length(r);
+		r->entry = npu_llm_batch_add(b->batch, r->session, r->ids + len, r->planned,
+					     len + r->planned == r->num ? NPU_LLM_WANT_LAST :
+									  NPU_LLM_WANT_NONE,
+					     err);
+		if (r->entry < 0)
+			return r->entry;
+	}
+	return npu_llm_batch_run(b->batch, err);
+}
+
+/* The next token of a sequence; how the request ends with it, or OUT_NONE. */
+static enum outcome advance(struct batcher *b, struct request *r)
+{
+	const struct model *m = b->s->m;
+	const float *logits = npu_llm_batch_logits(b->batch, (unsigned int)r->entry, 0);
+	int32_t token = npu_llm_sample(r->sampler, logits, m->info.vocab, r->ids, r->num);
+	int ret;
+
+	if (token < 0) {
+		npu_error_set(&r->why, token, "no token can be chosen: %s", strerror(-token));
+		return OUT_ERROR;
+	}
+	if (!r->ignore_end && npu_tokenizer_attr(m->tok, token) & NPU_TOKEN_END)
+		return OUT_STOP;
+	r->ids[r->num++] = token;
+	ret = reply_put(&r->reply, m, token, &r->why);
+	if (ret)
+		return ret < 0 ? OUT_ERROR : OUT_STOP;
+	return r->num - r->num_prompt == r->max_tokens ? OUT_LENGTH : OUT_NONE;
+}
+
+/* Run what was planned, and see what it means for each. */
+static int step(struct batcher *b, struct npu_error *err)
+{
+	struct request *r;
+	uint32_t i;
+	int ret = fill(b, err);
+
+	for (i = 0; i < b->num_chosen; i++) {
+		r = b->chosen[i];
+		r->ending = ret ? OUT_ERROR : OUT_NONE;
+		if (!ret && length(r) == r->num)
+			r->ending = advance(b, r);
+		if (r->ending != OUT_NONE)
+			reply_end(&r->reply);
+		if (ret)
+			r->why = *err;
+	}
+	npu_llm_batch_clear(b->batch);	/* it must not know sessions that end now */
+	return ret;
+}
+
+/* ---- after it ---- */
+
+static void deliver(struct server *s, struct request *r, double now)
+{
+	struct metrics *m = &s->metrics;
+	uint32_t had = r->run;
+
+	r->started = true;
+	r->run = r->num;
+	m->tokens += r->run - had;
+	if (had == r->num_prompt && (r->run > had || r->ending == OUT_STOP)) {
+		m->prompt_tokens += r->num_prompt;
+		m->first_sum += now - r->arrived;
+		m->first_num++;
+	}
+	if (publish(s, r) && r->ending == OUT_NONE) {
+		r->ending = OUT_ERROR;
+		npu_error_set(&r->why, -ENOMEM, "no memory for the answer");
+	}
+	if (r->ending != OUT_NONE)
+		finish(s, r, r->ending);
+	else if (r->out_size)
+		wake(r);
+}
+
+static void deliver_all(struct batcher *b, int ret)
+{
+	struct server *s = b->s;
+	double now = seconds();
+	uint32_t i;
+
+	s->metrics.batch = b->num_chosen;
+	s->metrics.steps++;
+	s->broken |= ret == -ENODEV;
+	for (i = 0; i < b->num_chosen; i++)
+		s->metrics.rows += b->chosen[i]->planned;
+	for (i = 0; i < b->num_chosen; i++)
+		if (ret != -ECANCELED)	/* else sweep() has the reason */
+			deliver(s, b->chosen[i], now);
+}
+
+/* Until there may be something to do: called with s->lock. */
+static void wait_for_work(struct server *s)
+{
+	struct timespec t;
+
+	s->metrics.batch = 0;
+	if (!s->list) {
+		s->metrics.running = s->metrics.queued = 0;
+		pthread_cond_wait(&s->work, &s->lock);
+		return;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_nsec += WAIT_MS * 1000000L;
+	t.tv_sec += t.tv_nsec / 1000000000L;
+	t.tv_nsec %= 1000000000L;
+	pthread_cond_timedwait(&s->work, &s->lock, &t);
+}
+
+static void run_batches(struct batcher *b)
+{
+	struct npu_error err = { .text = "" };
+	struct server *s = b->s;
+	int ret;
+
+	pthread_mutex_lock(&s->lock);
+	while (!s->stop) {
+		sweep(b);
+		if (!plan(b)) {
+			wait_for_work(s);
+			continue;
+		}
+		pthread_mutex_unlock(&s->lock);
+		ret = step(b, &err);
+		pthread_mutex_lock(&s->lock);
+		deliver_all(b, ret);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+void *serve_batch_thread(void *server)
+{
+	struct batcher b = { .s = server };
+
+	b.batch = b.s->batch;
+	b.chosen = b.s->chosen;
+	run_batches(&b);
+	return NULL;
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+/* What a server says: answers, events of streams, errors, metrics. */
+#include <stdlib.h>
+#include <string.h>
+#include "core/error.h"
+#include "serve.h"
+
+/* A string with its quotation marks. The bytes are UTF-8. */
+static void put_string(FILE *f, const char *text, size_t size)
+{
+	size_t i;
+
+	putc('"', f);
+	for (i = 0; i < size; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (c == '"' || c == '\\')
+			fprintf(f, "\\%c", c);
+		else if (c < 0x20 || c == 0x7f)
+			fprintf(f, "\\u%04x", c);
+		else
+			putc(c, f);
+	}
+	putc('"', f);
+}
+
+static void put_text(FILE *f, const char *text)
+{
+	put_string(f, text, strlen(text));
+}
+
+/* The text that was written to @f, unless there was no memory for it. */
+static char *close_text(FILE *f, char **text)
+{
+	bool failed = ferror(f);
+
+	if (fclose(f) || failed) {
+		free(*text);
+		return NULL;
+	}
+	return *text;
+}
+
+static const char *finish_reason(enum outcome outcome)
+{
+	return outcome == OUT_LENGTH ? "\"length\"" : outcome == OUT_STOP ? "\"stop\"" : "null";
+}
+
+/* The members that all answers begin with, up to "choices". */
+static void put_head(FILE *f, const struct server *s, const struct request *r, bool chunk)
+{
+	fputs("{\"id\":", f);
+	put_text(f, r->id);
+	fprintf(f, ",\"object\":\"%s\",\"created\":%lld,\"model\":",
+		r->kind == REQUEST_COMPLETION ? "text_completion" :
+		chunk ? "chat.completion.chunk" : "chat.completion", (long long)r->created);
+	put_text(f, s->name);
+}
+
+static void put_usage(FILE *f, const struct request *r)
+{
+	fprintf(f, ",\"usage\":{\"prompt_tokens\":%u,\"completion_tokens\":%u,\"total_tokens\":%u}",
+		r->num_prompt, r->num - r->num_prompt, r->num);
+}
+
+char *api_answer(const struct server *s, const struct request *r, size_t *size)
+{
+	char *text = NULL;
+	FILE *f = open_memstream(&text, size);
+
+	if (!f)
+		return NULL;
+	put_head(f, s, r, false);
+	fputs(r->kind == REQUEST_CHAT ?
+	      ",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":" :
+	      ",\"choices\":[{\"index\":0,\"text\":", f);
+	put_string(f, r->reply.text ? r->reply.text : "", r->reply.ready);
+	fprintf(f, "%s,\"logprobs\":null,\"finish_reason\":%s}]",
+		r->kind == REQUEST_CHAT ? "}" : "", finish_reason(r->outcome));
+	put_usage(f, r);
+	fputs("}\n", f);
+	return close_text(f, &text);
+}
+
+/* One event with @num bytes of text; the last one of a text says why it ends. */
+static void put_chunk(FILE *f, const struct server *s, const struct request *r, const char *text,
+		      size_t num)
+{
+	fputs("data: ", f);
+	put_head(f, s, r, true);
+	fputs(",\"choices\":[{\"index\":0,", f);
+	if (r->kind == REQUEST_COMPLETION) {
+		fputs("\"text\":", f);
+		put_string(f, text, num);
+	} else {
+		fputs(r->sent ? "\"delta\":{" : "\"delta\":{\"role\":\"assistant\",", f);
+		fputs("\"content\":", f);
+		put_string(f, text, num);
+		putc('}', f);
+	}
+	fprintf(f, ",\"logprobs\":null,\"finish_reason\":%s}]}\n\n", finish_reason(r->outcome));
+}
+
+char *api_chunk(const struct server *s, const struct request *r, const char *text, size_t num,
+		size_t *size)
+{
+	char *event = NULL;
+	FILE *f = open_memstream(&event, size);
+
+	if (!f)
+		return NULL;
+	put_chunk(f, s, r, text, num);
+	return close_text(f, &event);
+}
+
+static void put_error(FILE *f, const struct api_error *e)
+{
+	fputs("{\"error\":{\"message\":", f);
+	put_text(f, e->why.text);
+	fputs(",\"type\":", f);
+	put_text(f, e->type);
+	fputs(",\"param\":", f);
+	if (*e->param)
+		put_text(f, e->param);
+	else
+		fputs("null", f);
+	fputs(",\"code\":", f);
+	if (e->code)
+		put_text(f, e->code);
+	else
+		fputs("null", f);
+	fputs("}}", f);
+}
+
+char *api_error_text(const struct api_error *e, size_t *size)
+{
+	char *text = NULL;
+	FILE *f = open_memstream(&text, size);
+
+	if (!f)
+		return NULL;
+	put_error(f, e);
+	putc('\n', f);
+	return close_text(f, &text);
+}
+
+void api_outcome_error(const struct request *r, struct api_error *e)
+{
+	switch (r->outcome) {
+	case OUT_SHUTDOWN:
+		api_fail(e, 503, "", "the server ends");
+		break;
+	case OUT_SLOW:
+		api_fail(e, 408, "", "the client reads too slowly");
+		break;
+	default:
+		api_fail(e, 500, "", "%s", r->why.text);
+	}
+}
+
+char *api_stream_end(const struct server *s, const struct request *r, size_t *size)
+{
+	struct api_error e = { .type = "" };
+	char *text = NULL;
+	FILE *f = open_memstream(&text, size);
+
+	if (!f)
+		return NULL;
+	if (r->outcome == OUT_STOP || r->outcome == OUT_LENGTH) {
+		put_chunk(f, s, r, "", 0);
+	} else {
+		api_outcome_error(r, &e);
+		fputs("data: ", f);
+		put_error(f, &e);
+		fputs("\n\n", f);
+	}
+	if (r->usage_wanted) {
+		fputs("data: ", f);
+		put_head(f, s, r, true);
+		fputs(",\"choices\":[]", f);
+		put_usage(f, r);
+		fputs("}\n\n", f);
+	}
+	fputs("data: [DONE]\n\n", f);
+	return close_text(f, &text);
+}
+
+char *api_models(const struct server *s, size_t *size)
+{
+	char *text = NULL;
+	FILE *f = open_memstream(&text, size);
+
+	if (!f)
+		return NULL;
+	fputs("{\"object\":\"list\",\"data\":[{\"id\":", f);
+	put_text(f, s->name);
+	fprintf(f, ",\"object\":\"model\",\"created\":%lld,\"owned_by\":\"npu-llm\"}]}\n",
+		(long long)s->created);
+	return close_text(f, &text);
+}
+
+/* ---- metrics ---- */
+
+static void put_metric(FILE *f, const char *name, const char *type, const char *help)
+{
+	fprintf(f, "# HELP npu_llm_%s %s\n# TYPE npu_llm_%s %s\n", name, help, name, type);
+}
+
+static void put_cache(FILE *f, const struct server *s)
+{
+	struct npu_llm_info info = NPU_INIT(info);
+
+	npu_llm_info(s->m->llm, &info);
+	put_metric(f, "kv_blocks", "gauge", "Blocks of the KV cache.");
+	fprintf(f, "npu_llm_kv_blocks %u\n", info.num_blocks);
+	put_metric(f, "kv_blocks_used", "gauge", "Those that sequences have.");
+	fprintf(f, "npu_llm_kv_blocks_used %u\n", info.num_blocks - info.free_blocks);
+}
+
+char *api_metrics(struct server *s, size_t *size)
+{
+	char *text = NULL;
+	FILE *f = open_memstream(&text, size);
+	struct metrics m;
+	unsigned int i;
+
+	if (!f)
+		return NULL;
+	pthread_mutex_lock(&s->lock);
+	m = s->metrics;
+	pthread_mutex_unlock(&s->lock);
+	put_metric(f, "requests_total", "counter", "Requests that ended, and how.");
+	for (i = OUT_NONE + 1; i < NUM_OUTCOMES; i++)
+		fprintf(f, "npu_llm_requests_total{outcome=\"%s\"} %llu\n", outcome_names[i],
+			(unsigned long long)m.outcomes[i]);
+#define X(field, name, type, help) \
+	put_metric(f, name, type, help); \
+	fprintf(f, "npu_llm_" name " %llu\n", (unsigned long long)m.field);
+	SERVE_METRICS(X)
+#undef X
+	put_metric(f, "first_token_seconds", "summary", "From a request to its first token.");
+	fprintf(f, "npu_llm_first_token_seconds_sum %.6f\nnpu_llm_first_token_seconds_count %llu\n",
+		m.first_sum, (unsigned long long)m.first_num);
+	put_cache(f, s);
+	return close_text(f, &text);
+}
