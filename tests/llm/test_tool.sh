@@ -96,6 +96,9 @@ tap_is "$interrupted" "0 0" "Ctrl-C ends a generation, and the program as ever"
 
 mistake npu-llm "expected one model"
 mistake npu-llm "one of --prompt" "$npu" -p x --chat
+mistake npu-llm "one of --prompt" "$npu" --serve 0 --chat
+mistake npu-llm "from 0 to 65535" "$npu" --serve 65536
+mistake npu-llm "expected 1 or more" "$npu" --serve 0 --client-timeout 0
 mistake npu-llm "expected a number" "$npu" --temp warm
 mistake npu-llm "expected a number" "$npu" -n -1
 mistake npu-llm "stop is empty" "$npu" --stop ""

@@ -1,0 +1,409 @@
+# SPDX-License-Identifier: MIT
+#
+# serve.pl NPU-LLM FOLDER NUMBER: see test_serve.sh, which calls this with references in FOLDER.
+use strict;
+use warnings;
+use JSON::PP;
+use List::Util qw(max sum);
+use POSIX ();
+use ServeClient;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my ($llm, $dir, $num) = @ARGV;
+my $long = $ENV{NPU_TEST_LONG} // 0;
+my $load_seconds = $long && $long ne '0' ? 300 : 60;
+my $clients = 32;
+my @children;
+
+srand 5;
+$SIG{PIPE} = 'IGNORE';
+
+sub slurp
+{
+	my ($path) = @_;
+
+	open my $f, '<', $path or die "$path: $!";
+	local $/;
+	return scalar <$f> // '';
+}
+
+my @refs = map { {
+	prompt => slurp("$dir/$_.prompt"), tokens => slurp("$dir/$_.tokens") + 0,
+	text => slurp("$dir/$_.text"),
+} } 0 .. $num - 1, 'long0', 'long1';
+my @long = splice @refs, -2;
+
+# ---- servers ----
+
+# serve(MODEL, OPTION...): the process, and a client for it.
+sub serve
+{
+	my ($model, @options) = @_;
+	my @command = ($llm, "$dir/$model", '--serve', 0, @options);
+	my $pid = open(my $out, '-|', @command) // die "$llm: $!";
+	my $line = <$out> // die "$llm --serve does not start\n";
+
+	push @children, $pid;
+	$line =~ m{^\S+: http://127\.0\.0\.1:(\d+)/v1$} or die "it says $line";
+	return { pid => $pid, out => $out, client => ServeClient->new($1) };
+}
+
+# Ask it to end; its exit status, 128 and more for a signal.
+sub end_server
+{
+	my ($s, $signal) = @_;
+
+	kill $signal, $s->{pid} if $signal;
+	close $s->{out};
+	@children = grep { $_ != $s->{pid} } @children;
+	return $? >> 8 | ($? & 127 ? 128 + ($? & 127) : 0);
+}
+
+END {
+	kill 'KILL', $_ for @children;
+}
+
+sub rss
+{
+	my ($s) = @_;
+
+	return slurp("/proc/$s->{pid}/status") =~ /^VmRSS:\s+(\d+) kB/m ? $1 : die 'no VmRSS';
+}
+
+sub ask
+{
+	my ($ref, %more) = @_;
+
+	return { prompt => $ref->{prompt}, max_tokens => $ref->{tokens}, temperature => 0,
+		 ignore_eos => JSON::PP::true, %more };
+}
+
+my $on = JSON::PP::true;
+my $path = '/v1/completions';
+
+# Why an answer is not the one for @ref, or ''.
+sub fault
+{
+	my ($r, $ref) = @_;
+	my $c = eval { ServeClient::completion($r) };
+
+	return $@ if !$c;
+	return "text '$c->{text}'\nnot '$ref->{text}'" if $c->{text} ne $ref->{text};
+	return "finish_reason $c->{reason}" if $c->{reason} ne 'length';
+	return '' if !$c->{usage} && $ref->{stream};
+	return "completion_tokens $c->{usage}{completion_tokens}"
+		if $c->{usage}{completion_tokens} != $ref->{tokens};
+	return 'total_tokens' if $c->{usage}{total_tokens} !=
+		$c->{usage}{prompt_tokens} + $c->{usage}{completion_tokens};
+	return '';
+}
+
+# All of @$refs at once; how many are right.
+sub all_at_once
+{
+	my ($s, $refs, %more) = @_;
+	my @asked = map { $s->{client}->start('POST', $path, ask($_, %more), ref => $_) } @$refs;
+	my $right = 0;
+
+	$s->{client}->run(300);
+	for (@asked) {
+		my $fault = fault($_, { %{$_->{ref}}, stream => $more{stream} });
+
+		$fault eq '' ? $right++ : diag $fault;
+	}
+	return $right;
+}
+
+# ---- answers ----
+
+my $s = serve('kjv.npu', '--client-timeout', 120);
+my $c = $s->{client};
+
+is all_at_once($s, \@refs), @refs, @refs . ' prompts at once: the texts of each alone';
+is all_at_once($s, \@refs, stream => $on), @refs, 'the same as streams';
+is all_at_once($s, [ (@refs[0 .. 3]) x 8 ]), 32, 'the same prompt several times at once';
+
+my $r = $c->request('POST', $path, ask($refs[3], stream => $on,
+	stream_options => { include_usage => $on }));
+is ServeClient::completion($r)->{usage}{completion_tokens}, $refs[3]{tokens}, 'usage of a stream';
+cmp_ok scalar(() = $r->{text} =~ /^data: /mg), '>', $refs[3]{tokens} / 2, 'it comes in pieces';
+
+sub told
+{
+	return eval { ServeClient::completion($c->request('POST', $path, ask(@_))) } ||
+		{ text => $@, reason => '' };
+}
+
+my $word = (split ' ', $refs[3]{text})[5];
+my ($before) = $refs[3]{text} =~ /^(.*?)\Q$word\E/s;
+my $t = told($refs[3], stop => $word);
+is $t->{text}, $before, "stop: '$word'";
+is $t->{reason}, 'stop', 'its finish_reason';
+is told($refs[3], stop => [ 'zzz', $word ])->{text}, $before, 'a list of stop strings';
+$r = $c->request('POST', $path, ask($refs[3], stop => $word, stream => $on));
+is ServeClient::completion($r)->{text}, $before, 'a stop string in a stream';
+my @ids = map { $_ + 0 } 5, 6, 7;
+is told($refs[1], prompt => \@ids)->{usage}{prompt_tokens}, 3, 'a prompt of token ids';
+my %warm = (temperature => 0.9, top_k => 50, top_p => 0.9, min_p => 0.01,
+	repetition_penalty => 1.1);
+my $one = told($refs[2], %warm, seed => 1);
+is told($refs[2], %warm, seed => 1)->{text}, $one->{text}, "a seed repeats: $one->{text}";
+isnt told($refs[2], %warm, seed => 2)->{text}, $one->{text}, 'another gives another text';
+
+is $c->request('GET', '/v1/models')->{status}, 200, '/v1/models';
+is decode_json($c->request('GET', '/v1/models')->{text})->{data}[0]{id}, 'kjv', 'its name';
+is decode_json($c->request('GET', '/health')->{text})->{status}, 'ok', '/health';
+is $c->request('HEAD', '/health')->{text}, '', 'HEAD has no body';
+my $m = $c->metrics;
+is $m->{kv_blocks_used}, 0, 'no block of the cache is left behind';
+cmp_ok $m->{generated_tokens_total}, '>', 2 * $m->{steps_total}, 'steps are shared';
+cmp_ok $m->{'requests_total{outcome="length"}'}, '>', 70, 'requests are counted';
+
+is slurp("/proc/$s->{pid}/net/tcp") =~ /^\s*\d+: (\S+):@{[ sprintf '%04X', $c->{port} ]} 00000000:0000 0A/m
+	? $1 : '', '0100007F', 'it listens on 127.0.0.1';
+my $twice = qx($llm $dir/kjv.npu --serve $c->{port} 2>&1);
+is $? >> 8, 1, 'a port that is taken: exit status 1';
+like $twice, qr/^npu-llm: port $c->{port}: Address already in use/, 'it says so';
+
+# ---- mistakes ----
+
+my %ok = (prompt => 'And', max_tokens => 2);
+my @mistakes = (
+	[ 400, undef, '{"prompt": "x",', 'no JSON' ],
+	[ 400, undef, '[]', 'no object' ],
+	[ 400, undef, '', 'nothing' ],
+	[ 400, undef, "{\"prompt\": \"\xff\"}", 'no UTF-8' ],
+	[ 400, undef, '{"prompt": "a\\u0000b"}', 'a NUL character' ],
+	[ 400, undef, ('[' x 5000) . (']' x 5000), 'deep nesting' ],
+	[ 400, 'prompt', { max_tokens => 2 } ],
+	[ 400, 'prompt', { %ok, prompt => [ 'a', 'b' ] } ],
+	[ 400, 'prompt', { %ok, prompt => [ 1, -1 ] } ],
+	[ 400, 'prompt', { %ok, prompt => [ 1, 1e12 ] } ],
+	[ 400, 'prompt', { %ok, prompt => [ 1.5 ] } ],
+	[ 400, 'prompt', { %ok, prompt => 'word ' x 1000 } ],
+	[ 400, 'max_tokens', { %ok, max_tokens => 0 } ],
+	[ 400, 'max_tokens', { %ok, max_tokens => 1.5 } ],
+	[ 400, 'max_tokens', { %ok, max_tokens => 1e300 } ],
+	[ 400, 'temperature', { %ok, temperature => -1 } ],
+	[ 400, 'temperature', { %ok, temperature => 'warm' } ],
+	[ 400, 'top_p', { %ok, top_p => 0 } ],
+	[ 400, 'min_p', { %ok, min_p => 2 } ],
+	[ 400, 'top_k', { %ok, top_k => -1 } ],
+	[ 400, 'seed', { %ok, seed => 1e30 } ],
+	[ 400, 'stop', { %ok, stop => '' } ],
+	[ 400, 'stop', { %ok, stop => [ 1 ] } ],
+	[ 400, 'stop', { %ok, stop => [ ('x') x 17 ] } ],
+	[ 400, 'stream', { %ok, stream => 1 } ],
+	[ 400, 'n', { %ok, n => 2 } ],
+	[ 400, 'echo', { %ok, echo => $on } ],
+	[ 400, 'logprobs', { %ok, logprobs => 3 } ],
+	[ 400, 'presence_penalty', { %ok, presence_penalty => 1 } ],
+	[ 400, 'logit_bias', { %ok, logit_bias => { 5 => 1 } } ],
+	[ 400, 'nonsense', { %ok, nonsense => 1 } ],
+	[ 404, 'model', { %ok, model => 'gpt' } ],
+);
+
+# An answer with that status which is an error in OpenAI's form.
+sub refused
+{
+	my ($r, $status, $param, $text) = @_;
+	my $e = eval { decode_json($r->{text})->{error} } // {};
+	my $is = ($r->{status} // 0) == $status && $e->{message} && $e->{type} &&
+		exists $e->{code} && (!defined $param || ($e->{param} // '') eq $param);
+
+	ok $is, "$text: $status: " . ($e->{message} // '') or
+		diag explain $r->{status}, $r->{text}, $r->{error};
+}
+
+refused($c->request('POST', $path, $_->[2]), $_->[0], $_->[1], $_->[3] // $_->[1]) for @mistakes;
+refused($c->request('GET', '/v1/nothing'), 404, undef, 'a path that is not there');
+refused($c->request('GET', $path), 405, undef, 'a method that is not there');
+refused($c->request('POST', '/health', {}), 405, undef, 'a POST to /health');
+refused($c->request('POST', $path, { %ok }, type => 'text/plain'), 415, undef, 'another type');
+refused($c->request('POST', $path, ' ' x (5 << 20)), 413, undef, 'a large body');
+refused($c->request('POST', $path, ' ' x (1 << 20), length => 1 << 40), 413, undef,
+	'a body that says it has a terabyte');
+refused($c->request('POST', '/v1/chat/completions', { messages => [ { role => 'user',
+	content => 'a' } ] }), 400, 'messages', 'a chat without a form');
+is told(\%{$refs[3]})->{text}, $refs[3]{text}, 'it goes on after all of them';
+
+# Bodies with a byte that is another: an answer or a mistake, never an end.
+my $body = encode_json({ %ok, stop => [ 'x' ], seed => 1, temperature => 0.5, stream => $on,
+	stream_options => { include_usage => $on } });
+my @mutants = map {
+	my $mutant = $body;
+
+	substr($mutant, rand length $mutant, 1) = chr int rand 256;
+	$c->start('POST', $path, $mutant);
+} 1 .. 60;
+$c->run(60);
+is scalar(grep { ($_->{status} // 0) !~ /^(200|400)$/ || !$_->{complete} } @mutants), 0,
+	'60 mutants of a request';
+
+# Several requests of one connection.
+my $sock = $c->connect;
+my $told = '';
+for my $i (1 .. 3) {
+	$body = encode_json(ask($refs[2]));
+	syswrite $sock, "POST $path HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" .
+		'Content-Length: ' . length($body) . "\r\n\r\n$body";
+	while ((() = $told =~ /"total_tokens"/g) < $i) {
+		last if !sysread $sock, $told, 4096, length $told;
+	}
+}
+is scalar(() = $told =~ /^HTTP\/1.1 200 /mg), 3, 'three requests of one connection';
+close $sock;
+
+# ---- many clients, who come and go ----
+
+my %seen = (right => 0, wrong => 0, quit => 0, open => 0);
+my $stop_at;
+
+sub next_request
+{
+	my $ref = $refs[rand @refs];
+	my %more = rand() < 0.5 ? (stream => $on) : ();
+	my @quit = rand() < 0.25 ? (quit => rand 0.5) : ();
+
+	return if time > $stop_at;
+	$c->start('POST', $path, ask($ref, %more), @quit, done => sub {
+		my ($r) = @_;
+		my $fault = $r->{quitted} ? 'quit' : fault($r, { %$ref, %more });
+
+		$seen{$fault eq '' ? 'right' : $fault eq 'quit' ? 'quit' : 'wrong'}++;
+		diag $fault if $fault ne '' && $fault ne 'quit';
+		next_request();
+	});
+}
+
+sub load
+{
+	my ($seconds) = @_;
+
+	$stop_at = time + $seconds;
+	for (1 .. $clients) {
+		next_request();
+		$c->run(rand 0.1);
+	}
+	$c->run($seconds + 60);
+	$seen{open} += keys %{$c->{open}};
+	%{$c->{open}} = ();
+}
+
+load(4);
+my $rss = rss($s);
+load($load_seconds);
+my $grown = rss($s) - $rss;
+is $seen{wrong}, 0, "$clients clients for $load_seconds s: no answer is wrong";
+is $seen{open}, 0, 'none is missing';
+cmp_ok $seen{right}, '>', 2 * $clients, "$seen{right} are right";
+cmp_ok $seen{quit}, '>', $clients / 4, "$seen{quit} went away before theirs";
+cmp_ok $grown, '<', 4096, "memory is flat: $rss KiB and $grown more";
+
+sub quiet
+{
+	my ($s) = @_;
+	my $m;
+
+	for (1 .. 200) {
+		$m = $s->{client}->metrics;
+		last if !$m->{requests_running} && !$m->{requests_queued} && !$m->{kv_blocks_used};
+		sleep 0.05;
+	}
+	return $m;
+}
+$m = quiet($s);
+cmp_ok $m->{'requests_total{outcome="gone"}'}, '>', 0, 'it saw that clients went away';
+is $m->{kv_blocks_used}, 0, 'and what they had is free';
+
+# ---- idle connections ----
+
+my @idle = map { $c->connect } 1 .. 1000;
+syswrite $idle[$_], "POST $path HTTP/1.1\r\nContent-" for 0 .. 99;
+syswrite $idle[$_], ServeClient::head('POST', $path, 'x' x 100) . '{"' for 100 .. 199;
+is all_at_once($s, [ @refs[0 .. 7] ]), 8, 'beside 1,000 idle connections all is well';
+cmp_ok $c->metrics->{connections}, '>', 1000, 'they are all there';
+close $_ for @idle;
+
+# ---- throughput ----
+
+sub rate
+{
+	my ($n) = @_;
+	my $began = time;
+	my @asked = map { $c->start('POST', $path, ask($refs[3], max_tokens => 100)) } 1 .. $n;
+
+	$c->run(120);
+	my $tokens = sum(map { ServeClient::completion($_)->{usage}{completion_tokens} } @asked);
+
+	return $tokens / (time - $began);
+}
+my @rates = map { [ rate(1), rate(8) ] } 1 .. 3;
+my ($alone, $eight) = map { my $i = $_; (sort { $a <=> $b } map { $_->[$i] } @rates)[1] } 0, 1;
+diag sprintf 'one client %.0f tokens/s, eight %.0f: %.2f times', $alone, $eight, $eight / $alone;
+
+# ---- the end ----
+
+my $last = $c->start('POST', $path, ask($long[0]));
+$c->run(0.3);
+kill 'TERM', $s->{pid};
+$c->run(60);
+is fault($last, $long[0]), '', 'a request that runs when the server is to end has its answer';
+is end_server($s), 0, 'SIGTERM: exit status 0';
+is eval { $c->connect; 1 }, undef, 'nobody listens any more';
+
+# ---- little room: two sequences, a cache of 640 tokens, a queue of two ----
+
+$s = serve('small.npu', '--queue', 2, '--client-timeout', 2, '--chat-template', 'chatml');
+$c = $s->{client};
+is all_at_once($s, [ @long, @long ]), 4, 'a cache that is too small for all: the same texts';
+$m = quiet($s);
+cmp_ok $m->{preemptions_total}, '>', 0, 'some gave their cache to older ones';
+my @asked = map { $c->start('POST', $path, ask($refs[3])) } 1 .. 8;
+$c->run(60);
+my @full = grep { $_->{status} == 429 } @asked;
+cmp_ok scalar(@full), '>', 0, @full . ' of 8 find the queue full';
+refused($full[0], 429, undef, 'a full queue');
+is scalar(grep { fault($_, $refs[3]) eq '' } @asked), 8 - @full, 'the others have their answers';
+
+$r = $c->request('POST', '/v1/chat/completions', { max_tokens => 5, temperature => 0,
+	messages => [ { role => 'system', content => 'Speak.' }, { role => 'user', content => [
+		{ type => 'text', text => 'Who was ' }, { type => 'text', text => 'Moses?' } ] } ] });
+my $chat = ServeClient::completion($r);
+is $chat->{role}, 'assistant', "a chat: $chat->{text}";
+$r = $c->request('POST', '/v1/chat/completions', { max_tokens => 5, temperature => 0, stream => $on,
+	messages => [ { role => 'system', content => 'Speak.' },
+		      { role => 'user', content => 'Who was Moses?' } ] });
+is ServeClient::completion($r)->{text}, $chat->{text}, 'the same as a stream';
+is ServeClient::completion($r)->{role}, 'assistant', 'and its role, once';
+for my $bad (
+	[ [], 'no messages' ], [ [ 1 ], 'a message that is none' ],
+	[ [ { role => 'user' } ], 'no content' ],
+	[ [ { role => 'user', content => [ { type => 'image_url' } ] } ], 'a picture' ],
+) {
+	refused($c->request('POST', '/v1/chat/completions', { messages => $bad->[0] }), 400,
+		'messages', $bad->[1]);
+}
+
+# One who reads nothing has no hold on the two places; in the end the connection is closed.
+my @deaf = map { $c->start('POST', $path, ask($long[1], max_tokens => 500, stream => $on),
+	deaf => 1, receive => 2048) } 1 .. 2;
+$c->run(1);
+is $c->metrics->{requests_stalled}, 2, 'two clients that do not read wait outside the batch';
+is told($refs[3])->{text}, $refs[3]{text}, 'another has its answer';
+$c->run(4);
+$m = quiet($s);
+is $m->{'requests_total{outcome="slow"}'} + $m->{'requests_total{outcome="gone"}'}, 2,
+	'both were dropped';
+is $m->{kv_blocks_used}, 0, 'their cache is free';
+close $_->{sock} for @deaf;
+$c->{open} = {};
+
+$last = $c->start('POST', $path, ask($long[0]), quit => 0.05);
+$c->run(5);
+$m = quiet($s);
+is $m->{kv_blocks_used}, 0, 'a client that hangs up while it waits frees its cache';
+is end_server($s, 'INT'), 0, 'SIGINT: exit status 0';
+
+done_testing;
