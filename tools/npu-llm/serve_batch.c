@@ -246,7 +246,7 @@ static void choose(struct batcher *b)
  */
 static void share_rows(struct batcher *b)
 {
-	uint32_t left = b->s->m->info.max_rows, prompts = 0, lack, i;
+	uint32_t left = b->s->m->info.max_rows, prompts = 0, lack, share, i;
 	struct request *r;
 
 	for (i = 0; i < b->num_chosen; i++) {
@@ -261,7 +261,8 @@ static void share_rows(struct batcher *b)
 		lack = r->num - length(r);
 		if (lack <= 1)
 			continue;
-		r->planned = lack < left / prompts ? lack : left / prompts;
+		share = left / prompts + (left % prompts != 0);
+		r->planned = lack < share ? lack : share;
 		left -= r->planned;
 		prompts--;
 	}
