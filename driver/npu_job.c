@@ -4,8 +4,9 @@
  *
  * A job with nothing to wait for is started by SUBMIT itself: npu_job_start() puts it on the
  * queue's list and, while the firmware knows the queue and the ring has room, into the ring. A job
- * whose in-fences have not signalled goes to the scheduler, as do those behind it until it has been
- * started; npu_job_run() starts it then. The order is that of SUBMIT either way.
+ * whose in-fences have not signalled goes to the scheduler, as does one too many (see
+ * NPU_QUEUE_MAX_STARTED), and as do those behind it until it has been started; npu_job_run() starts
+ * it then. The order is that of SUBMIT either way.
  *
  * The job leaves the list in npu_job_end() and nowhere else: when the firmware says so, when
  * recovery decides that it is lost, or when the device is gone. In between it survives resets and
@@ -171,8 +172,7 @@ void npu_job_end(struct npu_job *job, const struct npu_result *result, int error
 
 	lockdep_assert_held(&queue->lock);
 
-	list_del_init(&job->node);
-	queue->num_ringed -= job->ringed;
+	npu_queue_del(queue, job);
 	atomic_dec(&npu->inflight);
 	atomic64_add(result->busy_ns, &npu->busy_ns);
 	npu_stats_add(queue->stats, result->busy_ns);
@@ -242,16 +242,16 @@ int npu_job_start(struct npu_job *job, bool ring)
 	/* It goes to the firmware nevertheless, which ends it in its turn. */
 	if (xa_erase(&queue->cancels, job->id))
 		job->desc.cancel = 1;
-	if (READ_ONCE(npu->hw.gone))
+	/* Fences signal in order: behind others it ends with them, and they when DMA has. */
+	if (list_empty(&queue->jobs) && READ_ONCE(npu->hw.gone))
 		return -ENODEV;
-	/* Fences signal in order: behind others it waits for them. */
-	if (queue->dead && list_empty(&queue->jobs))
+	if (list_empty(&queue->jobs) && queue->dead)
 		return -ECANCELED;
 
 	/* For the list. */
 	dma_fence_get(&job->fence);
 	npu_job_count(job);
-	list_add_tail(&job->node, &queue->jobs);
+	npu_queue_add(queue, job);
 	atomic_inc(&npu->inflight);
 	trace_npu_job_run(job);
 	npu_queue_feed(queue, ring);

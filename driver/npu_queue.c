@@ -301,6 +301,40 @@ static void npu_queue_write_job(struct npu_queue *queue, struct npu_job *job)
 	WRITE_ONCE(npu_queue_index(queue)->tail, ++queue->tail);
 }
 
+static struct npu_job *npu_queue_behind(struct npu_queue *queue, struct npu_job *job)
+{
+	return list_is_last(&job->node, &queue->jobs) ? NULL : list_next_entry(job, node);
+}
+
+/**
+ * npu_queue_add() - put a job on the list
+ * @queue: its lock is held
+ * @job: the next one
+ */
+void npu_queue_add(struct npu_queue *queue, struct npu_job *job)
+{
+	lockdep_assert_held(&queue->lock);
+
+	list_add_tail(&job->node, &queue->jobs);
+	if (!queue->next)
+		queue->next = job;
+}
+
+/**
+ * npu_queue_del() - take a job off the list
+ * @queue: its lock is held
+ * @job: it
+ */
+void npu_queue_del(struct npu_queue *queue, struct npu_job *job)
+{
+	lockdep_assert_held(&queue->lock);
+
+	if (queue->next == job)
+		queue->next = npu_queue_behind(queue, job);
+	queue->num_ringed -= job->ringed;
+	list_del_init(&job->node);
+}
+
 /* Of a dead queue nothing goes into the ring any more: behind what is in there all jobs end. */
 static void npu_queue_feed_dead(struct npu_queue *queue)
 {
@@ -322,7 +356,6 @@ static void npu_queue_feed_dead(struct npu_queue *queue)
  */
 void npu_queue_feed(struct npu_queue *queue, bool ring)
 {
-	struct npu_job *job;
 	bool new = false;
 
 	lockdep_assert_held(&queue->lock);
@@ -334,15 +367,9 @@ void npu_queue_feed(struct npu_queue *queue, bool ring)
 	if (!queue->active)
 		return;
 
-	/* From the newest one back to the first that is not in there: mostly that is the newest. */
-	list_for_each_entry_reverse(job, &queue->jobs, node) {
-		if (job->ringed)
-			break;
-	}
-	list_for_each_entry_continue(job, &queue->jobs, node) {
-		if (queue->num_ringed == queue->depth)
-			break;
-		npu_queue_write_job(queue, job);
+	while (queue->next && queue->num_ringed < queue->depth) {
+		npu_queue_write_job(queue, queue->next);
+		queue->next = npu_queue_behind(queue, queue->next);
 		new = true;
 	}
 	if (new && ring)
@@ -388,6 +415,7 @@ static u64 npu_queue_rewind(struct npu_queue *queue)
 		job->ringed = false;
 	job = list_first_entry_or_null(&queue->jobs, struct npu_job, node);
 	first = job ? job->id : queue->ringed + 1;
+	queue->next = job;
 	queue->tail = 0;
 	queue->num_ringed = 0;
 	memset(npu_queue_index(queue), 0, sizeof(struct npu_fw_index));
@@ -677,6 +705,7 @@ static void npu_queue_sort_out(struct npu_queue *queue)
 		else if (job->ringed)
 			npu_queue_take_back(queue, job);
 	}
+	queue->next = list_first_entry_or_null(&queue->jobs, struct npu_job, node);
 	spin_unlock_irq(&queue->lock);
 }
 

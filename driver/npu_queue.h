@@ -28,6 +28,12 @@ struct npu_vm;
 #define NPU_QUEUE_MAX_DEPTH	256u
 #define NPU_QUEUE_MIN_RESULTS	64u
 
+/*
+ * With so many that have not ended SUBMIT starts no job itself: the scheduler starts no more than
+ * depth. What looks at all of the list does so with interrupts off.
+ */
+#define NPU_QUEUE_MAX_STARTED	512u
+
 /**
  * struct npu_queue - a queue, and its scheduler
  */
@@ -97,6 +103,9 @@ struct npu_queue {
 	 * is back; oldest first, those in the ring before the others
 	 */
 	struct list_head jobs;
+
+	/** @next: first one of them that is not in the ring, NULL: none */
+	struct npu_job *next;
 
 	/** @num_ringed: those of them in the ring, at most @depth */
 	u32 num_ringed;
@@ -205,6 +214,8 @@ void npu_queues_sort_out(struct npu_device *npu);
 void npu_queues_end(struct npu_device *npu);
 void npu_queues_unplug(struct npu_device *npu);
 
+void npu_queue_add(struct npu_queue *queue, struct npu_job *job);
+void npu_queue_del(struct npu_queue *queue, struct npu_job *job);
 void npu_queue_feed(struct npu_queue *queue, bool ring);
 void npu_queue_ring(struct npu_queue *queue);
 void npu_queue_cancel_job(struct npu_queue *queue, struct npu_job *job);

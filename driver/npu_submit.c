@@ -8,9 +8,10 @@
  * jobs are taken one after the other, so that one may wait for what the one before it signals.
  *
  * A job whose in-fences have all signalled is started at once, unless the scheduler has jobs of the
- * queue that come before it: there is nothing to schedule, as the firmware arbitrates. The others
- * go to the scheduler; with it, all that can fail comes before drm_sched_job_arm(). When a job is
- * refused those before it have been taken, and those behind it are not looked at.
+ * queue that come before it, or too many have been started: there is nothing to schedule, as the
+ * firmware arbitrates. The others go to the scheduler; with it, all that can fail comes before
+ * drm_sched_job_arm(). When a job is refused those before it have been taken, and those behind it
+ * are not looked at.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/dma-resv.h>
@@ -367,6 +368,13 @@ static void npu_submit_signal(struct npu_submit_job *sub, struct dma_fence *fenc
 	}
 }
 
+/* Without jobs of the scheduler's all that have not ended are on the list. */
+static bool npu_submit_may_start(const struct npu_queue *queue)
+{
+	return !queue->num_scheduled &&
+	       queue->submitted - queue->completed < NPU_QUEUE_MAX_STARTED;
+}
+
 /*
  * The doorbell is rung for the first job of a call, which the device can begin with, and for all
  * others together.
@@ -383,7 +391,7 @@ static int npu_submit_start(struct npu_submit_ctx *ctx, struct npu_job *job, boo
 		ret = -ENODEV;
 	else if (queue->dead)
 		ret = -EIO;
-	else if (!waits && !queue->num_scheduled)
+	else if (!waits && npu_submit_may_start(queue))
 		ret = 0;
 	if (!ret) {
 		npu_job_init_fence(job);
