@@ -107,11 +107,10 @@ static int npu_query_read_clock(struct npu_device *npu, struct drm_npu_timestamp
 	if (!drm_dev_enter(&npu->base, &cookie))
 		return -ENODEV;
 
-	ret = pm_runtime_resume_and_get(npu->base.dev);
-	if (ret)
-		goto out_exit;
-
+	/* When it has been given up later calls have an error of runtime PM's own. */
 	ret = -ENODEV;
+	if (pm_runtime_resume_and_get(npu->base.dev))
+		goto out_exit;
 
 	down_read(&npu->hw.lock);
 	if (npu->hw.online) {

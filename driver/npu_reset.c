@@ -26,6 +26,13 @@
 
 #define NPU_RESET_TRIES		3
 
+/* Queues that the firmware did take may have jobs under way: they do not run a second time. */
+static void npu_device_start_undo(struct npu_device *npu)
+{
+	npu_device_stop(npu);
+	npu_queues_sort_out(npu);
+}
+
 /**
  * npu_device_start() - reset the device, start the firmware, give it queues and jobs
  * @npu: device
@@ -56,18 +63,16 @@ static int npu_device_start(struct npu_device *npu)
 		ret = npu_queues_start(npu);
 	}
 	if (ret)
-		npu_device_quiesce(npu);
+		npu_device_start_undo(npu);
 
 	return ret;
 }
 
-/**
- * npu_device_quiesce() - from here on the device is not spoken to, and what it says is not heard
- * @npu: device
- *
- * Jobs that have ended until now are taken note of.
+/*
+ * From here on the device is not spoken to, and what it says is not heard. Jobs that have ended
+ * until now are taken note of.
  */
-void npu_device_quiesce(struct npu_device *npu)
+static void npu_device_quiesce(struct npu_device *npu)
 {
 	lockdep_assert_held_write(&npu->hw.lock);
 

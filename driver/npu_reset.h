@@ -47,7 +47,6 @@ void npu_reset_request(struct npu_device *npu, const char *cause);
 void npu_reset_wait(struct npu_device *npu);
 
 int npu_device_start_patiently(struct npu_device *npu);
-void npu_device_quiesce(struct npu_device *npu);
 void npu_device_stop(struct npu_device *npu);
 int npu_device_resume(struct npu_device *npu);
 int npu_device_restart(struct npu_device *npu);
