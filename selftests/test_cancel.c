@@ -211,8 +211,8 @@ TEST_F_TIMEOUT(cancel, several, 120)
 	cancel_some(_metadata, self, (1u << (JOBS + 1)) - 1);
 }
 
-/* More of them than the ring has entries: those in the scheduler, too. */
-TEST_F_TIMEOUT(cancel, in_the_scheduler, 120)
+/* More of them than the ring has entries. */
+TEST_F_TIMEOUT(cancel, behind_the_ring, 120)
 {
 	uint32_t queue = self->dev.queue;
 
