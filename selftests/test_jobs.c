@@ -172,7 +172,7 @@ TEST_F(jobs, jobs_behind_one_that_waits)
 	often.slot = 1;
 	often.times = 16;
 	ASSERT_EQ(0, npu_queue_create(self->dev.fd, self->dev.vm, DRM_NPU_PRIORITY_NORMAL, 0,
-				     &other));
+				      &other));
 	ASSERT_EQ(0, npu_syncobj_create(self->dev.fd, &sync[0].handle));
 	ASSERT_EQ(0, npu_syncobj_create(self->dev.fd, &sync[2].handle));
 	sync[1].handle = sync[0].handle;
