@@ -332,7 +332,7 @@ sub rate
 {
 	my ($n) = @_;
 	my $began = time;
-	my @asked = map { $c->start('POST', $path, ask($refs[3], max_tokens => 100)) } 1 .. $n;
+	my @asked = map { $c->start('POST', $path, ask($long[0])) } 1 .. $n;
 
 	$c->run(120);
 	my $tokens = sum(map { ServeClient::completion($_)->{usage}{completion_tokens} } @asked);
