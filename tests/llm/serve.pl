@@ -18,6 +18,7 @@ my @children;
 
 srand 5;
 $SIG{PIPE} = 'IGNORE';
+$SIG{$_} = sub { kill 'KILL', @children; exit 1 } for 'INT', 'TERM';
 
 sub slurp
 {
