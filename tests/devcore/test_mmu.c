@@ -573,6 +573,31 @@ static void test_unmap(struct guest *g)
 	fake_map(g->dev, page, page, true);
 }
 
+/* Out of its slot: translations that were found before do not serve any more. */
+static void test_removed(struct guest *g)
+{
+	const npu_u64 at = 0xb0000000;
+	struct npu_mmu_client *client;
+	npu_u32 before = 0, value = 0;
+	npu_u64 bad = 0;
+	bool known;
+
+	guest_map(g, 6, at, 8 * PAGE, P_R | P_W, false);
+	client = client_take(g, 6);
+	known = npu_mmu_resolve(client, at, 4 * PAGE, NPU_ACCESS_WRITE, &bad) != NULL;
+	npu_mmu_release(client, at, 4 * PAGE);
+	known = known && !npu_mmu_store(&g->core->mmu, 6, at, 4, 0x1234) &&
+		!npu_mmu_load(&g->core->mmu, 6, at, 4, &before);
+	atomic_store(&g->dev->armed[NPU_VDEV_FAULT_REMOVAL], -1);
+	tap_ok(known && !npu_mmu_resolve(client, at, 4 * PAGE, NPU_ACCESS_WRITE, &bad) &&
+		       bad == at && npu_mmu_store(&g->core->mmu, 6, at, 4, 0x5678) &&
+		       npu_mmu_load(&g->core->mmu, 6, at, 4, &value),
+	       "a device that is removed reaches nothing, by known translations either");
+	atomic_store(&g->dev->armed[NPU_VDEV_FAULT_REMOVAL], 0);
+	tap_ok(before == 0x1234 && !npu_mmu_load(&g->core->mmu, 6, at, 4, &value) && value == 0x1234,
+	       "and has changed nothing");
+}
+
 int main(void)
 {
 	struct npu_vdev_config config = NPU_VDEV_CONFIG_DEFAULT;
@@ -598,6 +623,7 @@ int main(void)
 	test_invalidate(&g, true);
 	test_invalidate_part(&g);
 	test_invalidate_mixed(&g);
+	test_removed(&g);
 	test_unmap_forgotten(&g, false);
 	test_unmap_forgotten(&g, true);
 	test_unmap(&g);

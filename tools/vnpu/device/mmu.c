@@ -194,6 +194,15 @@ static void refuse(struct npu_mmu *mmu, npu_u64 va, npu_u64 *bad)
 }
 
 /*
+ * A device that is out of its slot reaches no memory, by old translations either: else the firmware
+ * would still report the fault of a job that was the first to notice.
+ */
+static bool is_removed(const struct npu_mmu *mmu)
+{
+	return npu_vdev_fault_armed(mmu->core->dev, NPU_VDEV_FAULT_REMOVAL);
+}
+
+/*
  * Page @va of @c for @access, walking the tables if need be; @last is how far the caller wants to
  * get in the same chunk. entry 0: not allowed.
  */
@@ -204,6 +213,8 @@ static struct npu_tlb_page page_get(struct npu_mmu *mmu, struct npu_mmu_context 
 	struct npu_tlb_chunk *chunk = npu_tlb_find(c, va >> NPU_CHUNK_SHIFT);
 	struct npu_tlb_page page = { 0 };
 
+	if (is_removed(mmu))
+		return page;
 	if (chunk)
 		page = npu_tlb_page(chunk, i);
 	if (!page.entry) {
@@ -501,7 +512,7 @@ void *npu_mmu_resolve(void *ctx, npu_u64 va, npu_u64 size, npu_u32 access, npu_u
 	char *host = NULL;
 
 	*bad = va;
-	if (!in_range(va, size) || size > NPU_MMU_MAX_SPAN ||
+	if (!in_range(va, size) || size > NPU_MMU_MAX_SPAN || is_removed(mmu) ||
 	    npu_vdev_fault_take(mmu->core->dev, NPU_VDEV_FAULT_MMU_FAULT))
 		goto err_refuse;
 	if (npu_vdev_fault_armed(mmu->core->dev, NPU_VDEV_MUTANT_MIX_CONTEXTS))
