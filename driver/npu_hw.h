@@ -35,6 +35,12 @@ static inline u64 npu_hw_read64(struct npu_device *npu, u32 reg)
 	return (u64)npu_hw_read(npu, reg + 4) << 32 | low;
 }
 
+/* A device that has been pulled out reads as all ones. Slow: not where jobs pass. */
+static inline bool npu_hw_is_there(struct npu_device *npu)
+{
+	return npu_hw_read(npu, NPU_REG_STATUS) != U32_MAX;
+}
+
 int npu_hw_identify(struct npu_device *npu);
 int npu_hw_events_init(struct npu_device *npu);
 void npu_hw_events_fini(struct npu_device *npu);

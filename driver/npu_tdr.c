@@ -140,6 +140,12 @@ static void npu_tdr_end(struct npu_queue *queue, u64 job, const char *why)
 	struct npu_device *npu = queue->npu;
 	bool still;
 
+	/* Then it is not to blame. */
+	if (!npu_hw_is_there(npu)) {
+		npu_reset_request(npu, "device does not answer");
+		return;
+	}
+
 	/* It may have ended in the meantime. No job may follow it. */
 	spin_lock_irq(&queue->lock);
 	still = !list_empty(&queue->jobs) &&
