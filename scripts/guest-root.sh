@@ -15,6 +15,7 @@
 # --with adds packages: coccinelle,python3-dev for make lint.
 set -u
 . "$(dirname "$0")/guest-lib.sh"
+. "$guest_scripts/apt-lib.sh"
 
 # What is unpacked, each with what it depends on. tiny-initramfs only stands in for the generator
 # that the kernels ask for. The kernels follow, by their headers.
@@ -35,59 +36,6 @@ say()
 
 # --- apt with a state of its own ---
 
-debian_mirror()
-{
-	local uri=${NPU_DEBIAN_MIRROR:-}
-
-	if [ -z "$uri" ] && grep -qs '^ID=debian' /etc/os-release; then
-		uri=$(apt-get indextargets --format '$(REPO_URI)' \
-			'Created-By: Packages' 'Component: main' 2>/dev/null |
-			grep -E '/debian/?$' | head -n 1)
-	fi
-	[ -n "$uri" ] || die "no Debian mirror is set up here: give its address in NPU_DEBIAN_MIRROR"
-	printf '%s' "$uri"
-}
-
-# Write the configuration that makes apt see Debian 13 and nothing of this machine.
-apt_setup()
-{
-	local keyring suite mirror
-
-	for keyring in /usr/share/keyrings/debian-archive-keyring.{pgp,gpg}; do
-		[ -e "$keyring" ] && break
-	done
-	[ -e "$keyring" ] || die "Debian's keyring is missing (package debian-archive-keyring)"
-	mirror=$(debian_mirror) || exit 1
-	mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
-	: >"$apt/status"
-	for suite in trixie trixie-updates trixie-backports; do
-		printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$mirror" "$suite"
-	done >"$apt/sources"
-	printf 'Package: %s\nPin: release n=trixie-backports\nPin-Priority: 990\n' \
-		"$backports" >"$apt/preferences"
-	cat >"$apt/config" <<-END
-		Dir::State "$apt";
-		Dir::State::status "$apt/status";
-		Dir::Cache "$apt/cache";
-		Dir::Cache::pkgcache "";
-		Dir::Cache::srcpkgcache "";
-		Dir::Etc::sourcelist "$apt/sources";
-		Dir::Etc::sourceparts "/dev/null";
-		Dir::Etc::preferences "$apt/preferences";
-		Dir::Etc::preferencesparts "/dev/null";
-		Dir::Log "$apt";
-		APT::Architecture "amd64";
-		APT::Architectures { "amd64"; };
-		APT::Install-Recommends "false";
-		APT::Sandbox::User "";
-		Acquire::Check-Valid-Until "false";
-		Acquire::Languages "none";
-		Acquire::Retries "3";
-		Debug::NoLocking "true";
-	END
-	export APT_CONFIG=$apt/config
-}
-
 # newest_kernel PATTERN: of the kernels that a metapackage of either suite asks for, the newest
 # whose Debian version matches.
 newest_kernel()
@@ -104,7 +52,7 @@ fetch()
 {
 	local stable backport
 
-	apt_setup
+	apt_setup "$apt" trixie trixie-updates trixie-backports
 	say "reading the package lists"
 	apt-get -q update >"$log" 2>&1 ||
 		die "apt-get update failed for Debian 13:"$'\n'"$(tail -n 5 "$log")"

@@ -12,6 +12,7 @@
 # mirror. The exit status is 2 where the root cannot be made (no apt, no mirror), so that a test can
 # say that it skips.
 set -u
+. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/apt-lib.sh"
 
 packages=(llama.cpp-tools llama.cpp-tools-extra libggml0-backend-blas libopenblas0-pthread)
 # Grows when the same packages make another root.
@@ -33,61 +34,12 @@ die()
 	exit 2
 }
 
-debian_mirror()
-{
-	local uri=${NPU_DEBIAN_MIRROR:-}
-
-	if [ -z "$uri" ] && grep -qs '^ID=debian' /etc/os-release; then
-		uri=$(apt-get indextargets --format '$(REPO_URI)' \
-			'Created-By: Packages' 'Component: main' 2>/dev/null |
-			grep -E '/debian/?$' | head -n 1)
-	fi
-	[ -n "$uri" ] || die "no Debian mirror is set up here: give its address in NPU_DEBIAN_MIRROR"
-	printf '%s' "$uri"
-}
-
-# Write the configuration that makes apt see Debian sid and nothing of this machine.
-apt_setup()
-{
-	local keyring mirror
-
-	for keyring in /usr/share/keyrings/debian-archive-keyring.{pgp,gpg}; do
-		[ -e "$keyring" ] && break
-	done
-	[ -e "$keyring" ] || die "Debian's keyring is missing (package debian-archive-keyring)"
-	mirror=$(debian_mirror) || exit 2
-	mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
-	: >"$apt/status"
-	printf 'deb [signed-by=%s] %s sid main\n' "$keyring" "$mirror" >"$apt/sources"
-	cat >"$apt/config" <<-END
-		Dir::State "$apt";
-		Dir::State::status "$apt/status";
-		Dir::Cache "$apt/cache";
-		Dir::Cache::pkgcache "";
-		Dir::Cache::srcpkgcache "";
-		Dir::Etc::sourcelist "$apt/sources";
-		Dir::Etc::sourceparts "/dev/null";
-		Dir::Etc::preferences "/dev/null";
-		Dir::Etc::preferencesparts "/dev/null";
-		Dir::Log "$apt";
-		APT::Architecture "amd64";
-		APT::Architectures { "amd64"; };
-		APT::Install-Recommends "false";
-		APT::Sandbox::User "";
-		Acquire::Check-Valid-Until "false";
-		Acquire::Languages "none";
-		Acquire::Retries "3";
-		Debug::NoLocking "true";
-	END
-	export APT_CONFIG=$apt/config
-}
-
 fetch()
 {
 	command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null ||
 		die "apt-get and dpkg-deb are needed to fetch llama.cpp"
 	[ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ] || die "llama.cpp is fetched for amd64 only"
-	apt_setup
+	apt_setup "$apt" sid
 	say "reading the package lists of Debian sid"
 	apt-get -q -o APT::Update::Error-Mode=any update >"$log" 2>&1 ||
 		die "apt-get update failed for Debian sid:"$'\n'"$(tail -n 5 "$log")"

@@ -75,4 +75,4 @@ install: lib tools
 	$(if $(TOOLS),install -m 755 $(INSTALL_STRIP) $(addprefix $(BUILD)/,$(TOOLS)) $(DESTDIR)$(BINDIR))
 	install -m 755 tools/npu-qemu/npu-qemu $(DESTDIR)$(BINDIR)
 	install -d $(DESTDIR)$(PREFIX)/share/npu
-	install -m 755 $(addprefix scripts/guest-,lib.sh root.sh initrd.sh init) $(DESTDIR)$(PREFIX)/share/npu
+	install -m 755 scripts/apt-lib.sh $(addprefix scripts/guest-,lib.sh root.sh initrd.sh init) $(DESTDIR)$(PREFIX)/share/npu
