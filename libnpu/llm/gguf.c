@@ -118,22 +118,32 @@ const char *npu_gguf_key(const struct npu_gguf *g, uint32_t i)
 	return g->keys[i].name;
 }
 
-static const struct gguf_key *find(const struct npu_gguf *g, const char *name)
+/* Which of @num in the order of their names is @name, or ~0. */
+static uint32_t find_name(const struct npu_gguf *g, const uint32_t *order, uint32_t num,
+			  const char *(*name_of)(const struct npu_gguf *g, uint32_t i),
+			  const char *name)
 {
-	uint32_t lo = 0, hi = g->num_keys, mid;
-	int order;
+	uint32_t lo = 0, hi = num, mid;
+	int diff;
 
 	while (lo < hi) {
 		mid = lo + (hi - lo) / 2;
-		order = strcmp(name, g->keys[g->key_order[mid]].name);
-		if (!order)
-			return &g->keys[g->key_order[mid]];
-		if (order < 0)
+		diff = strcmp(name, name_of(g, order[mid]));
+		if (!diff)
+			return order[mid];
+		if (diff < 0)
 			hi = mid;
 		else
 			lo = mid + 1;
 	}
-	return NULL;
+	return ~0u;
+}
+
+static const struct gguf_key *find(const struct npu_gguf *g, const char *name)
+{
+	uint32_t i = find_name(g, g->key_order, g->num_keys, npu_gguf_key, name);
+
+	return i == ~0u ? NULL : &g->keys[i];
 }
 
 static int find_key(const struct npu_gguf *g, const char *name, const struct gguf_key **key,
@@ -397,20 +407,14 @@ const struct npu_gguf_tensor *npu_gguf_tensor(const struct npu_gguf *g, uint32_t
 	return &g->tensors[i];
 }
 
+static const char *tensor_name(const struct npu_gguf *g, uint32_t i)
+{
+	return g->tensors[i].name;
+}
+
 const struct npu_gguf_tensor *npu_gguf_find_tensor(const struct npu_gguf *g, const char *name)
 {
-	uint32_t lo = 0, hi = g->num_tensors, mid;
-	int order;
+	uint32_t i = find_name(g, g->tensor_order, g->num_tensors, tensor_name, name);
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		order = strcmp(name, g->tensors[g->tensor_order[mid]].name);
-		if (!order)
-			return &g->tensors[g->tensor_order[mid]];
-		if (order < 0)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return NULL;
+	return i == ~0u ? NULL : &g->tensors[i];
 }
