@@ -7,7 +7,7 @@
  *	struct npu_insn_header
  *	struct npu_operand	operand[num_operands]	in the order of the opcode's slots; those of later
  *							minor versions may be left off
- *	u32			param[num_params]	in the order of the opcode's parameters; the same
+ *	u32			param[num_params]	in the order of the opcode's parameters; likewise
  *	struct npu_term		term[num_terms]		lengths given at run time
  *
  * all little-endian, filled up with a zero word to a multiple of 8 bytes. Opcodes, slots,
