@@ -160,7 +160,8 @@ int npu_job_symbol(const struct npu_job *job, unsigned int program, unsigned int
 	out.min = prog->symbols[index].min;
 	out.max = prog->symbols[index].max;
 	out.step = prog->symbols[index].step;
-	out.derived = prog->symbols[index].kind != NPU_SYMBOL_FREE;
+	out.derived = prog->symbols[index].kind == NPU_SYMBOL_PRODUCT;
+	out.stride = prog->symbols[index].kind == NPU_SYMBOL_STRIDE;
 	out.name = prog->symbols[index].name;
 	return info ? npu_struct_write(info, info->size, &out, sizeof(out)) : -EINVAL;
 }

@@ -23,6 +23,7 @@ const npu_u32 npu_jf_record_size[NPU_JF_NUM_SECTIONS] = {
 	[NPU_JF_HOSTSTEPS] = sizeof(struct npu_jf_host),
 	[NPU_JF_HOSTARGS] = sizeof(struct npu_jf_arg),
 	[NPU_JF_HOSTATTRS] = sizeof(struct npu_jf_attr),
+	[NPU_JF_IMAGES] = sizeof(struct npu_jf_image),
 };
 
 const char *npu_jf_section_name(npu_u32 type, char buf[32])
@@ -36,6 +37,7 @@ const char *npu_jf_section_name(npu_u32 type, char buf[32])
 		[NPU_JF_RECORD] = "RECORD",	[NPU_JF_HOSTSTEPS] = "HOSTSTEPS",
 		[NPU_JF_HOSTARGS] = "HOSTARGS", [NPU_JF_HOSTATTRS] = "HOSTATTRS",
 		[NPU_JF_HOSTDATA] = "HOSTDATA",	[NPU_JF_METADATA] = "METADATA",
+		[NPU_JF_IMAGES] = "IMAGES",
 	};
 
 	if (type < NPU_JF_NUM_SECTIONS && names[type])
@@ -101,7 +103,7 @@ void npu_jobfile_bounds(const struct npu_jobfile_program *program, bool upper,
 
 	memset(scalar, 0, NPU_MAX_SCALARS * sizeof(*scalar));
 	for (i = 0; i < program->num_symbols; i++)
-		if (sym[i].kind == NPU_SYMBOL_FREE)
+		if (npu_jobfile_is_given(&sym[i]))
 			scalar[i] = (upper ? sym[i].max : sym[i].min) / sym[i].step;
 	npu_jobfile_derive(program, scalar);
 }

@@ -16,10 +16,10 @@
 
 #define NPU_JOBFILE_MAJOR	1
 /*
- * What is read; a file says the lowest minor that has all it uses: 2 for metadata, 1 for host steps,
- * else 0.
+ * What is read; a file says the lowest minor that has all it uses: 3 for images, 2 for metadata, 1
+ * for host steps, else 0.
  */
-#define NPU_JOBFILE_MINOR	1
+#define NPU_JOBFILE_MINOR	3
 #define NPU_JOBFILE_PAGE	4096u	/* alignment of the weights in the file */
 
 #define NPU_JOBFILE_TERMS	3
@@ -41,9 +41,13 @@ struct npu_jobfile_expr {
  * Symbol i of a program is scalar i of its stream. FREE ones come from the shapes of the inputs:
  * value = step * scalar with min <= value <= max (multiples of step). A PRODUCT is scalar[a] *
  * scalar[b] of two earlier symbols (a plane's H * W, which no linear form can say); its min, max
- * and step are filled in by the writer.
+ * and step are filled in by the writer. A STRIDE is bounded as a FREE one, and follows from no shape:
+ * it is the bytes from row to row of one input of rank 2 and is its min until the user says
+ * otherwise.
  */
-enum npu_jobfile_symbol_kind { NPU_SYMBOL_FREE, NPU_SYMBOL_PRODUCT, NPU_NUM_SYMBOL_KINDS };
+enum npu_jobfile_symbol_kind {
+	NPU_SYMBOL_FREE, NPU_SYMBOL_PRODUCT, NPU_SYMBOL_STRIDE, NPU_NUM_SYMBOL_KINDS
+};
 
 struct npu_jobfile_symbol {
 	const char *name;		/* unique in its program, not empty */
@@ -51,6 +55,12 @@ struct npu_jobfile_symbol {
 	npu_u32 min, max, step;
 	npu_u8 a, b;			/* PRODUCT */
 };
+
+/* Whether its value is the user's to give, within min .. max. */
+static inline bool npu_jobfile_is_given(const struct npu_jobfile_symbol *sym)
+{
+	return sym->kind != NPU_SYMBOL_PRODUCT;
+}
 
 /*
  * Region i of a program is region i of its stream. Roles are enum npu_region_role of npu.h.
@@ -98,6 +108,21 @@ struct npu_jobfile_tensor {
  * Read by host steps and users only.
  */
 #define NPU_JOBFILE_BOUNDED	2u
+
+/*
+ * An input of the model that is a camera's frame: its planes are inputs of the job, u8 [rows][bytes of
+ * a row] with stride [any, 1], each in a region of its own. In one buffer they lie one behind the other.
+ */
+#define NPU_JOBFILE_PLANES	3
+
+struct npu_jobfile_image {
+	const char *name;		/* of the model's input; unique in a program */
+	const char *spec;		/* what was made of it, in the words of --input-format */
+	npu_u32 fourcc;			/* as in videodev2.h */
+	npu_u32 width, height;		/* of the frame in pixels */
+	npu_u32 num_planes;
+	npu_u32 plane[NPU_JOBFILE_PLANES];	/* tensors of the program */
+};
 
 /*
  * Counters of clipped values: the state tensor of this name, i64 [n][3], and for each row that is
@@ -156,7 +181,8 @@ struct npu_jobfile_program {
 	const struct npu_jobfile_region *regions;
 	const struct npu_jobfile_tensor *tensors;
 	const struct npu_jobfile_debug *debug;
-	npu_u32 num_symbols, num_regions, num_tensors, num_debug;
+	const struct npu_jobfile_image *images;
+	npu_u32 num_symbols, num_regions, num_tensors, num_debug, num_images;
 	const void *stream;
 	npu_u32 stream_size;
 	npu_u32 num_steps;
@@ -253,6 +279,15 @@ void npu_jobfile_derive(const struct npu_jobfile_program *program, npu_u32 scala
 int npu_jobfile_layout(const struct npu_jobfile_tensor *tensor,
 		       const npu_u32 scalar[NPU_MAX_SCALARS], npu_u64 dim[NPU_TENSOR_MAX_RANK],
 		       npu_u64 stride[NPU_TENSOR_MAX_RANK], npu_u64 *offset, npu_u64 *extent);
+/*
+ * The symbol of kind STRIDE that is the bytes from row to row of @t, or -1: they are fixed, or follow
+ * from its shape.
+ */
+int npu_jobfile_stride_symbol(const struct npu_jobfile_program *program,
+			      const struct npu_jobfile_tensor *t);
+/* What the bytes from row to row of a plane may be; @min is what they are when nobody says. */
+void npu_jobfile_plane_bounds(const struct npu_jobfile_program *program,
+			      const struct npu_jobfile_tensor *t, npu_u64 *min, npu_u64 *max);
 /* First debug entry with @tag, or NULL. */
 const struct npu_jobfile_debug *npu_jobfile_debug_find(const struct npu_jobfile_program *program,
 						       npu_u32 tag);

@@ -67,7 +67,7 @@ static int check_symbols(struct check *c)
 			c->upper[i] = c->upper[sym[i].a] * c->upper[sym[i].b];
 			continue;
 		}
-		if (sym[i].kind != NPU_SYMBOL_FREE)
+		if (sym[i].kind >= NPU_NUM_SYMBOL_KINDS)
 			return REFUSE(c, "symbol '%s' is of unknown kind %u", sym[i].name,
 				      sym[i].kind);
 		if (!sym[i].step || !sym[i].min || sym[i].min > sym[i].max ||
@@ -382,6 +382,17 @@ static void note_opcodes(const struct npu_jobfile_step *step, npu_u64 opcodes[4]
 	}
 }
 
+npu_u32 npu_jobfile_features(const struct npu_jobfile *job)
+{
+	npu_u32 i, k;
+
+	for (i = 0; i < job->num_programs; i++)
+		for (k = 0; k < job->programs[i].num_symbols; k++)
+			if (job->programs[i].symbols[k].kind == NPU_SYMBOL_STRIDE)
+				return NPU_JF_FEATURE_STRIDES;
+	return 0;
+}
+
 npu_u16 npu_jobfile_isa_minor(const struct npu_jobfile *job)
 {
 	struct npu_stream_header header;
@@ -548,7 +559,8 @@ int npu_jobfile_check(const struct npu_jobfile *job, npu_u64 opcodes[4], npu_u64
 	for (i = 0; i < job->num_programs; i++) {
 		c.prog = &job->programs[i];
 		c.index = i;
-		if (check_symbols(&c) || check_regions(&c) || check_tensors(&c) || check_debug(&c))
+		if (check_symbols(&c) || check_regions(&c) || check_tensors(&c) || check_debug(&c) ||
+		    npu_jobfile_check_images(c.prog, i, err))
 			return -EINVAL;
 		ret = check_steps(&c, opcodes, sram_size);
 		if (ret)

@@ -15,8 +15,9 @@
 /* A transfer as text or with seven bits damages it in a way that shows. */
 #define NPU_JF_MAGIC		"\x89NPU\r\n\x1a\n"
 
-/* Features a reader has to know; version 1.0 has none. */
-#define NPU_JF_FEATURES		0u
+/* Features a reader has to know; version 1.0 has none. 1.3: there are symbols of kind STRIDE. */
+#define NPU_JF_FEATURE_STRIDES	1u
+#define NPU_JF_FEATURES		NPU_JF_FEATURE_STRIDES
 
 enum npu_jf_section_type {
 	NPU_JF_STRINGS = 1,
@@ -37,6 +38,8 @@ enum npu_jf_section_type {
 	NPU_JF_HOSTDATA,
 	/* 1.2, when there are any */
 	NPU_JF_METADATA,
+	/* 1.3, when there are any */
+	NPU_JF_IMAGES,
 	NPU_JF_NUM_SECTIONS
 };
 
@@ -173,6 +176,15 @@ struct npu_jf_record {
 	npu_u32 key, value;
 };
 
+struct npu_jf_image {
+	npu_u32 program;		/* rising */
+	npu_u32 name, spec;
+	npu_u32 fourcc;
+	npu_u32 width, height;
+	npu_u32 num_planes;
+	npu_u32 plane[NPU_JOBFILE_PLANES];	/* tensors of the program; unused ones 0 */
+};
+
 _Static_assert(sizeof(struct npu_jf_header) == 200, "header");
 _Static_assert(sizeof(struct npu_jf_section) == 40, "section");
 _Static_assert(sizeof(struct npu_jf_expr) == 40, "expr");
@@ -186,6 +198,7 @@ _Static_assert(sizeof(struct npu_jf_arg) == 8, "arg");
 _Static_assert(sizeof(struct npu_jf_attr) == 24, "attr");
 _Static_assert(sizeof(struct npu_jf_debug) == 40, "debug");
 _Static_assert(sizeof(struct npu_jf_record) == 8, "record");
+_Static_assert(sizeof(struct npu_jf_image) == 40, "image");
 
 /* Bytes of a record of this version; 0: the section is no table. */
 extern const npu_u32 npu_jf_record_size[NPU_JF_NUM_SECTIONS];
@@ -203,6 +216,13 @@ void npu_runtime_version(unsigned int *major, unsigned int *minor);
  */
 int npu_jobfile_check(const struct npu_jobfile *job, npu_u64 opcodes[4], npu_u64 *sram_size,
 		      struct npu_error *err);
+
+/* The rules for the images and the strides of program @index; its tensors have been checked. */
+int npu_jobfile_check_images(const struct npu_jobfile_program *prog, npu_u32 index,
+			     struct npu_error *err);
+
+/* NPU_JF_FEATURE_*: what a reader of @job has to know. */
+npu_u32 npu_jobfile_features(const struct npu_jobfile *job);
 
 /* The minor version of the instruction set that the streams of a checked @job say they need. */
 npu_u16 npu_jobfile_isa_minor(const struct npu_jobfile *job);

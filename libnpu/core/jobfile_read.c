@@ -525,6 +525,8 @@ static int read_tables(struct reader *r)
 		ret = npu_jf_read_host(r);
 	if (!ret)
 		ret = read_programs(r);
+	if (!ret)
+		ret = npu_jf_read_images(r);
 	return ret;
 }
 
@@ -545,6 +547,9 @@ static int check_promises(struct reader *r)
 		return REFUSE(r, "header: instruction set %u.%u, a program needs %u.%u",
 			      NPU_ISA_MAJOR, r->header.isa_minor, NPU_ISA_MAJOR,
 			      npu_jobfile_isa_minor(&r->out->job));
+	if (npu_jobfile_features(&r->out->job) & ~r->header.features)
+		return REFUSE(r, "header: features 0x%x, the programs use 0x%x", r->header.features,
+			      npu_jobfile_features(&r->out->job));
 	if (sram_size > r->header.sram_size)
 		return REFUSE(r, "header: sram_size is %llu, a program needs %llu",
 			      ULL(r->header.sram_size), ULL(sram_size));
@@ -624,6 +629,7 @@ void npu_jobfile_free(struct npu_jobfile *job)
 	free(p->tensors);
 	free(p->debug);
 	free(p->records);
+	free(p->images);
 	free(p->steps);
 	free(p->attrs);
 	free(p->args);

@@ -20,6 +20,7 @@ struct parsed {
 	struct npu_jobfile_tensor *tensors;
 	struct npu_jobfile_debug *debug;
 	struct npu_jobfile_record *records;
+	struct npu_jobfile_image *images;
 	/* of programs with host steps */
 	struct npu_jobfile_step *steps;
 	struct npu_host_attr *attrs;
@@ -61,6 +62,8 @@ int npu_jf_string(struct reader *r, npu_u32 offset, int type, npu_u32 i, const c
  */
 int npu_jf_take_range(struct reader *r, npu_u32 i, int type, npu_u32 first, npu_u32 num);
 
+/* The images of all programs, which have been read (jobfile_image.c). */
+int npu_jf_read_images(struct reader *r);
 /* Attributes and arguments of all host steps. */
 int npu_jf_read_host(struct reader *r);
 /* Host step @index of the HOSTSTEPS section, of program @i. */

@@ -221,6 +221,37 @@ static void add_debug(struct writer *w, const struct npu_jobfile_program *p)
 	}
 }
 
+static void add_images(struct writer *w, npu_u32 program)
+{
+	const struct npu_jobfile_program *p = &w->job->programs[program];
+	npu_u32 i, k;
+
+	for (i = 0; i < p->num_images; i++) {
+		const struct npu_jobfile_image *img = &p->images[i];
+		struct npu_jf_image out = { .program = program,
+					    .name = add_string(w, img->name),
+					    .spec = add_string(w, img->spec),
+					    .fourcc = img->fourcc,
+					    .width = img->width,
+					    .height = img->height,
+					    .num_planes = img->num_planes };
+
+		for (k = 0; k < img->num_planes; k++)
+			out.plane[k] = img->plane[k];
+		add_record(w, NPU_JF_IMAGES, &out, sizeof(out));
+	}
+}
+
+static bool has_images(const struct npu_jobfile *job)
+{
+	npu_u32 i;
+
+	for (i = 0; i < job->num_programs; i++)
+		if (job->programs[i].num_images)
+			return true;
+	return false;
+}
+
 static bool has_host_steps(const struct npu_jobfile *job)
 {
 	npu_u32 i;
@@ -346,8 +377,10 @@ static void add_all(struct writer *w)
 	npu_u32 i;
 
 	blob_add(&w->section[NPU_JF_STRINGS], "", 1);
-	for (i = 0; i < job->num_programs; i++)
+	for (i = 0; i < job->num_programs; i++) {
 		add_program(w, &job->programs[i]);
+		add_images(w, i);
+	}
 	for (i = 0; i < job->num_records; i++) {
 		struct npu_jf_record out = { add_string(w, job->records[i].key),
 					     add_string(w, job->records[i].value) };
@@ -362,14 +395,15 @@ static void add_all(struct writer *w)
 
 /*
  * Sections in the order of the file: the weights last, so that what is parsed lies together. The
- * first four are for host steps, and a file without has none of them; one without metadata has no
- * section for these either: it is one of format 1.0.
+ * first four are for host steps, and a file without has none of them; one without metadata or images
+ * has no section for these either: it is one of format 1.0.
  */
 static const npu_u8 file_order[] = {
 	NPU_JF_HOSTSTEPS, NPU_JF_HOSTARGS, NPU_JF_HOSTATTRS, NPU_JF_HOSTDATA,
 	NPU_JF_STRINGS,	 NPU_JF_SYMBOLS,  NPU_JF_REGIONS, NPU_JF_TENSORS,
 	NPU_JF_PROGRAMS, NPU_JF_SCHEDULE, NPU_JF_STREAMS, NPU_JF_DEBUGMAP,
-	NPU_JF_REPORT,	 NPU_JF_RECORD,	  NPU_JF_METADATA, NPU_JF_WEIGHTS,
+	NPU_JF_REPORT,	 NPU_JF_RECORD,	  NPU_JF_IMAGES,  NPU_JF_METADATA,
+	NPU_JF_WEIGHTS,
 };
 
 #define NUM_SECTIONS (sizeof(file_order) / sizeof(file_order[0]))
@@ -400,6 +434,8 @@ static bool has_section(const struct npu_jobfile *job, npu_u32 type)
 		return has_host_steps(job);
 	case NPU_JF_METADATA:
 		return job->metadata_size;
+	case NPU_JF_IMAGES:
+		return has_images(job);
 	default:
 		return true;
 	}
@@ -440,7 +476,8 @@ static void place_sections(struct writer *w, struct image *img)
 		img->table[i] = (struct npu_jf_section){
 			.type = type,
 			.flags = type == NPU_JF_DEBUGMAP || type == NPU_JF_REPORT ||
-						 type == NPU_JF_RECORD || type == NPU_JF_METADATA
+						 type == NPU_JF_RECORD || type == NPU_JF_METADATA ||
+						 type == NPU_JF_IMAGES
 					 ? 0
 					 : NPU_JF_REQUIRED,
 			.offset = at,
@@ -463,7 +500,11 @@ static void fill_header(struct writer *w, struct image *img, const npu_u64 opcod
 
 	memcpy(h->magic, NPU_JF_MAGIC, 8);
 	h->major = NPU_JOBFILE_MAJOR;
-	h->minor = w->job->metadata_size ? 2 : has_host_steps(w->job) ? 1 : 0;
+	h->features = npu_jobfile_features(w->job);
+	h->minor = has_images(w->job) || h->features ? 3 :
+		   w->job->metadata_size	     ? 2 :
+		   has_host_steps(w->job)	     ? 1 :
+						       0;
 	h->header_size = sizeof(*h);
 	h->isa_major = NPU_ISA_MAJOR;
 	h->isa_minor = npu_jobfile_isa_minor(w->job);
@@ -475,7 +516,6 @@ static void fill_header(struct writer *w, struct image *img, const npu_u64 opcod
 	h->section_offset = sizeof(*h);
 	memcpy(h->opcodes, opcodes, sizeof(h->opcodes));
 	h->sram_size = sram_size;
-	h->features = NPU_JF_FEATURES;
 	strncpy(h->compiler, compiler, sizeof(h->compiler) - 1);
 	h->section_crc = crc_of(img->table, table_size(img));
 }

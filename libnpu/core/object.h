@@ -145,6 +145,7 @@ struct npu_run_slot {
 	bool has_shape;
 	npu_u32 rank;			/* as set by the user */
 	int64_t dim[NPU_TENSOR_MAX_RANK];
+	uint64_t stride;		/* of rows, as set by the user; 0: the job's */
 	struct npu_buffer *buf;
 	uint64_t offset;
 	bool bound;			/* by the user; else buf is the run's own */
@@ -165,7 +166,7 @@ struct npu_run {
  * -EINVAL.
  */
 int npu_run_choose(struct npu_run *run, struct npu_error *err);
-/* Would any program take the shape of @name, whatever the others are? -EINVAL. */
+/* Would any program take shape and stride of @name, whatever the others are? -EINVAL. */
 int npu_run_check_shape(struct npu_run *run, npu_u32 name, struct npu_error *err);
 /* -EBUSY while a submit is in flight. */
 int npu_run_check_idle(struct npu_run *run, struct npu_error *err);
@@ -178,6 +179,9 @@ int npu_host_step_run(const struct npu_work *work, const struct npu_job_step *st
 /* Digests of its outputs, appended at @out, which has room for its num_out; returns how many. */
 size_t npu_host_step_digest(const struct npu_work *work, const struct npu_job_step *step,
 			    struct npu_insn_digest *out);
+
+/* Lengths changed: what was computed before does not count any more. */
+void npu_run_forget(struct npu_run *run);
 
 /* Memory of slot @name at the lengths set: check the bound buffer, or see to an own one. */
 int npu_run_place(struct npu_run *run, npu_u32 name, struct npu_error *err);

@@ -60,8 +60,7 @@ int npu_run_check_idle(struct npu_run *run, struct npu_error *err)
 	return 0;
 }
 
-/* Lengths changed: what was computed before does not count any more. */
-static void forget_result(struct npu_run *run)
+void npu_run_forget(struct npu_run *run)
 {
 	run->resolved = false;
 	npu_fence_put(run->fence);
@@ -95,7 +94,7 @@ int npu_run_set_shape(struct npu_run *run, const char *tensor, unsigned int rank
 		return ret;
 	}
 	if (!old.has_shape || old.rank != rank || memcmp(old.dim, slot->dim, rank * sizeof(*dims)))
-		forget_result(run);
+		npu_run_forget(run);
 	return 0;
 }
 

@@ -241,6 +241,48 @@ static enum match missing(struct solve *s, npu_u32 sym)
 	return MATCH_OPEN;
 }
 
+static enum match refuse_stride(struct solve *s, const char *name, npu_u64 given, npu_u64 min,
+				npu_u64 max)
+{
+	int n = snprintf(s->why, sizeof(s->why),
+			 "'%.48s' can not have rows %llu bytes apart, %s %llu", name,
+			 (unsigned long long)given,
+			 min == max ? "the job was compiled for" : "want",
+			 (unsigned long long)min);
+
+	if (min != max)
+		snprintf(s->why + n, sizeof(s->why) - n, " .. %llu", (unsigned long long)max);
+	return MATCH_NOT;
+}
+
+/* The strides given (@only: that of one name, ~0: all) against those that the program takes. */
+static enum match match_strides(const struct npu_run *run, unsigned int program, npu_u32 only,
+				struct solve *s)
+{
+	const struct npu_job *job = run->job;
+	npu_u64 min, max, given;
+	npu_u32 n, tensor;
+	int sym;
+
+	for (n = 0; n < job->num_names; n++) {
+		const struct npu_jobfile_tensor *t;
+
+		given = run->slot[n].stride;
+		tensor = job->names[n].tensor[program];
+		if (!given || (only != ~0u && only != n) || tensor == ~0u)
+			continue;
+		t = &s->prog->tensors[tensor];
+		npu_jobfile_plane_bounds(s->prog, t, &min, &max);
+		sym = npu_jobfile_stride_symbol(s->prog, t);
+		if (given < min || given > max || (sym >= 0 && given % s->prog->symbols[sym].step)) {
+			return refuse_stride(s, t->name, given, min, max);
+		}
+		if (sym >= 0)
+			s->scalar[sym] = (npu_u32)(given / s->prog->symbols[sym].step);
+	}
+	return MATCH_FULL;
+}
+
 static enum match match_program(const struct npu_run *run, unsigned int program, npu_u32 only,
 				struct solve *s)
 {
@@ -252,12 +294,15 @@ static enum match match_program(const struct npu_run *run, unsigned int program,
 	memset(s->teacher, 0xff, sizeof(s->teacher));
 	sym = s->prog->symbols;
 	for (i = 0; i < s->prog->num_symbols; i++) {
-		if (sym[i].kind != NPU_SYMBOL_FREE || sym[i].min != sym[i].max)
+		if (sym[i].kind != NPU_SYMBOL_STRIDE &&
+		    (sym[i].kind != NPU_SYMBOL_FREE || sym[i].min != sym[i].max))
 			continue;
 		s->known[i] = true;
 		s->scalar[i] = sym[i].min / sym[i].step;
 	}
-	match = match_shapes(run, program, only, s);
+	match = match_strides(run, program, only, s);
+	if (match == MATCH_FULL)
+		match = match_shapes(run, program, only, s);
 	if (match != MATCH_FULL)
 		return match;
 	for (i = 0; i < s->prog->num_symbols; i++)

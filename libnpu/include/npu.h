@@ -323,6 +323,7 @@ struct npu_symbol_info {
 	uint32_t size;
 	uint32_t min, max, step;	/* value: min, min + step, .., max */
 	uint32_t derived;		/* 1: follows from the others */
+	uint32_t stride;		/* 1: of an input's rows: npu_run_set_stride(), not a shape */
 	const char *name;
 };
 
@@ -381,6 +382,42 @@ struct npu_tensor_info {
 
 int npu_job_tensor(const struct npu_job *job, unsigned int program, unsigned int index,
 		   struct npu_tensor_info *info);
+
+/*
+ * An input of the model that is fed with a camera's frame as it is (npu-compile --input-format). Each of
+ * its planes is an input tensor of the job, u8 [rows][row_bytes]: bind or write these as any input.
+ */
+struct npu_image_info {
+	uint32_t size;
+	uint32_t fourcc;		/* pixel format, as V4L2_PIX_FMT_* in videodev2.h */
+	uint32_t width, height;		/* of the frame in pixels */
+	uint32_t num_planes;
+	uint32_t reserved;
+	uint64_t bytes;			/* of a frame in one buffer, with the planes' own strides */
+	const char *name;		/* of the model's input */
+	const char *spec;		/* what is made of it, as given to --input-format */
+};
+
+/* Image number @index of a program. Returns 0, -ENOENT past the last one, -EINVAL (size). */
+int npu_job_image(const struct npu_job *job, unsigned int program, unsigned int index,
+		  struct npu_image_info *info);
+
+struct npu_plane_info {
+	uint32_t size;
+	uint32_t tensor;		/* index for npu_job_tensor() */
+	uint32_t rows, row_bytes;	/* that the device reads */
+	/*
+	 * Bytes from row to row: what they are when nobody says, and what npu_run_set_stride() takes;
+	 * both the same: the job was compiled for this one.
+	 */
+	uint32_t stride, max_stride;
+	uint64_t offset;		/* of it in one buffer, with the planes' own strides */
+	const char *name;		/* of the tensor, for npu_run_bind() and others */
+};
+
+/* Plane @plane of image @index. Returns 0, -ENOENT or -EINVAL (size). */
+int npu_job_plane(const struct npu_job *job, unsigned int program, unsigned int index,
+		  unsigned int plane, struct npu_plane_info *info);
 
 /* What the instructions with one tag stand for. */
 struct npu_debug_info {
@@ -464,6 +501,31 @@ int npu_run_program(struct npu_run *run, unsigned int *program, uint32_t *scalar
  */
 int npu_run_bind(struct npu_run *run, const char *tensor, struct npu_buffer *buf, uint64_t offset,
 		 struct npu_error *err);
+
+/*
+ * Bytes from row to row of an input that is a plane of a camera's frame; 0: the job's own again. Like a
+ * shape it may be set at any time between submits, before or after binding. Errors: -ENOENT (no such
+ * tensor), -EBUSY, -EINVAL (not a plane, or not a stride that the job takes: the text says which).
+ */
+int npu_run_set_stride(struct npu_run *run, const char *tensor, uint64_t bytes,
+		       struct npu_error *err);
+
+/*
+ * Let all planes of image @name lie in @buf from @offset on as V4L2's formats of one buffer have them:
+ * one behind the other, each with rows of @stride bytes (0: the job's own). For other places of the
+ * planes, or one buffer each: npu_run_set_stride() and npu_run_bind() of each plane. NULL takes the
+ * bindings back. Errors: as npu_run_set_stride() and npu_run_bind(); -ENOENT (no such image; the text
+ * lists those there are). On error some planes may be bound already.
+ */
+int npu_run_bind_image(struct npu_run *run, const char *name, struct npu_buffer *buf,
+		       uint64_t offset, uint64_t stride, struct npu_error *err);
+
+/*
+ * Copy a frame into the planes of image @name. @size: bytes of all planes without gaps between rows, or
+ * npu_image_info.bytes. Errors: as npu_run_write(), and -ENOENT as above.
+ */
+int npu_run_write_image(struct npu_run *run, const char *name, const void *data, size_t size,
+			struct npu_error *err);
 
 /*
  * Where a tensor lies: the bound buffer, or the run's own, allocated now. The reference stays the

@@ -501,6 +501,76 @@ void slow_make(struct fixture *f, unsigned int insns)
 	f->job.weights_size = 0;
 }
 
+static struct npu_jobfile_expr rows_of(npu_s64 rows, npu_s64 bytes, unsigned int sym)
+{
+	return (struct npu_jobfile_expr){ .base = bytes, .factor = { rows - 1 }, .sym = { sym } };
+}
+
+/* Rows of a plane, @sym bytes apart when that is >= 0, to a dense copy in region @region + 3. */
+static void frame_copy(struct asm_stream *s, unsigned int region, npu_u32 rows, npu_u32 bytes,
+		       npu_s64 stride, int sym)
+{
+	const struct npu_operand plane = { .region = region, .dtype = NPU_U8, .rank = 2,
+					   .dim = { rows, bytes }, .stride = { stride, 1 } };
+	struct npu_operand ops[NPU_COPY_NUM_SLOTS] = { [NPU_COPY_OUT] = plane,
+						       [NPU_COPY_IN] = plane };
+	const size_t at = sizeof(struct npu_insn_header) + NPU_COPY_IN * sizeof(struct npu_operand) +
+			  offsetof(struct npu_operand, stride);
+	struct npu_term term = { (npu_u16)(at / 4), (npu_u8)sym, 1, 1 };
+
+	ops[NPU_COPY_OUT].region = region + 3;
+	ops[NPU_COPY_OUT].stride[0] = bytes;
+	asm_insn(s, NPU_OP_COPY, ops, NULL, &term, sym >= 0, region + 1);
+}
+
+static void frame_tensor(struct fixture *f, unsigned int i, const char *name, npu_s64 rows,
+			 npu_s64 bytes, struct npu_jobfile_expr stride,
+			 struct npu_jobfile_expr size)
+{
+	f->regions[i] = (struct npu_jobfile_region){
+		.name = name, .role = i < 3 ? NPU_REGION_INPUT : NPU_REGION_OUTPUT,
+		.access = i < 3 ? NPU_ACCESS_READ : NPU_ACCESS_WRITE, .size = size, .align = 1,
+	};
+	f->tensors[i] = (struct npu_jobfile_tensor){
+		.name = name, .role = i < 3 ? NPU_TENSOR_INPUT : NPU_TENSOR_OUTPUT,
+		.dtype = NPU_U8, .rank = 2, .region = i,
+		.dim = { NPU_JOBFILE_CONST(rows), NPU_JOBFILE_CONST(bytes) },
+		.stride = { stride, NPU_JOBFILE_CONST(1) },
+	};
+}
+
+void frame_make(struct fixture *f)
+{
+	static const struct npu_jobfile_expr by[2] = {
+		{ .factor = { 1 }, .sym = { 0 } }, { .factor = { 1 }, .sym = { 1 } } };
+	static const npu_u32 bounds[2][2] = { { 8, 64 }, { 8, 64 } };
+
+	memset(f, 0, sizeof(*f));
+	asm_begin(&f->stream);
+	frame_copy(&f->stream, 0, 4, 8, 0, 0);
+	frame_copy(&f->stream, 1, 2, 8, 0, 1);
+	frame_copy(&f->stream, 2, 2, 12, 16, -1);
+	asm_end(&f->stream, 6, 2, bounds);
+	frame_tensor(f, 0, "cam", 4, 8, by[0], rows_of(4, 8, 0));
+	frame_tensor(f, 1, "cam.uv", 2, 8, by[1], rows_of(2, 8, 1));
+	frame_tensor(f, 2, "rgb", 2, 12, NPU_JOBFILE_CONST(16), NPU_JOBFILE_CONST(28));
+	frame_tensor(f, 3, "y", 4, 8, NPU_JOBFILE_CONST(8), NPU_JOBFILE_CONST(32));
+	frame_tensor(f, 4, "uv", 2, 8, NPU_JOBFILE_CONST(8), NPU_JOBFILE_CONST(16));
+	frame_tensor(f, 5, "p", 2, 12, NPU_JOBFILE_CONST(12), NPU_JOBFILE_CONST(24));
+	f->symbols[0] = (struct npu_jobfile_symbol){ "cam.stride", NPU_SYMBOL_STRIDE, 8, 64, 1, 0, 0 };
+	f->symbols[1] = f->symbols[0];
+	f->symbols[1].name = "cam.uv.stride";
+	f->images[0] = (struct npu_jobfile_image){ "cam", "nv12:8x4", 0x3231564e, 8, 4, 2, { 0, 1 } };
+	f->images[1] = (struct npu_jobfile_image){ "rgb", "rgb24:4x2", 0x33424752, 4, 2, 1, { 2 } };
+	f->programs[0] = (struct npu_jobfile_program){
+		.symbols = f->symbols, .num_symbols = 2, .regions = f->regions, .num_regions = 6,
+		.tensors = f->tensors, .num_tensors = 6, .images = f->images, .num_images = 2,
+		.stream = f->stream.words, .stream_size = asm_size(&f->stream),
+	};
+	f->job = (struct npu_jobfile){ .compiler = "test", .programs = f->programs,
+				       .num_programs = 1 };
+}
+
 void fixture_free(struct fixture *f)
 {
 	asm_free(&f->stream);

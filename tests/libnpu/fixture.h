@@ -54,6 +54,7 @@ struct fixture {
 	struct asm_stream second;
 	struct npu_jobfile_step steps[4];
 	npu_u32 args[8];
+	struct npu_jobfile_image images[2];	/* of frame_make() */
 };
 
 void tiny_make(struct fixture *f);
@@ -71,6 +72,12 @@ void slow_make(struct fixture *f, unsigned int insns);
  * application's (fixture_ops); y = u + x on the device. Regions as in the tiny model, 5 is "where".
  */
 void host_make(struct fixture *f);
+/*
+ * Camera frames, copied as they are: "cam" is NV12 of 8 x 4 pixels, planes "cam" [4][8] and "cam.uv"
+ * [2][8], rows any 8 .. 64 bytes apart; "rgb" is RGB24 of 4 x 2 pixels, rows 16 bytes apart. Outputs
+ * "y", "uv" and "p" are dense. Regions and tensors: 0 .. 2 the planes, 3 .. 5 the outputs.
+ */
+void frame_make(struct fixture *f);
 #define FIXTURE_OPS	1
 extern const struct npu_host_op fixture_ops[FIXTURE_OPS];
 #define FIXTURE_FACTOR	2.5

@@ -557,7 +557,7 @@ static void test_newer_minor(struct env *e)
 
 	memcpy(big, e->good, sizeof(*h));
 	h = (struct npu_jf_header *)big;
-	h->minor = 3;
+	h->minor = NPU_JOBFILE_MINOR + 1;
 	h->header_size += 16;
 	h->section_offset = h->header_size + 8;
 	n = h->num_sections++;
@@ -587,7 +587,7 @@ static void test_newer_minor(struct env *e)
 	h->file_size = at;
 	repair(big, at);
 	tap_ok(!try_file(e, big, at),
-	       "format 1.3 with longer records and an unknown optional section loads: %s",
+	       "a newer format 1.x with longer records and an unknown optional section loads: %s",
 	       err.text);
 	tap_ok(at < room, "(%zu bytes)", at);
 	free(big);
@@ -712,6 +712,152 @@ static void test_host(struct env *e)
 	e->size = tiny_size;
 }
 
+/* Files with images: format 1.3. */
+static void i_program(unsigned char *f, size_t size)
+{
+	RECORD(f, NPU_JF_IMAGES, 1, struct npu_jf_image)->program = 1;
+}
+
+static void i_name(unsigned char *f, size_t size)
+{
+	RECORD(f, NPU_JF_IMAGES, 1, struct npu_jf_image)->name = 0;
+}
+
+static void i_twice(unsigned char *f, size_t size)
+{
+	RECORD(f, NPU_JF_IMAGES, 1, struct npu_jf_image)->name =
+		RECORD(f, NPU_JF_IMAGES, 0, struct npu_jf_image)->name;
+}
+
+static void i_spec(unsigned char *f, size_t size)
+{
+	RECORD(f, NPU_JF_IMAGES, 1, struct npu_jf_image)->spec = 1 << 30;
+}
+
+static void i_width(unsigned char *f, size_t size)
+{
+	RECORD(f, NPU_JF_IMAGES, 0, struct npu_jf_image)->width = 0;
+}
+
+static void i_planes(unsigned char *f, size_t size)
+{
+	RECORD(f, NPU_JF_IMAGES, 0, struct npu_jf_image)->num_planes = 4;
+}
+
+static void i_plane(unsigned char *f, size_t size)
+{
+	RECORD(f, NPU_JF_IMAGES, 0, struct npu_jf_image)->plane[1] = 6;
+}
+
+static void i_output(unsigned char *f, size_t size)
+{
+	RECORD(f, NPU_JF_IMAGES, 0, struct npu_jf_image)->plane[1] = 4;
+}
+
+static void i_shared(unsigned char *f, size_t size)
+{
+	RECORD(f, NPU_JF_IMAGES, 1, struct npu_jf_image)->plane[0] = 1;
+}
+
+static void i_stride(unsigned char *f, size_t size)
+{
+	RECORD(f, NPU_JF_TENSORS, 2, struct npu_jf_tensor)->stride[1].base = 0;
+}
+
+static void i_narrow(unsigned char *f, size_t size)
+{
+	RECORD(f, NPU_JF_TENSORS, 2, struct npu_jf_tensor)->stride[0].base = 11;
+}
+
+static void i_one_symbol(unsigned char *f, size_t size)
+{
+	RECORD(f, NPU_JF_TENSORS, 1, struct npu_jf_tensor)->stride[0].sym[0] = 0;
+}
+
+static void i_no_input(unsigned char *f, size_t size)
+{
+	RECORD(f, NPU_JF_TENSORS, 1, struct npu_jf_tensor)->stride[0] =
+		(struct npu_jf_expr){ .base = 8 };
+}
+
+static void i_kind(unsigned char *f, size_t size)
+{
+	RECORD(f, NPU_JF_SYMBOLS, 0, struct npu_jf_symbol)->kind = 3;
+}
+
+static void i_features(unsigned char *f, size_t size)
+{
+	HEADER(f)->features = 0;
+}
+
+static const struct {
+	const char *what;
+	change fn;
+	int ret;
+	const char *text;
+} image_changes[] = {
+	{ "an image of no program", i_program, -EINVAL, "IMAGES, record 1: program 1" },
+	{ "an image without a name", i_name, -EINVAL, "no name" },
+	{ "two images of one name", i_twice, -EINVAL, "two images are named 'cam'" },
+	{ "a string of an image out of range", i_spec, -EINVAL, "IMAGES, record 1" },
+	{ "an image without pixels", i_width, -EINVAL, "0 x 4" },
+	{ "too many planes", i_planes, -EINVAL, "4 planes, want 1 .. 3" },
+	{ "a plane that is not there", i_plane, -EINVAL, "tensor 6, there are 6" },
+	{ "a plane that is an output", i_output, -EINVAL, "plane 1, tensor 'uv', is not an input" },
+	{ "a plane of two images", i_shared, -EINVAL, "another plane" },
+	{ "bytes that are no row", i_stride, -EINVAL, "rows of bytes" },
+	{ "rows that overlap", i_narrow, -EINVAL, "rows of bytes" },
+	{ "a stride of two inputs", i_one_symbol, -EINVAL, "of another input" },
+	{ "a stride of no input", i_no_input, -EINVAL, "of no input" },
+	{ "an unknown kind of symbol", i_kind, -EINVAL, "unknown kind 3" },
+	{ "strides that the header does not tell of", i_features, -EINVAL, "features" },
+};
+
+static void check_images(const struct env *e, const struct fixture *f)
+{
+	const struct npu_jobfile_image *a = f->images, *b;
+	struct npu_jobfile *back;
+	int i;
+
+	if (!tap_ok(!npu_jobfile_parse(e->good, e->size, 0, &back, &err), "parse"))
+		return;
+	b = back->programs[0].images;
+	tap_ok(back->programs[0].num_images == 2, "two images come back");
+	for (i = 0; i < 2; i++)
+		tap_ok(!strcmp(a[i].name, b[i].name) && !strcmp(a[i].spec, b[i].spec) &&
+		       a[i].fourcc == b[i].fourcc && a[i].width == b[i].width &&
+		       a[i].height == b[i].height && a[i].num_planes == b[i].num_planes &&
+		       !memcmp(a[i].plane, b[i].plane, a[i].num_planes * sizeof(*a[i].plane)),
+		       "image %d is what it was", i);
+	npu_jobfile_free(back);
+}
+
+static void test_images(struct env *e)
+{
+	unsigned char *tiny = e->good, *copy;
+	size_t tiny_size = e->size, i;
+	struct fixture f;
+
+	frame_make(&f);
+	e->good = fixture_encode(&f, &e->size);
+	copy = malloc(e->size);
+	tap_ok(HEADER(e->good)->minor == 3 && HEADER(e->good)->features == NPU_JF_FEATURE_STRIDES &&
+	       !try_file(e, e->good, e->size), "a file with images is of format 1.3 and loads %s",
+	       err.text);
+	check_images(e, &f);
+	for (i = 0; i < sizeof(image_changes) / sizeof(image_changes[0]); i++)
+		try_change(e, copy, image_changes[i].what, image_changes[i].fn,
+			   image_changes[i].ret, image_changes[i].text);
+	free(copy);
+	test_repeat(&f, e);
+	test_truncated(e);
+	test_mutated(e);
+	free(e->good);
+	fixture_free(&f);
+	e->good = tiny;
+	e->size = tiny_size;
+}
+
 int main(void)
 {
 	struct npu_device_options opt = { .size = sizeof(opt), .host_ops = fixture_ops,
@@ -742,6 +888,7 @@ int main(void)
 	test_bits(&e);
 	test_mutated(&e);
 	test_host(&e);
+	test_images(&e);
 	npu_queue_destroy(e.queue);
 	npu_device_close(e.dev);
 	free(e.good);
