@@ -270,6 +270,91 @@ void npu_llm_sampler_destroy(struct npu_llm_sampler *sampler);
 int32_t npu_llm_sample(struct npu_llm_sampler *sampler, const float *logits, uint32_t vocab,
 		       const int32_t *recent, size_t num_recent);
 
+/* ---- speculation ---- */
+
+/*
+ * Several tokens in one run. A speculator drafts what might come next: by look-up of the last
+ * tokens in what came before them, and by a small model of the same vocabulary when it is given one.
+ * The model runs the draft as rows of one step, and as much of it is kept as agrees with what is
+ * chosen from the model's own logits. As those are the same bits in any batch, what comes out is
+ * what comes out without drafts, token for token, sampled ones too. How long drafts are follows from
+ * how the last ones did: up to max_draft while all of them are right, none for some steps when
+ * nothing was, or when steps with drafts turn out to take more time for a token than those without.
+ *
+ *	npu_llm_prefill(s, tokens, num, &logits, &err);
+ *	token = choose(arg, logits, tokens, num);
+ *	while (token >= 0)
+ *		if (npu_llm_speculate(speculator, s, token, choose, arg, &token, &err))
+ *			break;
+ *
+ * A speculator serves one sequence at a time, and belongs to one thread at a time. It keeps nothing
+ * of a session, which may be cut back, forked or replaced between two calls.
+ */
+struct npu_llm_speculator;
+
+/* Where drafts come from. */
+enum npu_llm_draft { NPU_LLM_DRAFT_LOOKUP, NPU_LLM_DRAFT_MODEL, NPU_LLM_NUM_DRAFTS };
+
+struct npu_llm_speculator_options {
+	uint32_t size;
+	uint32_t max_draft;		/* tokens of a draft at most; 0: 16 */
+	uint32_t min_match;		/* tokens that have to come again for a look-up; 0: 2 */
+	uint32_t untimed;		/* 1: drafts are made whatever time they cost; else 0 */
+	struct npu_llm *model;		/* a small one that drafts, too, or NULL; it is kept */
+};
+
+/* What it did since it was created. */
+struct npu_llm_speculator_stats {
+	uint32_t size;
+	uint32_t reserved;
+	/* Tokens, of each enum npu_llm_draft; those behind the end of a sequence are not counted. */
+	uint64_t drafted[NPU_LLM_NUM_DRAFTS], accepted[NPU_LLM_NUM_DRAFTS];
+	/* Of npu_llm_speculate() after the first: steps, each of one token more than it accepts. */
+	uint64_t steps, plain_steps;	/* all, and those without a draft */
+	double seconds, plain_seconds;	/* of them, less what choose took */
+};
+
+/*
+ * @options may be NULL. Errors: -EINVAL (the small model's vocabulary is another one: the first
+ * token that differs is named; an option), what npu_tokenizer_parse() returns for models without a
+ * vocabulary, -ENOMEM.
+ */
+int npu_llm_speculator_create(struct npu_llm *llm,
+			      const struct npu_llm_speculator_options *options,
+			      struct npu_llm_speculator **speculator, struct npu_error *err);
+/* Ignores NULL. */
+void npu_llm_speculator_destroy(struct npu_llm_speculator *sp);
+
+/*
+ * The token after @tokens, the last @num of which @logits is of: one, or a negative number to end
+ * here. It is called once for each token, in order, as a loop over npu_llm_decode() would do it. It
+ * must not use the session.
+ */
+typedef int32_t npu_llm_choose(void *arg, const float *logits, const int32_t *tokens, size_t num);
+
+/*
+ * Append @token to @s, as npu_llm_decode() does, and behind it as much of a draft as @choose agrees
+ * with. *@next is what @choose returned last, which is not in the session. Errors: those of
+ * npu_llm_decode(), the session is then as before; errors of the small model, but that its context
+ * or cache is full, which just means no draft.
+ */
+int npu_llm_speculate(struct npu_llm_speculator *sp, struct npu_llm_session *s, int32_t token,
+		      npu_llm_choose *choose, void *arg, int32_t *next, struct npu_error *err);
+
+/*
+ * The same in two parts, for batches of several sessions: a draft of at most @max tokens to add to
+ * a batch behind the last of @tokens, with NPU_LLM_WANT_ALL, their number or an error of the small
+ * model; and, when it has run, how many of them were accepted out of @drafted: all, or those up to
+ * where the sequence ended. The caller cuts the session back.
+ */
+int npu_llm_speculator_draft(struct npu_llm_speculator *sp, const int32_t *tokens, size_t num,
+			     uint32_t max, int32_t *draft, struct npu_error *err);
+void npu_llm_speculator_report(struct npu_llm_speculator *sp, uint32_t drafted, uint32_t accepted);
+
+/* Returns 0 or -EINVAL (size). */
+int npu_llm_speculator_stats(const struct npu_llm_speculator *sp,
+			     struct npu_llm_speculator_stats *stats);
+
 /* ---- tokenizers ---- */
 
 /*

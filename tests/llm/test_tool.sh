@@ -56,7 +56,7 @@ tap_is "$(greedy -n 40 --stop Jesus)" "${text%%Jesus*}" "--stop"
 tap_is "$(greedy -n 40 --stop zzz --stop "us Christ, and")" "${text%%us Christ, and*}" "--stop over several tokens"
 seeded()
 {
-	"$llm" "$npu" -q -n 30 -p "And it came to pass" --seed "$1"
+	"$llm" "$npu" -q -n 30 -p "And it came to pass" --seed "$@"
 }
 one=$(seeded 1)
 tap_is "$(seeded 1)" "$one" "a seed repeats: $one"
@@ -69,6 +69,34 @@ long=$("$llm" "$npu" --greedy -n 0 -p "And" 2>&1 >/dev/null)
 tap_like "$long" "generated 5[01][0-9] more" "until the context is full"
 tap_like "$("$llm" "$npu" --bench pp16,tg4 -r 3)" $'pp16: [0-9.]+ tokens/s .*\ntg4: [0-9.]+ tokens/s' "--bench"
 
+# ---- speculation: the same texts, whatever ends them ----
+
+tap_is "$(greedy -n 100 --speculate)" "$(greedy -n 100)" "--speculate"
+tap_is "$(greedy -n 0 --speculate)" "$(greedy -n 0)" "until the context is full"
+tap_is "$(greedy -n 100 --speculate --stop "who is the Son of God, who is the Father")" \
+	"$(greedy -n 100 --stop "who is the Son of God, who is the Father")" "a stop string that does not come"
+tap_is "$(greedy -n 100 --speculate --stop "of God, who is the Son of")" \
+	"$(greedy -n 100 --stop "of God, who is the Son of")" "one amid what is drafted"
+tap_is "$(greedy -n 40 --speculate --draft 1)" "$text" "--draft 1"
+tap_is "$(seeded 1 --speculate)" "$one" "sampled with a seed"
+stats=$("$llm" "$npu" --greedy -n 100 -p "And it came to pass" --speculate 2>&1 >/dev/null)
+tap_like "$stats" "generated 99 more" "statistics count the same tokens"
+tap_like "$stats" "speculation: look-up drafted [0-9]+ tokens, [0-9]+ right .*; [0-9.]+ tokens a step; [0-9.]+ times as fast as the [0-9]+ steps without drafts" \
+	"and say what it was good for: $(grep speculation <<<"$stats")"
+"$compile" -q "$gguf" --context 64 -o "$tap_tmp/small.npu"
+stats=$("$llm" "$npu" --greedy -n 40 -p "In the beginning God" --speculate-model "$tap_tmp/small.npu" 2>&1 >"$tap_tmp/out")
+tap_is "$(cat "$tap_tmp/out")" "$text" "--speculate-model"
+tap_like "$stats" "model drafted [0-9]+ tokens, [1-9][0-9]* right" "its drafts are right"
+stories=${NPU_SHARED_MODELS:-../shared/models}/stories260K-Q8_0.gguf
+if [ -e "$stories" ]; then
+	"$compile" -q "$stories" -o "$tap_tmp/stories.npu"
+	tap_refused "stories.npu can not draft for .*kjv.npu: its vocabulary has 512 tokens, the other one 2048" \
+		"a model of another vocabulary" "$llm" "$npu" -p x --speculate-model "$tap_tmp/stories.npu"
+else
+	tap_skip "a model of another vocabulary" "stories260K is not there"
+fi
+tap_refused "No such file" "no model" "$llm" "$npu" -p x --speculate-model "$tap_tmp/none.npu"
+
 # ---- a chat ----
 
 chat()
@@ -78,19 +106,24 @@ chat()
 tap_refused "chat" "a model without a chat template" chat
 out=$(chat --chat-template chatml)
 tap_is "$(grep -c . <<<"$out")" 2 "two turns, two answers: $(tr '\n' '|' <<<"$out")"
+tap_is "$(chat --chat-template chatml --speculate)" "$out" "with speculation"
 tap_refused "no chat template 'x'" "a template that is not there" chat --chat-template x
 
 # ---- Ctrl-C ----
 
 # A shell gives its children in the background an ignored SIGINT, so perl starts it.
-interrupted=$(timeout 60 perl -e '
+interrupted()
+{
+	timeout 60 perl -e '
 	my $pid = open(my $f, "-|", @ARGV) or die;
 	read($f, my $c, 40);
 	kill "INT", $pid;
 	my @rest = <$f>;
 	close($f);
-	print $? >> 8, " ", $? & 127;' "$llm" "$npu" -q --greedy -n 0 --ignore-end -p "And" )
-tap_is "$interrupted" "0 0" "Ctrl-C ends a generation, and the program as ever"
+	print $? >> 8, " ", $? & 127;' "$llm" "$npu" -q --greedy -n 0 --ignore-end -p "And" "$@"
+}
+tap_is "$(interrupted)" "0 0" "Ctrl-C ends a generation, and the program as ever"
+tap_is "$(interrupted --speculate)" "0 0" "and one with speculation"
 
 # ---- mistakes ----
 
@@ -101,6 +134,9 @@ mistake npu-llm "from 0 to 65535" "$npu" --serve 65536
 mistake npu-llm "expected 1 or more" "$npu" --serve 0 --client-timeout 0
 mistake npu-llm "expected a number" "$npu" --temp warm
 mistake npu-llm "expected a number" "$npu" -n -1
+mistake npu-llm "expected 1 or more" "$npu" --speculate --draft 0
+mistake npu-llm "draft is of --speculate" "$npu" --draft 3
+mistake npu-llm "for a text or a chat" "$npu" --speculate --bench tg4
 mistake npu-llm "stop is empty" "$npu" --stop ""
 tap_refused "temperature" "a negative temperature" "$llm" "$npu" --temp -1
 tap_refused "No such file" "no model" "$llm" "$tap_tmp/none.npu"

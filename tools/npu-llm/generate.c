@@ -53,54 +53,74 @@ static int prefill(struct generation *g, const int32_t *ids, size_t num, const f
 	return ret;
 }
 
-static int32_t choose(const struct generation *g, const float *logits)
+/* How the text ends with @token, which has @num others before it; END_NONE, or an error. */
+static int take(struct generation *g, int32_t token, size_t num)
 {
-	return npu_llm_sample(g->sampler, logits, g->m->info.vocab, npu_llm_session_tokens(g->s),
-			      npu_llm_session_length(g->s));
+	int ret;
+
+	if (!g->num++)
+		g->stats.first = g->stats.prefill;
+	if (!g->o->ignore_end && npu_tokenizer_attr(g->m->tok, token) & NPU_TOKEN_END)
+		return END_TOKEN;
+	ret = put_token(g, token, g->err);
+	if (ret)
+		return ret;
+	if (g->num == g->max)
+		return END_LENGTH;
+	if (num == g->m->info.context)
+		return END_CONTEXT;
+	return interrupt_pending() ? END_INTERRUPT : END_NONE;
 }
 
-static int decode(struct generation *g, int32_t token, const float **logits, struct npu_error *err)
+/* The token after the @num ones at @tokens, or -1 with the reason in g->ending. */
+static int32_t choose(void *arg, const float *logits, const int32_t *tokens, size_t num)
 {
+	struct generation *g = arg;
 	double start = seconds();
-	int ret = npu_llm_decode(g->s, token, logits, err);
+	int32_t token = npu_llm_sample(g->sampler, logits, g->m->info.vocab, tokens, num);
 
-	if (!ret) {
-		g->stats.tokens++;
-		g->stats.decode += seconds() - start;
+	if (token < 0)
+		g->ending = npu_error_set(g->err, token, "no token can be chosen: %s",
+					  strerror(-token));
+	else
+		g->ending = take(g, token, num);
+	g->choosing += seconds() - start;
+	return g->ending == END_NONE ? token : -1;
+}
+
+/* Run @token, and with a speculator what was rightly drafted behind it; the next one in *@next. */
+static int step(struct generation *g, int32_t token, int32_t *next, struct npu_error *err)
+{
+	uint32_t before = npu_llm_session_length(g->s);
+	double start = seconds(), other = g->choosing;
+	const float *logits;
+	int ret;
+
+	if (g->speculator) {
+		ret = npu_llm_speculate(g->speculator, g->s, token, choose, g, next, err);
+	} else {
+		ret = npu_llm_decode(g->s, token, &logits, err);
+		if (!ret)
+			*next = choose(g, logits, npu_llm_session_tokens(g->s),
+				       npu_llm_session_length(g->s));
 	}
-	return ret;
+	if (ret)
+		return ret;
+	g->stats.tokens += npu_llm_session_length(g->s) - before;
+	g->stats.decode += seconds() - start - (g->choosing - other);
+	return 0;
 }
 
 /* From the logits after the prompt on. */
-static int go_on(struct generation *g, const float *logits, uint32_t max, struct npu_error *err)
+static int go_on(struct generation *g, const float *logits, struct npu_error *err)
 {
-	int32_t token;
-	uint32_t i;
-	int ret;
+	int32_t token = choose(g, logits, npu_llm_session_tokens(g->s),
+			       npu_llm_session_length(g->s));
+	int ret = 0;
 
-	for (i = 0;; i++) {
-		token = choose(g, logits);
-		if (token < 0)
-			return npu_error_set(err, token, "no token can be chosen: %s",
-					     strerror(-token));
-		if (!i)
-			g->stats.first = g->stats.prefill;
-		if (!g->o->ignore_end &&
-		    npu_tokenizer_attr(g->m->tok, token) & NPU_TOKEN_END)
-			return END_TOKEN;
-		ret = put_token(g, token, err);
-		if (ret)
-			return ret;
-		if (i + 1 == max)
-			return END_LENGTH;
-		if (npu_llm_session_length(g->s) == g->m->info.context)
-			return END_CONTEXT;
-		if (interrupt_pending())
-			return END_INTERRUPT;
-		ret = decode(g, token, &logits, err);
-		if (ret)
-			return ret;
-	}
+	while (token >= 0 && !ret)
+		ret = step(g, token, &token, err);
+	return ret ?: g->ending;
 }
 
 int generate(struct generation *g, const int32_t *ids, size_t num, uint32_t max,
@@ -109,7 +129,10 @@ int generate(struct generation *g, const int32_t *ids, size_t num, uint32_t max,
 	const float *logits = NULL;
 	int ret = prefill(g, ids, num, &logits, err);
 
-	ret = ret ?: go_on(g, logits, max, err);
+	g->num = 0;
+	g->max = max;
+	g->err = err;
+	ret = ret ?: go_on(g, logits, err);
 	reply_end(&g->reply);
 	show(g);
 	return ret == -ECANCELED && interrupt_pending() ? END_INTERRUPT : ret;
@@ -120,13 +143,50 @@ static double mib(uint64_t bytes)
 	return (double)bytes / (1 << 20);
 }
 
-void stats_print(const struct model *m, const struct stats *s)
+static double ratio(double a, double b)
 {
+	return b > 0 ? a / b : 0;
+}
+
+/* Against steps without drafts of the same run, as far as there were any. */
+static void print_speculation(const struct npu_llm_speculator *sp)
+{
+	static const char *const names[NPU_LLM_NUM_DRAFTS] = { "look-up", "model" };
+	struct npu_llm_speculator_stats s = NPU_INIT(s);
+	double tokens;
+	unsigned int i;
+
+	npu_llm_speculator_stats(sp, &s);
+	tokens = (double)s.steps;
+	fputs("speculation: ", stderr);
+	for (i = 0; i < NPU_LLM_NUM_DRAFTS; i++) {
+		tokens += (double)s.accepted[i];
+		if (s.drafted[i] || !i)
+			fprintf(stderr, "%s drafted %llu tokens, %llu right (%.0f %%); ", names[i],
+				(unsigned long long)s.drafted[i], (unsigned long long)s.accepted[i],
+				100 * ratio((double)s.accepted[i], (double)s.drafted[i]));
+	}
+	fprintf(stderr, "%.2f tokens a step", ratio(tokens, (double)s.steps));
+	if (s.plain_steps)
+		fprintf(stderr, "; %.2f times as fast as the %llu steps without drafts",
+			ratio(tokens, s.seconds) *
+				ratio(s.plain_seconds, (double)s.plain_steps),
+			(unsigned long long)s.plain_steps);
+	fputc('\n', stderr);
+}
+
+void stats_print(const struct generation *g)
+{
+	const struct model *m = g->m;
+	const struct stats *s = &g->stats;
+
 	fprintf(stderr, "\nfirst token after %.1f ms", 1e3 * s->first);
 	fprintf(stderr, "; prompt %llu tokens, %.1f tokens/s", (unsigned long long)s->prompt_tokens,
-		s->prefill > 0 ? (double)s->prompt_tokens / s->prefill : 0);
+		ratio((double)s->prompt_tokens, s->prefill));
 	fprintf(stderr, "; generated %llu more, %.1f tokens/s\n", (unsigned long long)s->tokens,
-		s->decode > 0 ? (double)s->tokens / s->decode : 0);
+		ratio((double)s->tokens, s->decode));
+	if (g->speculator)
+		print_speculation(g->speculator);
 	fprintf(stderr, "memory: weights %.1f MiB, KV cache %.1f MiB (%u tokens, %.1f KiB each), "
 			"scratch up to %.1f MiB\n",
 		mib(m->info.weights), mib(m->info.kv), m->info.num_blocks * m->info.block,

@@ -21,6 +21,9 @@ struct options {
 	uint32_t context;		/* of windows of the perplexity */
 	uint32_t pool, threads, repeat;
 	bool chat, quiet, ignore_end, no_prompt;
+	bool speculate;
+	const char *speculate_model;	/* that drafts, or NULL */
+	uint32_t draft;			/* tokens of a draft at most, 0: by default */
 	bool serve;
 	uint32_t port, queue, client_timeout;	/* of the server; waiting requests; seconds */
 	struct npu_llm_sampler_options sampler;
@@ -32,6 +35,7 @@ int options_parse(struct options *o, int argc, char **argv);
 /* A model with its tokenizer. */
 struct model {
 	struct npu_llm *llm;
+	struct npu_llm *small;		/* that drafts, or NULL */
 	struct npu_llm_info info;
 	struct npu_tokenizer *tok;
 	struct npu_tokenizer_info vocab;
@@ -89,13 +93,18 @@ struct generation {
 	const struct options *o;
 	struct npu_llm_session *s;
 	struct npu_llm_sampler *sampler;
+	struct npu_llm_speculator *speculator;	/* or NULL */
 	struct reply reply;
 	FILE *out;
 	size_t shown;			/* bytes of the reply */
+	uint32_t num, max;		/* tokens of the reply; max 0: up to the context */
+	int ending;			/* enum ending or an error: why there is no next token */
+	struct npu_error *err;
+	double choosing;		/* seconds */
 	struct stats stats;
 };
 
-enum ending { END_LENGTH, END_TOKEN, END_STOP, END_CONTEXT, END_INTERRUPT };
+enum ending { END_NONE, END_LENGTH, END_TOKEN, END_STOP, END_CONTEXT, END_INTERRUPT };
 
 /*
  * Prefill @ids and generate up to @max tokens (0: up to the context), written to g->out as they
@@ -105,7 +114,7 @@ int generate(struct generation *g, const int32_t *ids, size_t num, uint32_t max,
 	     struct npu_error *err);
 /* The reply begins anew. */
 void generate_restart(struct generation *g);
-void stats_print(const struct model *m, const struct stats *s);
+void stats_print(const struct generation *g);
 double seconds(void);
 
 /* ---- the modes ---- */

@@ -19,20 +19,31 @@ int model_encode(const struct model *m, const char *text, size_t size, unsigned 
 	return npu_tokenizer_encode(m->tok, text, size, flags, *ids, *num, num, err);
 }
 
-static int open_model(struct model *m, const struct options *o, struct npu_error *err)
+static int open_models(struct model *m, const struct options *o, struct npu_error *err)
 {
 	struct npu_device_options dev = NPU_INIT(dev);
 	struct npu_llm_options opt = NPU_INIT(opt);
-	const void *meta;
-	size_t size;
 	int ret;
 
 	dev.threads = o->threads;
 	opt.pool = o->pool;
 	opt.device = o->device;
 	opt.device_options = &dev;
-	interrupt_block(true);		/* the threads that are started here inherit it */
 	ret = npu_llm_open(o->model, &opt, &m->llm, err);
+	if (ret || !o->speculate_model)
+		return ret;
+	opt.pool = 0;
+	return npu_llm_open(o->speculate_model, &opt, &m->small, err);
+}
+
+static int open_model(struct model *m, const struct options *o, struct npu_error *err)
+{
+	const void *meta;
+	size_t size;
+	int ret;
+
+	interrupt_block(true);		/* the threads that are started here inherit it */
+	ret = open_models(m, o, err);
 	interrupt_block(false);
 	if (ret)
 		return ret;
@@ -80,6 +91,7 @@ int main(int argc, char **argv)
 	if (ret < 0)
 		fprintf(stderr, "npu-llm: %s\n", *err.text ? err.text : strerror(-ret));
 	npu_tokenizer_close(m.tok);
+	npu_llm_close(m.small);
 	npu_llm_close(m.llm);
 	return ret < 0 || fflush(stdout) ? 1 : 0;
 }

@@ -31,6 +31,10 @@ static const char usage[] =
 "      --repeat-last N      among the last N (default 64)\n"
 "      --seed N             the same seed gives the same text (default 0)\n"
 "\n"
+"      --speculate          draft what may come, from what came before: the same tokens, sooner\n"
+"      --speculate-model FILE  a small model that drafts, too; its vocabulary is MODEL's\n"
+"      --draft N            tokens of a draft at most (default 16)\n"
+"\n"
 "      --perplexity FILE    how well the model expects the text of FILE\n"
 "  -c, --context N          tokens of its windows (default: what the model was compiled for)\n"
 "      --bench LIST         tokens a second of prompts (ppN) and single tokens (tgN)\n"
@@ -51,8 +55,8 @@ static const char usage[] =
 enum {
 	OPT_FILE = 256, OPT_STOP, OPT_IGNORE_END, OPT_NO_PROMPT, OPT_CHAT, OPT_SYSTEM, OPT_FORM,
 	OPT_GREEDY, OPT_TEMP, OPT_TOP_K, OPT_TOP_P, OPT_MIN_P, OPT_PENALTY, OPT_LAST, OPT_SEED,
-	OPT_PERPLEXITY, OPT_BENCH, OPT_SERVE, OPT_QUEUE, OPT_TIMEOUT, OPT_DEVICE, OPT_POOL,
-	OPT_VERSION,
+	OPT_SPECULATE, OPT_SMALL, OPT_DRAFT, OPT_PERPLEXITY, OPT_BENCH, OPT_SERVE, OPT_QUEUE,
+	OPT_TIMEOUT, OPT_DEVICE, OPT_POOL, OPT_VERSION,
 };
 
 static const struct option long_options[] = {
@@ -73,6 +77,9 @@ static const struct option long_options[] = {
 	{ "repeat-penalty", required_argument, NULL, OPT_PENALTY },
 	{ "repeat-last", required_argument, NULL, OPT_LAST },
 	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "speculate", no_argument, NULL, OPT_SPECULATE },
+	{ "speculate-model", required_argument, NULL, OPT_SMALL },
+	{ "draft", required_argument, NULL, OPT_DRAFT },
 	{ "perplexity", required_argument, NULL, OPT_PERPLEXITY },
 	{ "context", required_argument, NULL, 'c' },
 	{ "bench", required_argument, NULL, OPT_BENCH },
@@ -209,6 +216,24 @@ static int ranged(const char *name, uint64_t min, uint64_t max, uint32_t *v)
 	return ret;
 }
 
+/* How drafts are made; -ENOENT: none of these. */
+static int take_speculation(struct options *o, int c)
+{
+	switch (c) {
+	case OPT_SMALL:
+		o->speculate_model = optarg;
+		o->speculate = true;
+		return 0;
+	case OPT_SPECULATE:
+		o->speculate = true;
+		return 0;
+	case OPT_DRAFT:
+		return ranged("--draft", 1, 1u << 16, &o->draft);
+	default:
+		return -ENOENT;
+	}
+}
+
 /* What a server is; -ENOENT: none of these. */
 static int take_serve(struct options *o, int c)
 {
@@ -231,6 +256,8 @@ static int take_option(struct options *o, int c)
 
 	if (ret == -ENOENT)
 		ret = take_serve(o, c);
+	if (ret == -ENOENT)
+		ret = take_speculation(o, c);
 	if (ret != -ENOENT)
 		return ret;
 	switch (c) {
@@ -276,6 +303,10 @@ static const char *mistake(const struct options *o, int num_models)
 		return "expected one model";
 	if (!o->repeat)
 		return "--repeat 0: expected 1 or more";
+	if (o->draft && !o->speculate)
+		return "--draft is of --speculate";
+	if (o->speculate && (o->perplexity || o->bench || o->serve))
+		return "--speculate is for a text or a chat";
 	return modes > 1 ? "one of --prompt, --file, --chat, --perplexity, --bench and --serve" :
 			   NULL;
 }

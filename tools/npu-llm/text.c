@@ -10,6 +10,17 @@
 
 #define PROMPT_LIMIT	(64u << 20)
 
+static int open_speculator(struct generation *g, struct npu_error *err)
+{
+	struct npu_llm_speculator_options opt = NPU_INIT(opt);
+
+	if (!g->o->speculate)
+		return 0;
+	opt.max_draft = g->o->draft;
+	opt.model = g->m->small;
+	return npu_llm_speculator_create(g->m->llm, &opt, &g->speculator, err);
+}
+
 static int open_generation(struct generation *g, const struct model *m, const struct options *o,
 			   struct npu_error *err)
 {
@@ -19,12 +30,14 @@ static int open_generation(struct generation *g, const struct model *m, const st
 	g->reply.stop = o->stop;
 	g->reply.num_stop = o->num_stop;
 	ret = npu_llm_sampler_create(&o->sampler, &g->sampler, err);
+	ret = ret ?: open_speculator(g, err);
 	return ret ?: npu_llm_session_create(m->llm, &g->s, err);
 }
 
 static void close_generation(struct generation *g)
 {
 	npu_llm_session_destroy(g->s);
+	npu_llm_speculator_destroy(g->speculator);
 	npu_llm_sampler_destroy(g->sampler);
 	reply_free(&g->reply);
 }
@@ -70,7 +83,7 @@ int run_text(const struct model *m, const struct options *o, struct npu_error *e
 		fputc('\n', stdout);
 	}
 	if (ret >= 0 && !o->quiet)
-		stats_print(m, &g.stats);
+		stats_print(&g);
 	free(text);
 	free(ids);
 	close_generation(&g);
@@ -187,7 +200,7 @@ int run_chat(const struct model *m, const struct options *o, struct npu_error *e
 		ret = add_message(&c, "system", strdup(o->system), err);
 	ret = ret ?: chat_turns(&c, err);
 	if (!ret && !o->quiet)
-		stats_print(m, &c.g.stats);
+		stats_print(&c.g);
 	while (c.num)
 		free((char *)c.messages[--c.num].content);
 	free(c.messages);

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Speculation: drafts, the one run that holds them against the model, and how long the next ones
+ * are.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include "llm/speculate.h"
+
+#define MAX_DRAFT	16	/* by default */
+#define MIN_MATCH	2	/* by default */
+#define MAX_PAUSE	15	/* steps without a draft after a failure */
+#define LOSS		0.03125	/* of the time that drafts may cost in the long run */
+#define MAX_PURSE	4	/* steps that drafts have saved, to be lost again */
+#define PLAIN_INTERVAL	64	/* steps with drafts after which one without is measured again */
+#define SURE_MATCH	4	/* tokens that make a look-up better than a small model */
+
+/* How drafts of one kind did lately. */
+struct pace {
+	uint32_t length;		/* tokens of the next one at most */
+	uint32_t wait;			/* steps still without one */
+	uint32_t pause;			/* the last wait, 0 after a success */
+	double purse;			/* plain steps' time that it may lose; below 0: no drafts */
+};
+
+struct npu_llm_speculator {
+	struct npu_llm *llm;
+	struct npu_llm_batch *batch;		/* made by the first step */
+	struct npu_llm_drafter *drafter;	/* or NULL */
+	uint32_t max_draft, min_match;
+	bool untimed, warm;
+	int32_t *rows;				/* [1 + max_draft] */
+	enum npu_llm_draft kind;		/* of the last draft */
+	bool fresh;				/* the small model read a new text for it */
+	struct pace pace[NPU_LLM_NUM_DRAFTS];
+	double plain;				/* seconds of a step without a draft, 0: not known */
+	uint32_t since_plain;			/* steps */
+	struct npu_llm_speculator_stats stats;
+};
+
+/* ---- create and destroy ---- */
+
+static int read_options(struct npu_llm_speculator *sp, const struct npu_llm_speculator_options *opt,
+			struct npu_error *err)
+{
+	const struct npu_llm_info *info = &sp->llm->info;
+	uint32_t most = info->max_rows < info->max_logits ? info->max_rows : info->max_logits;
+
+	if (opt->untimed > 1)
+		return npu_error_set(err, -EINVAL,
+				     "npu_llm_speculator_options: untimed is %u, expected 0 or 1",
+				     opt->untimed);
+	sp->untimed = sp->warm = opt->untimed;
+	sp->max_draft = opt->max_draft ? opt->max_draft : MAX_DRAFT;
+	sp->max_draft = sp->max_draft < most ? sp->max_draft : most - 1;
+	sp->min_match = opt->min_match ? opt->min_match : MIN_MATCH;
+	return opt->model ? npu_llm_drafter_create(sp->llm, opt->model, &sp->drafter, err) : 0;
+}
+
+int npu_llm_speculator_create(struct npu_llm *llm,
+			      const struct npu_llm_speculator_options *options,
+			      struct npu_llm_speculator **speculator, struct npu_error *err)
+{
+	struct npu_llm_speculator_options opt = NPU_INIT(opt);
+	struct npu_llm_speculator *sp;
+	unsigned int i;
+	int ret = 0;
+
+	if (!llm || !speculator)
+		return npu_error_set(err, -EINVAL, "npu_llm_speculator_create: %s is NULL",
+				     llm ? "speculator" : "llm");
+	*speculator = NULL;
+	if (options)
+		ret = npu_struct_read(&opt, sizeof(opt), options, options->size,
+				      "npu_llm_speculator_options", err);
+	if (ret)
+		return ret;
+	sp = calloc(1, sizeof(*sp));
+	if (!sp)
+		return npu_error_set(err, -ENOMEM, "no memory for a speculator");
+	sp->llm = npu_llm_get(llm);
+	for (i = 0; i < NPU_LLM_NUM_DRAFTS; i++)
+		sp->pace[i] = (struct pace){ .length = 1, .purse = 1 };
+	ret = read_options(sp, &opt, err);
+	if (!ret) {
+		sp->rows = calloc(sp->max_draft + 1, sizeof(*sp->rows));
+		ret = sp->rows ? 0 : npu_error_set(err, -ENOMEM, "no memory for a speculator");
+	}
+	if (ret)
+		npu_llm_speculator_destroy(sp);
+	else
+		*speculator = sp;
+	return ret;
+}
+
+void npu_llm_speculator_destroy(struct npu_llm_speculator *sp)
+{
+	if (!sp)
+		return;
+	npu_llm_batch_destroy(sp->batch);
+	npu_llm_drafter_destroy(sp->drafter);
+	free(sp->rows);
+	npu_llm_put(sp->llm);
+	free(sp);
+}
+
+int npu_llm_speculator_stats(const struct npu_llm_speculator *sp,
+			     struct npu_llm_speculator_stats *stats)
+{
+	return stats ? npu_struct_write(stats, stats->size, &sp->stats, sizeof(sp->stats)) : -EINVAL;
+}
+
+/* ---- how long a draft is ---- */
+
+static void pace_earn(struct pace *p, double steps)
+{
+	p->purse = p->purse + steps < MAX_PURSE ? p->purse + steps : MAX_PURSE;
+}
+
+/* Tokens of the next draft of this kind, 0: none. A wait is a step shorter then. */
+static uint32_t pace_length(struct pace *p, uint32_t max)
+{
+	pace_earn(p, LOSS);
+	if (p->wait) {
+		p->wait--;
+		return 0;
+	}
+	if (p->purse < 0)
+		return 0;
+	return p->length < max ? p->length : max;
+}
+
+static void pace_report(struct pace *p, uint32_t drafted, uint32_t accepted, uint32_t max)
+{
+	if (!accepted) {	/* longer waits up to a bound while drafts are of no use */
+		p->pause = p->pause < MAX_PAUSE ? 2 * p->pause + 1 : MAX_PAUSE;
+		p->wait = p->pause;
+		p->length = p->length / 2 ? p->length / 2 : 1;
+		return;
+	}
+	p->pause = 0;
+	if (accepted < drafted)
+		p->length = accepted + 1;
+	else if (accepted >= p->length)
+		p->length *= 2;
+	p->length = p->length < max ? p->length : max;
+}
+
+/* ---- drafts ---- */
+
+int npu_llm_speculator_draft(struct npu_llm_speculator *sp, const int32_t *tokens, size_t num,
+			     uint32_t max, int32_t *draft, struct npu_error *err)
+{
+	uint32_t lookup, model, n = 0, match = 0;
+	int ret;
+
+	max = max < sp->max_draft ? max : sp->max_draft;
+	lookup = pace_length(&sp->pace[NPU_LLM_DRAFT_LOOKUP], max);
+	model = sp->drafter ? pace_length(&sp->pace[NPU_LLM_DRAFT_MODEL], max) : 0;
+	sp->kind = NPU_LLM_DRAFT_LOOKUP;
+	sp->fresh = false;
+	if (lookup && num)
+		n = npu_llm_lookup(tokens, num, sp->min_match, lookup, draft, &match);
+	if (!model || (n && match >= SURE_MATCH))
+		return (int)n;
+	ret = npu_llm_drafter_draft(sp->drafter, tokens, num, model, draft, &sp->fresh, err);
+	if (!ret)
+		return (int)n;
+	sp->kind = NPU_LLM_DRAFT_MODEL;
+	return ret;
+}
+
+void npu_llm_speculator_report(struct npu_llm_speculator *sp, uint32_t drafted, uint32_t accepted)
+{
+	if (!drafted)
+		return;
+	sp->stats.drafted[sp->kind] += drafted;
+	sp->stats.accepted[sp->kind] += accepted;
+	pace_report(&sp->pace[sp->kind], drafted, accepted, sp->max_draft);
+}
+
+/* ---- a step ---- */
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The draft behind rows[0]; now and then none, to know what a step without one takes. */
+static int draft_rows(struct npu_llm_speculator *sp, struct npu_llm_session *s,
+		      struct npu_error *err)
+{
+	uint32_t left = sp->llm->info.context - s->length;
+	int ret;
+
+	if (left < 2 || (!sp->untimed && (sp->plain == 0 || sp->since_plain >= PLAIN_INTERVAL)))
+		return 0;
+	if (sp->rows[0] < 0 || (uint32_t)sp->rows[0] >= sp->llm->info.vocab)
+		return 0;	/* the run says so */
+	ret = npu_llm_session_reserve(s, 1, err);
+	if (ret)
+		return ret;
+	s->tokens[s->length] = sp->rows[0];	/* where the run will put it */
+	return npu_llm_speculator_draft(sp, s->tokens, s->length + 1, left - 1, sp->rows + 1, err);
+}
+
+static int run_rows(struct npu_llm_speculator *sp, struct npu_llm_session *s, uint32_t num,
+		    struct npu_error *err)
+{
+	int ret;
+
+	npu_llm_batch_clear(sp->batch);
+	ret = npu_llm_batch_add(sp->batch, s, sp->rows, num, NPU_LLM_WANT_ALL, err);
+	return ret < 0 ? ret : npu_llm_batch_run(sp->batch, err);
+}
+
+/* What a step with @drafts took, of which @kept were right. */
+static void account(struct npu_llm_speculator *sp, uint32_t drafts, uint32_t kept, double seconds)
+{
+	double cost;
+
+	if (!sp->warm) {	/* the first step has memory to set up: it is plain and not counted */
+		sp->warm = true;
+		return;
+	}
+	sp->stats.steps++;
+	sp->stats.seconds += seconds;
+	sp->since_plain++;
+	if (drafts && (sp->fresh || sp->untimed))
+		return;	/* what a prompt takes says nothing of drafts */
+	if (drafts) {
+		/* rows never cost more than steps: what looks so was something else's doing */
+		cost = seconds / sp->plain;
+		if (sp->kind == NPU_LLM_DRAFT_LOOKUP && cost > 1 + drafts)
+			cost = 1 + drafts;
+		pace_earn(&sp->pace[sp->kind], 1 + kept - cost);
+		return;
+	}
+	sp->stats.plain_steps++;
+	sp->stats.plain_seconds += seconds;
+	sp->since_plain = 0;
+	sp->plain += sp->plain == 0 ? seconds : (seconds - sp->plain) / 4;
+}
+
+/* Rows in order, as far as what is chosen is what was drafted; returns how many drafts are kept. */
+static uint32_t choose_rows(struct npu_llm_speculator *sp, struct npu_llm_session *s,
+			    uint32_t drafts, npu_llm_choose *choose, void *arg, int32_t *next)
+{
+	uint32_t base = s->length - drafts, i;
+
+	for (i = 0;; i++) {
+		*next = choose(arg, npu_llm_batch_logits(sp->batch, 0, i), s->tokens, base + i);
+		if (*next < 0 || i == drafts || *next != sp->rows[i + 1])
+			break;
+	}
+	npu_llm_batch_clear(sp->batch);
+	npu_llm_session_truncate(s, base + i, NULL);
+	return i;
+}
+
+int npu_llm_speculate(struct npu_llm_speculator *sp, struct npu_llm_session *s, int32_t token,
+		      npu_llm_choose *choose, void *arg, int32_t *next, struct npu_error *err)
+{
+	double start = now(), seconds;
+	uint32_t drafts, kept;
+	int ret;
+
+	if (!sp || !s || !choose || !next)
+		return npu_error_set(err, -EINVAL, "npu_llm_speculate: an argument is NULL");
+	if (s->llm != sp->llm)
+		return npu_error_set(err, -EINVAL,
+				     "npu_llm_speculate: the session is of another model");
+	sp->rows[0] = token;
+	ret = sp->batch ? 0 : npu_llm_batch_create(sp->llm, &sp->batch, err);
+	ret = ret ?: draft_rows(sp, s, err);
+	drafts = ret > 0 ? (uint32_t)ret : 0;
+	ret = ret < 0 ? ret : run_rows(sp, s, 1 + drafts, err);
+	if (ret == -ENOSPC && drafts) {	/* the drafts have no block, the token may have */
+		drafts = 0;
+		ret = run_rows(sp, s, 1, err);
+	}
+	if (ret) {
+		if (sp->batch)
+			npu_llm_batch_clear(sp->batch);
+		return ret;
+	}
+	seconds = now() - start;
+	kept = choose_rows(sp, s, drafts, choose, arg, next);
+	account(sp, drafts, kept, seconds);
+	/* Drafts behind an end do not count. */
+	npu_llm_speculator_report(sp, *next < 0 ? kept : drafts, kept);
+	return 0;
+}
