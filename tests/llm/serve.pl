@@ -407,4 +407,29 @@ $m = quiet($s);
 is $m->{kv_blocks_used}, 0, 'a client that hangs up while it waits frees its cache';
 is end_server($s, 'INT'), 0, 'SIGINT: exit status 0';
 
+# ---- speculation: the same answers ----
+
+for my $model ('kjv.npu', 'small.npu') {
+	$s = serve($model, '--speculate', '--client-timeout', 120);
+	$c = $s->{client};
+	is all_at_once($s, \@refs), @refs, "--speculate, $model: the texts of each alone";
+	is all_at_once($s, [ @long, @long ], stream => $on), 4, 'long ones as streams';
+	is told($refs[3], stop => $word)->{text}, $before, "stop: '$word'";
+	is told($refs[2], %warm, seed => 1)->{text}, $one->{text}, 'sampled with a seed';
+	is all_at_once($s, [ $long[0] ]), 1, 'one alone';
+	$m = quiet($s);
+	cmp_ok $m->{accepted_tokens_total}, '>', 100,
+		"$m->{drafted_tokens_total} tokens drafted, $m->{accepted_tokens_total} right";
+	cmp_ok $m->{drafted_tokens_total}, '>=', $m->{accepted_tokens_total}, 'not more';
+	is $m->{kv_blocks_used}, 0, 'no block of the cache is left behind';
+	if ($model eq 'kjv.npu') {
+		my @with = map { [ rate(1), rate(8) ] } 1 .. 3;
+		my ($one, $all) = map { my $i = $_; (sort { $a <=> $b } map { $_->[$i] } @with)[1] } 0, 1;
+
+		diag sprintf 'one client %.0f tokens/s, eight %.0f, before %.0f and %.0f', $one, $all,
+			$alone, $eight;
+	}
+	is end_server($s, 'TERM'), 0, 'SIGTERM: exit status 0';
+}
+
 done_testing;

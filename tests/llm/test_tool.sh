@@ -136,7 +136,8 @@ mistake npu-llm "expected a number" "$npu" --temp warm
 mistake npu-llm "expected a number" "$npu" -n -1
 mistake npu-llm "expected 1 or more" "$npu" --speculate --draft 0
 mistake npu-llm "draft is of --speculate" "$npu" --draft 3
-mistake npu-llm "for a text or a chat" "$npu" --speculate --bench tg4
+mistake npu-llm "for a text, a chat or a server" "$npu" --speculate --bench tg4
+mistake npu-llm "a server drafts by look-up" "$npu" --speculate-model "$npu" --serve 0
 mistake npu-llm "stop is empty" "$npu" --stop ""
 tap_refused "temperature" "a negative temperature" "$llm" "$npu" --temp -1
 tap_refused "No such file" "no model" "$llm" "$tap_tmp/none.npu"

@@ -41,7 +41,8 @@ static const char usage[] =
 "  -r, --repeat N           how often each is measured (default 5)\n"
 "\n"
 "      --serve PORT         answer OpenAI's HTTP requests on 127.0.0.1 (0: a free port, which is\n"
-"                           printed); sampling options above are for what a request leaves out\n"
+"                           printed); sampling options above are for what a request leaves\n"
+"                           out, --speculate is for all\n"
 "      --queue N            requests that may wait while a full batch runs (default 64)\n"
 "      --client-timeout S   seconds after which an idle client, or one that reads too slowly,\n"
 "                           is dropped (default 60)\n"
@@ -305,8 +306,10 @@ static const char *mistake(const struct options *o, int num_models)
 		return "--repeat 0: expected 1 or more";
 	if (o->draft && !o->speculate)
 		return "--draft is of --speculate";
-	if (o->speculate && (o->perplexity || o->bench || o->serve))
-		return "--speculate is for a text or a chat";
+	if (o->speculate && (o->perplexity || o->bench))
+		return "--speculate is for a text, a chat or a server";
+	if (o->speculate_model && o->serve)
+		return "--speculate-model is for a text or a chat: a server drafts by look-up";
 	return modes > 1 ? "one of --prompt, --file, --chat, --perplexity, --bench and --serve" :
 			   NULL;
 }

@@ -10,6 +10,9 @@
 #include <time.h>
 #include "llm.h"
 
+/* Drafts fill a step up to so many rows: behind that a row costs about what it brings. */
+#define DRAFT_ROWS	16
+
 struct MHD_Connection;
 
 /* ---- requests ---- */
@@ -49,8 +52,11 @@ struct request {
 	uint32_t num, num_prompt, room;
 	struct npu_llm_session *session;	/* may lack tokens at its end: they are to be run */
 	struct npu_llm_sampler *sampler;
+	struct npu_llm_speculator *speculator;	/* or NULL */
 	struct reply reply;
 	uint32_t planned;		/* rows in the step that is being made */
+	int32_t rows[DRAFT_ROWS];	/* its token, and behind it what was drafted */
+	uint32_t drafted, accepted;	/* of that step */
 	int entry;			/* in the batch */
 	uint32_t run;			/* num after the last step */
 	bool ignore_end;
@@ -79,6 +85,8 @@ struct request {
 	X(tokens, "generated_tokens_total", "counter", "Tokens that were generated.") \
 	X(steps, "steps_total", "counter", "Batches that were run.") \
 	X(rows, "rows_total", "counter", "Tokens of all batches, once more run ones included.") \
+	X(drafted, "drafted_tokens_total", "counter", "Tokens that were drafted.") \
+	X(accepted, "accepted_tokens_total", "counter", "Drafted tokens that were right.") \
 	X(preempted, "preemptions_total", "counter", "Caches given to older requests.") \
 	X(refused, "refused_total", "counter", "Requests refused because the queue was full.") \
 	X(batch, "batch_size", "gauge", "Sequences of the last batch.") \

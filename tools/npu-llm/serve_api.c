@@ -471,6 +471,7 @@ static int take_fields(struct parser *p, const cJSON *json)
 
 static int take_request(struct parser *p, const cJSON *json)
 {
+	struct npu_llm_speculator_options options = NPU_INIT(options);
 	struct npu_error why = { .text = "" };
 	int32_t *ids = NULL;
 	size_t num = 0;
@@ -489,6 +490,10 @@ static int take_request(struct parser *p, const cJSON *json)
 	if (!p->seeded && getrandom(&p->sampler.seed, sizeof(p->sampler.seed), 0) < 0)
 		p->sampler.seed = (uint64_t)p->r->created;
 	ret = npu_llm_sampler_create(&p->sampler, &p->r->sampler, &why);
+	if (!ret && p->s->o->speculate) {
+		options.max_draft = p->s->o->draft;
+		ret = npu_llm_speculator_create(p->s->m->llm, &options, &p->r->speculator, &why);
+	}
 	return ret ? api_fail(p->e, ret == -EINVAL ? 400 : 500, "", "%s", why.text) : 0;
 }
 

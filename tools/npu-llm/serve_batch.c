@@ -23,6 +23,7 @@ struct batcher {
 	struct npu_llm_batch *batch;	/* s->batch */
 	struct request **chosen;	/* s->chosen, oldest first */
 	uint32_t num_chosen;
+	uint32_t free_blocks;		/* that the step leaves */
 	double checked;			/* when the sockets were looked at */
 };
 
@@ -41,6 +42,7 @@ void request_destroy(struct request *r)
 		return;
 	npu_llm_session_destroy(r->session);
 	npu_llm_sampler_destroy(r->sampler);
+	npu_llm_speculator_destroy(r->speculator);
 	reply_free(&r->reply);
 	for (i = 0; i < MAX_STOPS; i++)
 		free(r->stops[i]);
@@ -313,6 +315,7 @@ static void share_blocks(struct batcher *b)
 			r->planned = 0;
 		free_blocks -= r->planned ? need : 0;
 	}
+	b->free_blocks = free_blocks;
 }
 
 /* Returns whether there is anything to run. */
@@ -332,34 +335,92 @@ static bool plan(struct batcher *b)
 
 /* ---- a step; without s->lock ---- */
 
+/* Whether the step runs all that @r lacks, and so gives its next token. */
+static bool is_whole(const struct request *r)
+{
+	return length(r) + r->planned == r->num;
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Tokens that may be drafted for @r: up to its end, that of the context and that of the cache. */
+static uint32_t draft_room(const struct batcher *b, const struct request *r)
+{
+	uint32_t left = r->max_tokens - (r->num - r->num_prompt) - 1;
+
+	left = smaller(left, b->s->limit - r->num);
+	while (left && blocks(b->s, r->num + left) - blocks(b->s, r->num) > b->free_blocks)
+		left--;
+	return left;
+}
+
+/* Drafts in the rows that the step has left, for those that have one token to run. */
+static void draft(struct batcher *b)
+{
+	const struct npu_llm_info *info = &b->s->m->info;
+	uint32_t rows = 0, spare, i, room;
+	struct request *r;
+	int n;
+
+	for (i = 0; i < b->num_chosen; i++)
+		rows += b->chosen[i]->planned;
+	spare = smaller(info->max_rows, DRAFT_ROWS);
+	spare = smaller(spare - smaller(spare, rows), info->max_logits - b->num_chosen);
+	for (i = 0; i < b->num_chosen; i++) {
+		r = b->chosen[i];
+		r->drafted = r->accepted = 0;
+		if (!r->speculator || r->planned != 1 || !is_whole(r))
+			continue;
+		room = (spare + b->num_chosen - i - 1) / (b->num_chosen - i);
+		room = smaller(room, draft_room(b, r));
+		r->rows[0] = r->ids[r->num - 1];
+		n = npu_llm_speculator_draft(r->speculator, r->ids, r->num, room, r->rows + 1,
+					     NULL);
+		if (n <= 0)
+			continue;
+		r->drafted = (uint32_t)n;
+		spare -= r->drafted;
+		b->free_blocks -= blocks(b->s, r->num + r->drafted) - blocks(b->s, r->num);
+	}
+}
+
+static int add(struct batcher *b, struct request *r, struct npu_error *err)
+{
+	if (r->drafted)
+		return npu_llm_batch_add(b->batch, r->session, r->rows, 1 + r->drafted,
+					 NPU_LLM_WANT_ALL, err);
+	return npu_llm_batch_add(b->batch, r->session, r->ids + length(r), r->planned,
+				 is_whole(r) ? NPU_LLM_WANT_LAST : NPU_LLM_WANT_NONE, err);
+}
+
 static int fill(struct batcher *b, struct npu_error *err)
 {
 	struct request *r;
-	uint32_t i, len;
+	uint32_t i;
 	int ret;
 
+	draft(b);
 	npu_llm_batch_clear(b->batch);
 	for (i = 0; i < b->num_chosen; i++) {
 		r = b->chosen[i];
 		ret = r->session ? 0 : npu_llm_session_create(b->s->m->llm, &r->session, err);
 		if (ret)
 			return ret;
-		len = length(r);
-		r->entry = npu_llm_batch_add(b->batch, r->session, r->ids + len, r->planned,
-					     len + r->planned == r->num ? NPU_LLM_WANT_LAST :
-									  NPU_LLM_WANT_NONE,
-					     err);
+		r->entry = add(b, r, err);
 		if (r->entry < 0)
 			return r->entry;
 	}
 	return npu_llm_batch_run(b->batch, err);
 }
 
-/* The next token of a sequence; how the request ends with it, or OUT_NONE. */
-static enum outcome advance(struct batcher *b, struct request *r)
+/* The token after row @row of a sequence; how the request ends with it, or OUT_NONE. */
+static enum outcome take(struct batcher *b, struct request *r, uint32_t row)
 {
 	const struct model *m = b->s->m;
-	const float *logits = npu_llm_batch_logits(b->batch, (unsigned int)r->entry, 0);
+	const float *logits = npu_llm_batch_logits(b->batch, (unsigned int)r->entry, row);
 	int32_t token = npu_llm_sample(r->sampler, logits, m->info.vocab, r->ids, r->num);
 	int ret;
 
@@ -376,6 +437,25 @@ static enum outcome advance(struct batcher *b, struct request *r)
 	return r->num - r->num_prompt == r->max_tokens ? OUT_LENGTH : OUT_NONE;
 }
 
+/* The next token, and the ones after it for as long as they are what was drafted. */
+static enum outcome advance(struct batcher *b, struct request *r)
+{
+	enum outcome ending;
+	uint32_t i;
+
+	for (i = 0;; i++) {
+		ending = take(b, r, i);
+		if (ending != OUT_NONE || i == r->drafted || r->ids[r->num - 1] != r->rows[i + 1])
+			break;
+	}
+	r->accepted = i;
+	if (!r->drafted)
+		return ending;
+	npu_llm_session_truncate(r->session, ending == OUT_NONE ? r->num - 1 : 0, NULL);
+	npu_llm_speculator_report(r->speculator, ending == OUT_NONE ? r->drafted : i, i);
+	return ending;
+}
+
 /* Run what was planned, and see what it means for each. */
 static int step(struct batcher *b, struct npu_error *err)
 {
@@ -386,7 +466,7 @@ static int step(struct batcher *b, struct npu_error *err)
 	for (i = 0; i < b->num_chosen; i++) {
 		r = b->chosen[i];
 		r->ending = ret ? OUT_ERROR : OUT_NONE;
-		if (!ret && length(r) == r->num)
+		if (!ret && length(r) >= r->num)
 			r->ending = advance(b, r);
 		if (r->ending != OUT_NONE)
 			reply_end(&r->reply);
@@ -431,8 +511,11 @@ static void deliver_all(struct batcher *b, int ret)
 	s->metrics.batch = b->num_chosen;
 	s->metrics.steps++;
 	s->broken |= ret == -ENODEV;
-	for (i = 0; i < b->num_chosen; i++)
-		s->metrics.rows += b->chosen[i]->planned;
+	for (i = 0; i < b->num_chosen; i++) {
+		s->metrics.rows += b->chosen[i]->planned + b->chosen[i]->drafted;
+		s->metrics.drafted += b->chosen[i]->drafted;
+		s->metrics.accepted += b->chosen[i]->accepted;
+	}
 	for (i = 0; i < b->num_chosen; i++)
 		if (ret != -ECANCELED)	/* else sweep() has the reason */
 			deliver(s, b->chosen[i], now);
