@@ -202,6 +202,9 @@ static int npu_bo_create_with_handle(struct npu_device *npu, struct drm_file *dr
 	return ret;
 }
 
+/* A buffer has a table of its pages, and the kernel warns of one that is larger. */
+#define NPU_BO_MAX_PAGES	(INT_MAX / sizeof(struct page *))
+
 static int npu_ioctl_bo_create(struct npu_device *npu, void *data, struct drm_file *drm_file)
 {
 	struct drm_npu_bo_create *args = data;
@@ -213,7 +216,7 @@ static int npu_ioctl_bo_create(struct npu_device *npu, void *data, struct drm_fi
 	if (!args->size || args->size > npu_query_user_va_end(npu))
 		return -EINVAL;
 	args->size = PAGE_ALIGN(args->size);
-	if (args->size >> PAGE_SHIFT > totalram_pages())
+	if (args->size >> PAGE_SHIFT > min(totalram_pages(), NPU_BO_MAX_PAGES))
 		return -ENOMEM;
 
 	if (args->exclusive_vm_id) {

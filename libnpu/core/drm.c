@@ -9,9 +9,16 @@
 #include <unistd.h>
 #include "core/drm.h"
 #include "core/probe.h"
+#include "core/uri.h"
 
 #define NODE		"/dev/accel/accel"
-#define FD_URI		"drm:fd="
+#define OPEN_URI	"drm:"	/* with the option fd: a node that is open */
+
+/* What a URI says beside the node. */
+struct uri_options {
+	bool is_fd;
+	uint64_t fd, max_object;
+};
 
 int drm_call(struct drm_device *drm, unsigned long request, void *arg, struct npu_error *err,
 	     const char *what)
@@ -34,30 +41,48 @@ static bool drm_match(const char *uri)
 	unsigned int n;
 	int end = 0;
 
-	if (!strncmp(uri, FD_URI, strlen(FD_URI)))
+	if (!strncmp(uri, OPEN_URI, strlen(OPEN_URI)))
 		return true;
-	if (sscanf(uri, NODE "%u%n", &n, &end) != 1 || uri[end] || !npu_probe_node_exists("", n))
+	if (sscanf(uri, NODE "%u%n", &n, &end) != 1 || (uri[end] && uri[end] != ':') ||
+	    !npu_probe_node_exists("", n))
 		return false;
 	npu_probe_driver("", n, driver, sizeof(driver));
 	return !strcmp(driver, DRM_NPU_DRIVER_NAME);
 }
 
-static int open_node(const char *uri, struct npu_error *err)
+static int take_option(void *ctx, const char *key, const char *value, struct npu_error *err)
 {
-	char *end;
-	long old;
+	struct uri_options *o = ctx;
+
+	if (!strcmp(key, "max-object"))
+		return npu_uri_number(key, value, DRM_PAGE, 1ull << 40, &o->max_object, err);
+	if (!strcmp(key, "fd")) {
+		o->is_fd = true;
+		return npu_uri_number(key, value, 0, INT32_MAX, &o->fd, err);
+	}
+	return npu_error_set(err, -EINVAL, "device option '%s' is not known (fd and max-object are)",
+			     key);
+}
+
+static int parse_uri(const char *uri, struct uri_options *o, struct npu_error *err)
+{
+	const char *colon = strchr(uri, ':');
+	bool open = !strncmp(uri, OPEN_URI, strlen(OPEN_URI));
+	int ret = colon ? npu_uri_options(colon + 1, take_option, o, err) : 0;
+
+	if (!ret && o->is_fd != open)
+		ret = npu_error_set(err, -EINVAL, "device '%s': want " NODE "N, or " OPEN_URI
+				    "fd=N with the number of an open file", uri);
+	return ret;
+}
+
+static int open_node(const char *uri, const struct uri_options *o, struct npu_error *err)
+{
+	char path[64];
 	int fd;
 
-	if (strncmp(uri, FD_URI, strlen(FD_URI))) {
-		fd = open(uri, O_RDWR | O_CLOEXEC);
-	} else {
-		errno = 0;
-		old = strtol(uri + strlen(FD_URI), &end, 10);
-		if (errno || *end || end == uri + strlen(FD_URI) || old < 0 || old > INT32_MAX)
-			return npu_error_set(err, -EINVAL, "device '%s': want " FD_URI
-					     "N with the number of an open file", uri);
-		fd = fcntl((int)old, F_DUPFD_CLOEXEC, 3);
-	}
+	snprintf(path, sizeof(path), "%.*s", (int)strcspn(uri, ":"), uri);
+	fd = o->is_fd ? fcntl((int)o->fd, F_DUPFD_CLOEXEC, 3) : open(path, O_RDWR | O_CLOEXEC);
 	return fd >= 0 ? fd : npu_error_set(err, -errno, "device '%s': %s", uri, strerror(errno));
 }
 
@@ -171,14 +196,28 @@ static void drm_free(struct drm_device *drm)
 	free(drm);
 }
 
+/* Objects that can have large pages are made of nothing else. */
+static uint64_t round_object(uint64_t size)
+{
+	if (!size)
+		return DRM_MAX_OBJECT;
+	if (size >= DRM_LARGE)
+		return size / DRM_LARGE * DRM_LARGE;
+	return size < DRM_PAGE ? DRM_PAGE : size / DRM_PAGE * DRM_PAGE;
+}
+
 static int drm_open(struct npu_device *dev, const char *uri,
 		    const struct npu_device_options *options, struct npu_error *err)
 {
+	struct uri_options uo = { .max_object = options->max_object };
 	struct drm_npu_mmu_info mmu;
 	struct drm_device *drm;
 	int fd, ret;
 
-	fd = open_node(uri, err);
+	ret = parse_uri(uri, &uo, err);
+	if (ret)
+		return ret;
+	fd = open_node(uri, &uo, err);
 	if (fd < 0)
 		return fd;
 	ret = check_version(dev, fd, err);
@@ -189,6 +228,8 @@ static int drm_open(struct npu_device *dev, const char *uri,
 	}
 	drm->dev = dev;
 	drm->fd = fd;
+	drm->max_object = round_object(uo.max_object);
+	dev->info.max_object = drm->max_object;
 	pthread_mutex_init(&drm->lock, NULL);
 	ret = query_device(drm, &mmu, err);
 	if (!ret)
@@ -211,11 +252,12 @@ static void drm_close(struct npu_device *dev)
 void npu_drm_probe(struct npu_device_candidate *c)
 {
 	struct npu_device dev = { .info = { .size = sizeof(dev.info) } };
+	const struct uri_options none = { .is_fd = false };
 	struct npu_error err = { .text = "" };
 	int fd;
 
 	snprintf(dev.info.uri, sizeof(dev.info.uri), "%s", c->uri);
-	fd = open_node(c->uri, &err);
+	fd = open_node(c->uri, &none, &err);
 	c->status = fd < 0 ? fd : check_version(&dev, fd, &err);
 	if (c->status)
 		snprintf(c->reason, sizeof(c->reason), "%.255s", err.text);

@@ -15,6 +15,11 @@
 
 #define DRM_PAGE	4096ull
 #define DRM_LARGE	(2ull << 20)	/* buffers so large begin at a multiple: large pages */
+/*
+ * Larger buffers are made of several objects. The driver pins an object and maps it for DMA as a
+ * whole, at addresses in a row behind a system IOMMU.
+ */
+#define DRM_MAX_OBJECT	(1ull << 30)
 
 /* Free addresses, sorted, no two touching. */
 struct drm_range {
@@ -27,6 +32,7 @@ struct drm_device {
 	int fd;
 	uint32_t vm;
 	uint32_t timeout_ms, limit_ms;	/* of a job, for texts */
+	uint64_t max_object;		/* bytes, whole pages, and large ones if it has one */
 	/* Protects free, handle_refs, num_handles and clock_*; never held while a fence signals. */
 	pthread_mutex_t lock;
 	struct drm_range *free;
@@ -37,10 +43,14 @@ struct drm_device {
 	uint64_t clock_read;			/* npu_now() of it; 0: not asked yet */
 };
 
-/* A GEM object, mapped into the device's address space. */
+/*
+ * GEM objects side by side in the device's address space, and in the host's. The driver has them all,
+ * so what a job sees is one range. All but the last have the size of the first.
+ */
 struct drm_bo {
-	uint32_t handle;
-	uint64_t size;			/* of the object, whole pages */
+	uint32_t num;			/* objects; 0: none */
+	uint32_t *handles;		/* [num] */
+	uint64_t size;			/* of all, whole pages */
 	uint64_t va;
 	void *map;			/* NULL: not mapped by us */
 	int dmabuf;			/* imported: a descriptor of our own, else -1 */

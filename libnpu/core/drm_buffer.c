@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "core/drm.h"
+#include "core/mapping.h"
 
 /* One more user of @handle; with the lock. */
 static int handle_count(struct drm_device *drm, uint32_t handle)
@@ -47,8 +48,7 @@ static void handle_put(struct drm_device *drm, uint32_t handle)
 	pthread_mutex_unlock(&drm->lock);
 }
 
-static int vm_bind(struct drm_device *drm, const struct drm_npu_vm_bind_op *op,
-		   struct npu_error *err)
+static int vm_bind(struct drm_device *drm, const struct drm_npu_vm_bind_op *op, struct npu_error *err)
 {
 	struct drm_npu_vm_bind bind = {
 		.vm_id = drm->vm,
@@ -58,44 +58,88 @@ static int vm_bind(struct drm_device *drm, const struct drm_npu_vm_bind_op *op,
 	return drm_call(drm, DRM_IOCTL_NPU_VM_BIND, &bind, err, "mapping a buffer");
 }
 
-/* Give the object its place in the device's address space. */
+/* Bytes of object @i of @bo, which begins at a multiple of the first one's. */
+static uint64_t object_size(const struct drm_device *drm, const struct drm_bo *bo, uint32_t i)
+{
+	uint64_t at = i * drm->max_object;
+
+	return bo->num == 1 ? bo->size : bo->size - at < drm->max_object ? bo->size - at : drm->max_object;
+}
+
+static int bo_unbind(struct drm_device *drm, struct drm_bo *bo)
+{
+	struct drm_npu_vm_bind_op op = {
+		.flags = DRM_NPU_VM_BIND_OP_TYPE_UNMAP,
+		.va = bo->va,
+		.size = bo->size,
+	};
+	int ret = vm_bind(drm, &op, NULL);
+
+	/* Addresses that could not be unmapped are not given out again. */
+	if (!ret)
+		drm_va_free(drm, bo->va, bo->size);
+	bo->va = 0;
+	return ret;
+}
+
+/* Give the objects their places in the device's address space. */
 static int bo_bind(struct drm_device *drm, struct drm_bo *bo, uint32_t flags, struct npu_error *err)
 {
-	struct drm_npu_vm_bind_op op = { .bo_handle = bo->handle, .size = bo->size };
+	struct drm_npu_vm_bind_op op = { .flags = DRM_NPU_VM_BIND_OP_TYPE_MAP | flags };
 	int ret = drm_va_alloc(drm, bo->size, &bo->va);
+	uint32_t i;
 
 	if (ret)
 		return npu_error_set(err, ret, "device '%s': no room for %llu bytes in its addresses",
 				     drm->dev->info.uri, (unsigned long long)bo->size);
-	op.flags = DRM_NPU_VM_BIND_OP_TYPE_MAP | flags;
 	op.va = bo->va;
-	ret = vm_bind(drm, &op, err);
-	if (ret) {
-		drm_va_free(drm, bo->va, bo->size);
-		bo->va = 0;
+	for (i = 0; i < bo->num && !ret; i++) {
+		op.bo_handle = bo->handles[i];
+		op.size = object_size(drm, bo, i);
+		ret = vm_bind(drm, &op, err);
+		op.va += op.size;
 	}
+	if (ret)
+		bo_unbind(drm, bo);
 	return ret;
+}
+
+/* Object @i for the host, @at being where the whole is. */
+static int object_map(struct drm_device *drm, const struct drm_bo *bo, uint32_t i, char *at,
+		      struct npu_error *err)
+{
+	struct drm_npu_bo_mmap_offset off = { .handle = bo->handles[i] };
+	uint64_t size = object_size(drm, bo, i);
+	int ret = drm_call(drm, DRM_IOCTL_NPU_BO_MMAP_OFFSET, &off, err, "mapping a buffer");
+
+	if (ret)
+		return ret;
+	if (mmap(at + i * drm->max_object, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		 drm->fd, (off_t)off.offset) == MAP_FAILED)
+		return npu_error_set(err, -errno, "device '%s': mapping %llu bytes: %s",
+				     drm->dev->info.uri, (unsigned long long)size, strerror(errno));
+	return 0;
 }
 
 static int bo_map(struct drm_device *drm, struct drm_bo *bo, struct npu_error *err)
 {
-	struct drm_npu_bo_mmap_offset off = { .handle = bo->handle };
-	int ret = drm_call(drm, DRM_IOCTL_NPU_BO_MMAP_OFFSET, &off, err, "mapping a buffer");
-	void *map;
+	uint32_t i;
+	int ret;
 
-	if (ret)
-		return ret;
-	map = mmap(NULL, bo->size, PROT_READ | PROT_WRITE, MAP_SHARED, drm->fd, (off_t)off.offset);
-	if (map == MAP_FAILED)
-		return npu_error_set(err, -errno, "device '%s': mapping %llu bytes: %s",
-				     drm->dev->info.uri, (unsigned long long)bo->size,
-				     strerror(errno));
-	bo->map = map;
+	bo->map = npu_mapping_new(bo->size, PROT_NONE);
+	if (!bo->map)
+		return npu_error_set(err, -errno, "no addresses for a buffer of %llu bytes",
+				     (unsigned long long)bo->size);
+	for (i = 0; i < bo->num; i++) {
+		ret = object_map(drm, bo, i, bo->map, err);
+		if (ret)
+			return ret;	/* drm_bo_destroy() takes it all back */
+	}
 	return 0;
 }
 
-int drm_bo_create(struct drm_device *drm, struct drm_bo *bo, uint64_t size, uint32_t flags,
-		  bool exclusive, struct npu_error *err)
+static int object_create(struct drm_device *drm, struct drm_bo *bo, uint64_t size, bool exclusive,
+			 struct npu_error *err)
 {
 	struct drm_npu_bo_create create = {
 		.size = size,
@@ -103,18 +147,34 @@ int drm_bo_create(struct drm_device *drm, struct drm_bo *bo, uint64_t size, uint
 	};
 	int ret = drm_call(drm, DRM_IOCTL_NPU_BO_CREATE, &create, err, "a buffer");
 
-	*bo = (struct drm_bo){ .dmabuf = -1 };
 	if (ret)
 		return ret;
 	if (handle_get(drm, create.handle)) {
 		drmCloseBufferHandle(drm->fd, create.handle);
 		return npu_error_set(err, -ENOMEM, "no memory for a buffer");
 	}
-	bo->handle = create.handle;
-	bo->size = create.size;
-	ret = bo_map(drm, bo, err);
-	if (!ret)
-		ret = bo_bind(drm, bo, flags, err);
+	bo->handles[bo->num++] = create.handle;
+	bo->size += create.size;
+	return 0;
+}
+
+int drm_bo_create(struct drm_device *drm, struct drm_bo *bo, uint64_t size, uint32_t flags,
+		  bool exclusive, struct npu_error *err)
+{
+	uint64_t num = (size - 1) / drm->max_object + 1, left = size, piece;
+	int ret = 0;
+
+	*bo = (struct drm_bo){ .dmabuf = -1 };
+	bo->handles = num <= UINT32_MAX ? calloc(num, sizeof(*bo->handles)) : NULL;
+	if (!bo->handles)
+		return npu_error_set(err, -ENOMEM, "no memory for a buffer of %llu objects",
+				     (unsigned long long)num);
+	for (; left && !ret; left -= piece) {
+		piece = left < drm->max_object ? left : drm->max_object;
+		ret = object_create(drm, bo, piece, exclusive, err);
+	}
+	ret = ret ?: bo_map(drm, bo, err);
+	ret = ret ?: bo_bind(drm, bo, flags, err);
 	if (ret)
 		drm_bo_destroy(drm, bo);
 	return ret;
@@ -122,22 +182,65 @@ int drm_bo_create(struct drm_device *drm, struct drm_bo *bo, uint64_t size, uint
 
 void drm_bo_destroy(struct drm_device *drm, struct drm_bo *bo)
 {
-	struct drm_npu_vm_bind_op op = {
-		.flags = DRM_NPU_VM_BIND_OP_TYPE_UNMAP,
-		.va = bo->va,
-		.size = bo->size,
-	};
+	uint32_t i;
 
 	if (bo->map)
 		munmap(bo->map, bo->size);
-	/* Addresses that could not be unmapped are not given out again. */
-	if (bo->va && !vm_bind(drm, &op, NULL))
-		drm_va_free(drm, bo->va, bo->size);
-	if (bo->handle)
-		handle_put(drm, bo->handle);
+	if (bo->va)
+		bo_unbind(drm, bo);
+	for (i = 0; i < bo->num; i++)
+		handle_put(drm, bo->handles[i]);
+	free(bo->handles);
 	if (bo->dmabuf >= 0)
 		close(bo->dmabuf);
 	*bo = (struct drm_bo){ .dmabuf = -1 };
+}
+
+/* One side has written bytes [offset, offset + size), the other will read them. */
+static int bo_sync(struct drm_device *drm, const struct drm_bo *bo, uint64_t offset, uint64_t size,
+		   uint32_t type, struct npu_error *err)
+{
+	struct drm_npu_bo_sync_op op = { .type = type };
+	struct drm_npu_bo_sync sync = { .ops = DRM_NPU_OBJ_ARRAY(1, &op) };
+	uint32_t i = bo->num == 1 ? 0 : (uint32_t)(offset / drm->max_object);
+	uint64_t room;
+	int ret = 0;
+
+	op.offset = offset - i * drm->max_object;
+	for (; size && !ret; size -= op.size) {
+		room = object_size(drm, bo, i) - op.offset;
+		op.size = size < room ? size : room;
+		op.handle = bo->handles[i++];
+		ret = drm_call(drm, DRM_IOCTL_NPU_BO_SYNC, &sync, err, "BO_SYNC");
+		op.offset = 0;
+	}
+	return ret;
+}
+
+static void bo_set_label(struct drm_device *drm, const struct drm_bo *bo, const char *text)
+{
+	struct drm_npu_bo_set_label label = { .label = (uintptr_t)text };
+	uint32_t i;
+
+	for (i = 0; i < bo->num; i++) {
+		label.handle = bo->handles[i];
+		drmIoctl(drm->fd, DRM_IOCTL_NPU_BO_SET_LABEL, &label);
+	}
+}
+
+/* Written by the host for the last time: the device reads @data there from now on. */
+static int bo_fill(struct drm_device *drm, struct drm_bo *bo, const void *data, uint64_t size,
+		   struct npu_error *err)
+{
+	int ret;
+
+	memcpy(bo->map, data, size);
+	ret = bo_sync(drm, bo, 0, bo->size, DRM_NPU_BO_SYNC_TO_DEVICE, err);
+	if (ret)
+		return ret;
+	munmap(bo->map, bo->size);
+	bo->map = NULL;
+	return 0;
 }
 
 static struct drm_bo *bo_new(struct npu_error *err)
@@ -173,10 +276,7 @@ int drm_buffer_create(struct npu_buffer *buf, struct npu_error *err)
  */
 int drm_buffer_import_host(struct npu_buffer *buf, struct npu_error *err)
 {
-	struct drm_npu_bo_set_label label = { .label = (uintptr_t)"read-only host memory" };
 	struct drm_device *drm = buf->dev->backend;
-	struct drm_npu_bo_sync_op op = { .type = DRM_NPU_BO_SYNC_TO_DEVICE };
-	struct drm_npu_bo_sync sync = { .ops = DRM_NPU_OBJ_ARRAY(1, &op) };
 	struct drm_bo *bo;
 	int ret;
 
@@ -188,22 +288,13 @@ int drm_buffer_import_host(struct npu_buffer *buf, struct npu_error *err)
 	if (!bo)
 		return -ENOMEM;
 	ret = drm_bo_create(drm, bo, buf->size, DRM_NPU_VM_BIND_OP_READONLY, true, err);
-	if (ret) {
-		free(bo);
-		return ret;
-	}
-	memcpy(bo->map, buf->map, buf->size);
-	op.handle = label.handle = bo->handle;
-	op.size = bo->size;
-	ret = drm_call(drm, DRM_IOCTL_NPU_BO_SYNC, &sync, err, "a copy of read-only memory");
+	ret = ret ?: bo_fill(drm, bo, buf->map, buf->size, err);
 	if (ret) {
 		drm_bo_destroy(drm, bo);
 		free(bo);
 		return ret;
 	}
-	drmIoctl(drm->fd, DRM_IOCTL_NPU_BO_SET_LABEL, &label);
-	munmap(bo->map, bo->size);
-	bo->map = NULL;
+	bo_set_label(drm, bo, "read-only host memory");
 	buf->backend = bo;
 	buf->va = bo->va;
 	return 0;
@@ -230,7 +321,8 @@ static int import_handle(struct drm_device *drm, int fd, struct drm_bo *bo, stru
 				     drm->dev->info.uri, fd, ret == -ENODEV ? "the device is gone" :
 				     ret == -EBADF || ret == -EINVAL ? "it is not a dma-buf that the driver takes" :
 				     strerror(-ret));
-	bo->handle = info.handle = handle;
+	bo->handles[0] = info.handle = handle;
+	bo->num = 1;
 	ret = drm_call(drm, DRM_IOCTL_NPU_BO_QUERY_INFO, &info, err, "asking about a dma-buf");
 	bo->size = info.size;
 	return ret;
@@ -246,7 +338,9 @@ int drm_buffer_import_dmabuf(struct npu_buffer *buf, int fd, struct npu_error *e
 	if (!bo)
 		return -ENOMEM;
 	bo->dmabuf = -1;
-	ret = import_handle(drm, fd, bo, err);
+	bo->handles = calloc(1, sizeof(*bo->handles));
+	ret = bo->handles ? import_handle(drm, fd, bo, err) :
+			    npu_error_set(err, -ENOMEM, "no memory for a buffer");
 	if (!ret)
 		ret = bo_bind(drm, bo, 0, err);
 	if (!ret) {
@@ -278,7 +372,12 @@ int drm_buffer_export_dmabuf(struct npu_buffer *buf, int *fd, struct npu_error *
 		return npu_error_set(err, -EACCES,
 				     "device '%s' has a copy of this read-only memory, which is not shared",
 				     buf->dev->info.uri);
-	if (!drmPrimeHandleToFD(drm->fd, bo->handle, DRM_CLOEXEC | DRM_RDWR, fd))
+	if (bo->num > 1)
+		return npu_error_set(err, -ENOTSUP,
+				     "device '%s': a buffer of %llu bytes is %u objects, a dma-buf is one; max-object= makes it one (up to %llu bytes)",
+				     buf->dev->info.uri, (unsigned long long)bo->size, bo->num,
+				     (unsigned long long)drm->dev->info.max_buffer);
+	if (!drmPrimeHandleToFD(drm->fd, bo->handles[0], DRM_CLOEXEC | DRM_RDWR, fd))
 		return 0;
 	return npu_error_set(err, -errno, "device '%s': exporting a buffer: %s", buf->dev->info.uri,
 			     strerror(errno));
@@ -304,20 +403,14 @@ int drm_buffer_sync(struct npu_buffer *buf, uint64_t offset, uint64_t size, enum
 		    struct npu_error *err)
 {
 	const struct drm_bo *bo = buf->backend;
-	struct drm_npu_bo_sync_op op = {
-		.handle = bo->handle,
-		.type = direction == NPU_SYNC_TO_DEVICE ? DRM_NPU_BO_SYNC_TO_DEVICE :
-							  DRM_NPU_BO_SYNC_FROM_DEVICE,
-		.offset = offset,
-		.size = size,
-	};
-	struct drm_npu_bo_sync sync = { .ops = DRM_NPU_OBJ_ARRAY(1, &op) };
 	int ret;
 
 	if (!size || buf->flags & NPU_BUFFER_READ_ONLY)
 		return 0;
 	if (bo->dmabuf < 0)
-		return drm_call(buf->dev->backend, DRM_IOCTL_NPU_BO_SYNC, &sync, err, "BO_SYNC");
+		return bo_sync(buf->dev->backend, bo, offset, size,
+			       direction == NPU_SYNC_TO_DEVICE ? DRM_NPU_BO_SYNC_TO_DEVICE :
+								 DRM_NPU_BO_SYNC_FROM_DEVICE, err);
 	ret = dmabuf_sync(bo, direction);
 	return ret ? npu_error_set(err, ret, "dma-buf: DMA_BUF_IOCTL_SYNC: %s", strerror(-ret)) : 0;
 }
@@ -331,29 +424,18 @@ void drm_buffer_destroy(struct npu_buffer *buf)
 int drm_code_create(struct npu_code *code, struct npu_error *err)
 {
 	struct drm_device *drm = code->dev->backend;
-	struct drm_npu_bo_sync_op op = { .type = DRM_NPU_BO_SYNC_TO_DEVICE };
-	struct drm_npu_bo_sync sync = { .ops = DRM_NPU_OBJ_ARRAY(1, &op) };
 	struct drm_bo *bo = bo_new(err);
 	int ret;
 
 	if (!bo)
 		return -ENOMEM;
 	ret = drm_bo_create(drm, bo, code->size, DRM_NPU_VM_BIND_OP_EXEC, true, err);
-	if (ret) {
-		free(bo);
-		return ret;
-	}
-	memcpy(bo->map, code->stream, code->size);
-	op.handle = bo->handle;
-	op.size = bo->size;
-	ret = drm_call(drm, DRM_IOCTL_NPU_BO_SYNC, &sync, err, "a command stream");
+	ret = ret ?: bo_fill(drm, bo, code->stream, code->size, err);
 	if (ret) {
 		drm_bo_destroy(drm, bo);
 		free(bo);
 		return ret;
 	}
-	munmap(bo->map, bo->size);
-	bo->map = NULL;
 	code->backend = bo;
 	code->va = bo->va;
 	return 0;

@@ -13,7 +13,7 @@ _Static_assert(NPU_JOB_TRACE_PROFILE == DRM_NPU_JOB_TRACE_PROFILE &&
 
 void drm_work_free(struct drm_device *drm, struct drm_work *dw)
 {
-	if (dw->trace.handle)
+	if (dw->trace.num)
 		drm_bo_destroy(drm, &dw->trace);
 	free(dw);
 }

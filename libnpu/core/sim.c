@@ -6,10 +6,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "core/mapping.h"
 #include "core/sim.h"
+#include "core/uri.h"
 #include "npu_isa_desc.h"
 
-#define HUGE_PAGE	(2u << 20)
 #define SIM_NAME	"NPU v1 in process"
 
 static int sim_candidate(unsigned int index, struct npu_device_candidate *out)
@@ -28,20 +29,6 @@ static bool sim_match(const char *uri)
 	return !strncmp(uri, "sim", 3) && (!uri[3] || uri[3] == ':');
 }
 
-static int parse_number(const char *key, const char *value, uint64_t min, uint64_t max,
-			uint64_t *out, struct npu_error *err)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoull(value, &end, 0);
-	if (errno || end == value || *end || *value == '-' || *out < min || *out > max)
-		return npu_error_set(err, -EINVAL,
-				     "device option %s=%s: want a number from %llu to %llu", key,
-				     value, (unsigned long long)min, (unsigned long long)max);
-	return 0;
-}
-
 static int parse_simd(const char *value, enum npu_simd *simd, struct npu_error *err)
 {
 	unsigned int i;
@@ -58,44 +45,25 @@ static int parse_simd(const char *value, enum npu_simd *simd, struct npu_error *
 		value);
 }
 
-static int parse_option(char *item, struct npu_engine_config *config, struct npu_error *err)
+static int take_option(void *ctx, const char *key, const char *value, struct npu_error *err)
 {
-	char *value = strchr(item, '=');
+	struct npu_engine_config *config = ctx;
 	uint64_t n;
 	int ret;
 
-	if (!value)
-		return npu_error_set(err, -EINVAL, "device option '%s' has no value", item);
-	*value++ = 0;
-	if (!strcmp(item, "threads")) {
-		ret = parse_number(item, value, 1, NPU_ENGINE_MAX_THREADS, &n, err);
+	if (!strcmp(key, "threads")) {
+		ret = npu_uri_number(key, value, 1, NPU_ENGINE_MAX_THREADS, &n, err);
 		if (!ret)
 			config->threads = n;
 		return ret;
 	}
-	if (!strcmp(item, "sram"))
-		return parse_number(item, value, 4096, 1u << 30, (uint64_t *)&config->sram_size,
-				    err);
-	if (!strcmp(item, "simd"))
+	if (!strcmp(key, "sram"))
+		return npu_uri_number(key, value, 4096, 1u << 30, (uint64_t *)&config->sram_size,
+				      err);
+	if (!strcmp(key, "simd"))
 		return parse_simd(value, &config->simd, err);
 	return npu_error_set(err, -EINVAL,
-			     "device option '%s' is not known (threads, simd and sram are)", item);
-}
-
-static int parse_uri(const char *uri, struct npu_engine_config *config, struct npu_error *err)
-{
-	char *copy, *item, *save = NULL;
-	int ret = 0;
-
-	if (uri[3] != ':')
-		return 0;
-	copy = strdup(uri + 4);
-	if (!copy)
-		return npu_error_set(err, -ENOMEM, "no memory to read '%s'", uri);
-	for (item = strtok_r(copy, ",", &save); item && !ret; item = strtok_r(NULL, ",", &save))
-		ret = parse_option(item, config, err);
-	free(copy);
-	return ret;
+			     "device option '%s' is not known (threads, simd and sram are)", key);
 }
 
 static void fill_info(struct sim *sim, const struct npu_engine_config *config)
@@ -139,7 +107,7 @@ static int sim_open(struct npu_device *dev, const char *uri,
 		return npu_error_set(err, -EINVAL,
 				     "npu_device_options: sram_size is %llu, want 4096 .. 2^30",
 				     (unsigned long long)config.sram_size);
-	ret = parse_uri(uri, &config, err);
+	ret = uri[3] ? npu_uri_options(uri + 4, take_option, &config, err) : 0;
 	if (ret)
 		return ret;
 	if (!config.sram_size)
@@ -186,27 +154,14 @@ static void sim_close(struct npu_device *dev)
  */
 static int sim_buffer_create(struct npu_buffer *buf, struct npu_error *err)
 {
-	size_t room, skip;
-	char *p;
-
-	if (buf->size < HUGE_PAGE) {
-		if (posix_memalign(&buf->map, 4096, buf->size))
-			buf->map = NULL;
-		else
-			memset(buf->map, 0, buf->size);
+	if (buf->size >= NPU_HUGE_PAGE) {
+		buf->map = npu_mapping_new(buf->size, PROT_READ | PROT_WRITE);
+		if (buf->map)
+			madvise(buf->map, npu_mapping_size(buf->size), MADV_HUGEPAGE);
+	} else if (posix_memalign(&buf->map, 4096, buf->size)) {
+		buf->map = NULL;
 	} else {
-		/* Aligned by mapping more and giving both ends back. */
-		room = (buf->size + 4095) / 4096 * 4096;
-		p = mmap(NULL, room + HUGE_PAGE, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (p != MAP_FAILED) {
-			skip = (HUGE_PAGE - (uintptr_t)p % HUGE_PAGE) % HUGE_PAGE;
-			if (skip)
-				munmap(p, skip);
-			munmap(p + skip + room, HUGE_PAGE - skip);
-			madvise(p + skip, room, MADV_HUGEPAGE);
-			buf->map = p + skip;
-		}
+		memset(buf->map, 0, buf->size);
 	}
 	if (!buf->map)
 		return npu_error_set(err, -ENOMEM, "no memory for a buffer of %llu bytes",
@@ -226,10 +181,10 @@ static void sim_buffer_destroy(struct npu_buffer *buf)
 {
 	if (!buf->backend)
 		return;
-	if (buf->size < HUGE_PAGE)
+	if (buf->size < NPU_HUGE_PAGE)
 		free(buf->map);
 	else
-		munmap(buf->map, (buf->size + 4095) / 4096 * 4096);
+		munmap(buf->map, npu_mapping_size(buf->size));
 }
 
 const struct npu_backend_ops npu_backend_sim = {

@@ -110,6 +110,11 @@ struct npu_device_options {
 	const struct npu_host_op *host_ops;
 	uint32_t num_host_ops;
 	uint32_t reserved;
+	/*
+	 * Kernel driver: bytes of one of its objects at most, 0: 1 GiB. A larger buffer is made of
+	 * several, and is one range for the device and for the host all the same.
+	 */
+	uint64_t max_object;
 };
 
 /* A place where a device may be, and why it can not be used. */
@@ -137,6 +142,7 @@ struct npu_device_info {
 	uint64_t max_buffer;		/* largest buffer in bytes */
 	uint32_t buffer_align;		/* imported host memory must begin at a multiple of this */
 	uint32_t num_priorities;	/* of queues */
+	uint64_t max_object;		/* as the options' one, rounded; 0: in process, no objects */
 };
 
 /*
@@ -146,7 +152,8 @@ struct npu_device_info {
  *	node. "sim": in process; "sim:threads=2,simd=portable,sram=4194304": with options, which
  *	win over those in @options. simd is auto, portable, avx2, avx-vnni,
  *	avx512 or avx512-vnni; sram is in bytes. "drm:fd=5": an accel node
- *	that is open already; the descriptor stays the caller's.
+ *	that is open already; the descriptor stays the caller's. The kernel driver's take an
+ *	option, too: "/dev/accel/accel0:max-object=1048576", "drm:fd=5,max-object=1048576".
  * @options: or NULL.
  *
  * Errors: -ENODEV (no such device, or no backend for it), -EINVAL (the URI or an option, by name),
@@ -205,6 +212,7 @@ int npu_buffer_import_host(struct npu_device *dev, void *ptr, uint64_t size, uin
  */
 int npu_buffer_import_dmabuf(struct npu_device *dev, int fd, struct npu_buffer **buf,
 			     struct npu_error *err);
+/* -ENOTSUP also for a buffer that is larger than info.max_object. */
 int npu_buffer_export_dmabuf(struct npu_buffer *buf, int *fd, struct npu_error *err);
 
 /* Take another reference; returns @buf. */

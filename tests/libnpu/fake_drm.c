@@ -19,6 +19,7 @@
 #include "npu_isa_desc.h"
 
 #define ROOM		(1ull << 32)	/* of memory for buffers, sparse */
+#define SPACE		(1ull << 33)	/* of the device's addresses that are looked at */
 #define MAX_OBJS	256
 #define PAGE		4096ull
 
@@ -52,8 +53,8 @@ struct queue {
 static struct {
 	int fd;
 	ino_t ino;
-	char *mem;
-	uint64_t brk;
+	char *space;			/* as the device sees memory: its addresses from here on */
+	uint64_t brk, largest;
 	bool vm;
 	struct bo bo[MAX_OBJS];
 	struct map map[MAX_OBJS];
@@ -84,8 +85,8 @@ int fake_drm_open(void)
 	    npu_engine_create(&config, &f.engine))
 		abort();
 	f.ino = st.st_ino;
-	f.mem = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, f.fd, 0);
-	if (f.mem == MAP_FAILED)
+	f.space = mmap(NULL, SPACE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (f.space == MAP_FAILED)
 		abort();
 	return f.fd;
 }
@@ -93,7 +94,7 @@ int fake_drm_open(void)
 void fake_drm_close(int fd)
 {
 	npu_engine_destroy(f.engine);
-	munmap(f.mem, ROOM);
+	munmap(f.space, SPACE);
 	close(fd);
 	f.ino = 0;
 }
@@ -107,6 +108,16 @@ unsigned int fake_drm_live(void)
 		n += f.bo[i].live + f.map[i].live + f.sync[i].live + f.queue[i].live;
 	pthread_mutex_unlock(&lock);
 	return n;
+}
+
+uint64_t fake_drm_largest(void)
+{
+	uint64_t size;
+
+	pthread_mutex_lock(&lock);
+	size = f.largest;
+	pthread_mutex_unlock(&lock);
+	return size;
 }
 
 unsigned int fake_drm_calls(void)
@@ -135,13 +146,17 @@ static int bo_create(struct drm_npu_bo_create *a)
 
 	if (!a->size || a->flags & ~DRM_NPU_BO_NO_MMAP || a->pad || a->exclusive_vm_id > 1)
 		return EINVAL;
+	if (fake_drm.fail_create && !--fake_drm.fail_create)
+		return ENOMEM;
 	a->size = (a->size + PAGE - 1) / PAGE * PAGE;
 	for (i = 1; i < MAX_OBJS && f.bo[i].live; i++)
 		;
-	if (i == MAX_OBJS || a->size > ROOM - f.brk)
+	if (i == MAX_OBJS || a->size + PAGE > ROOM - f.brk)
 		return ENOMEM;
 	f.bo[i] = (struct bo){ f.brk, a->size, true };
-	f.brk += a->size;
+	f.brk += a->size + PAGE;	/* no two objects lie side by side */
+	if (a->size > f.largest)
+		f.largest = a->size;
 	a->handle = i;
 	return 0;
 }
@@ -166,16 +181,40 @@ static int vm_map(const struct drm_npu_vm_bind_op *op)
 			return EINVAL;	/* the backend never maps over something */
 	for (i = 0; i < MAX_OBJS && f.map[i].live; i++)
 		;
-	if (i == MAX_OBJS)
+	if (i == MAX_OBJS || op->va > SPACE || op->size > SPACE - op->va)
 		return ENOMEM;
+	if (mmap(f.space + op->va, op->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, f.fd,
+		 (off_t)(bo->offset + op->bo_offset)) == MAP_FAILED)
+		return errno;
 	f.map[i] = (struct map){ op->va, op->size, op->bo_handle, op->flags, true };
+	return 0;
+}
+
+/* Mappings go as a whole. */
+static int vm_unmap(const struct drm_npu_vm_bind_op *op)
+{
+	unsigned int i;
+
+	if (op->bo_handle || op->bo_offset || op->va > SPACE || op->size > SPACE - op->va)
+		return EINVAL;
+	for (i = 0; i < MAX_OBJS; i++) {
+		struct map *m = &f.map[i];
+
+		if (!m->live || m->va + m->size <= op->va || op->va + op->size <= m->va)
+			continue;
+		if (m->va < op->va || m->va + m->size > op->va + op->size)
+			return EINVAL;
+		m->live = false;
+	}
+	if (mmap(f.space + op->va, op->size, PROT_NONE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+		return errno;
 	return 0;
 }
 
 static int vm_bind(struct drm_npu_vm_bind *a)
 {
 	const struct drm_npu_vm_bind_op *op = (const void *)(uintptr_t)a->ops.array;
-	unsigned int i;
 
 	if (a->vm_id != 1 || a->flags || a->pad || a->ops.count != 1 || a->ops.stride != sizeof(*op))
 		return EINVAL;
@@ -183,36 +222,46 @@ static int vm_bind(struct drm_npu_vm_bind *a)
 		return EINVAL;
 	if ((op->flags & DRM_NPU_VM_BIND_OP_TYPE_MASK) == DRM_NPU_VM_BIND_OP_TYPE_MAP)
 		return vm_map(op);
-	for (i = 0; i < MAX_OBJS; i++)
-		if (f.map[i].live && f.map[i].va == op->va && f.map[i].size == op->size) {
-			f.map[i].live = false;
-			return op->bo_handle || op->bo_offset ? EINVAL : 0;
-		}
-	return EINVAL;		/* nor does it unmap what it has not mapped */
+	return vm_unmap(op);
 }
 
-/* As the device's MMU: EXEC mappings are for fetching and for nothing else. */
-static void *resolve(void *ctx, npu_u64 va, npu_u64 size, npu_u32 access, npu_u64 *bad)
+/* The mapping that @va lies in, if the access is allowed there. */
+static const struct map *map_at(uint64_t va, npu_u32 access)
 {
-	void *p = NULL;
 	unsigned int i;
 
-	pthread_mutex_lock(&lock);
-	for (i = 0; i < MAX_OBJS && !p; i++) {
+	for (i = 0; i < MAX_OBJS; i++) {
 		const struct map *m = &f.map[i];
-		bool exec = m->flags & DRM_NPU_VM_BIND_OP_EXEC;
 
-		if (!m->live || va < m->va || va - m->va > m->size || size > m->size - (va - m->va))
+		if (!m->live || va < m->va || va - m->va >= m->size)
 			continue;
-		if (exec != !!(access & NPU_ACCESS_EXEC) ||
+		/* EXEC mappings are for fetching and for nothing else. */
+		if (!(m->flags & DRM_NPU_VM_BIND_OP_EXEC) != !(access & NPU_ACCESS_EXEC) ||
 		    (access & NPU_ACCESS_WRITE && m->flags & DRM_NPU_VM_BIND_OP_READONLY))
+			return NULL;
+		return m;
+	}
+	return NULL;
+}
+
+/* As the device's MMU: mappings that touch are one range. */
+static void *resolve(void *ctx, npu_u64 va, npu_u64 size, npu_u32 access, npu_u64 *bad)
+{
+	npu_u64 at = va;
+
+	pthread_mutex_lock(&lock);
+	while (at - va < size) {
+		const struct map *m = map_at(at, access);
+
+		if (!m)
 			break;
-		p = f.mem + f.bo[m->bo].offset + (va - m->va);
+		at = m->va + m->size;
 	}
 	pthread_mutex_unlock(&lock);
-	if (!p)
-		*bad = va;
-	return p;
+	if (at - va >= size)
+		return f.space + va;
+	*bad = at;
+	return NULL;
 }
 
 static void release(void *ctx, npu_u64 va, npu_u64 size)

@@ -25,6 +25,7 @@ struct fake_drm_switches {
 	bool time_out;		/* jobs end as DRM_NPU_JOB_TIMEDOUT */
 	bool lose;		/* jobs end as DRM_NPU_JOB_INNOCENT */
 	bool no_nice;		/* high priority is refused */
+	unsigned int fail_create;	/* so many buffers on, counted down, there is no memory for one */
 	bool no_cancel;		/* JOB_CANCEL is not known: a driver of minor version 0 */
 	int major;		/* of the driver */
 	unsigned int isa;	/* major of the instruction set */
@@ -38,6 +39,9 @@ void fake_drm_set(bool *flag, bool value);
 
 /* Jobs so far, and those that had to wait for something when they were submitted. */
 extern unsigned int fake_drm_jobs, fake_drm_waits;
+
+/* The size of the largest buffer so far, in whole pages. */
+uint64_t fake_drm_largest(void);
 
 /* Calls so far, without the questions for the clock, which come with time. */
 unsigned int fake_drm_calls(void);

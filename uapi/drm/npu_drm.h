@@ -330,6 +330,9 @@ enum drm_npu_bo_flags {
  *
  * The memory is zero. Buffers of 2 MiB and more are made of large pages where there are any: map
  * them at multiples of 2 MiB.
+ *
+ * -ENOMEM: also more than the machine has, or 1 TiB and more. What is larger is made of several,
+ * mapped side by side.
  */
 struct drm_npu_bo_create {
 	__u64 size;

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # In the guest: the language models of /mnt/host on the driver's device, each by two processes at
-# once. FILE.ref is the text that it writes in process.
+# once; one with weights and cache that are several of the driver's buffers each, as a server. FILE.ref
+# is the text that it writes in process.
 . "${0%/*}/ktap.sh"
 
 cd /mnt/host || exit 1
@@ -25,6 +26,44 @@ for job in *.npu; do
 	cmp $tmp/a "$name.ref" && cmp $tmp/b "$name.ref"
 	ktap_result $? "${name}_writes_what_it_writes_in_process" || cat $tmp/a
 done
+
+# The server has what its clients ask for one after the other, and two at once.
+serve()
+{
+	npu-llm f16.npu --device /dev/accel/accel0:max-object=1048576 -q --serve 0 >$tmp/serve.out 2>$tmp/serve.err &
+	server=$!
+	for i in $(seq 100); do
+		grep -q http $tmp/serve.out && break
+		sleep 0.1
+	done
+	url=$(sed -n 's/^f16: //p' $tmp/serve.out)
+}
+
+# ask OUT: the text that comes behind the prompt.
+ask()
+{
+	printf '{"prompt": "%s", "max_tokens": 24, "temperature": 0}' "$(cat prompt.txt)" >"$1.json"
+	wget -q -O - --header 'Content-Type: application/json' --post-file "$1.json" "$url/completions" |
+		sed 's/.*"text":"\([^"]*\)".*/\1/' >"$1"
+}
+
+serve
+# Of a megabyte each, which is an object, or the last one of several: weights, and the cache.
+objects=$(awk '$1 == 1048576' /sys/kernel/debug/accel/*/gems)
+ktap_is "$(echo "$objects" | grep -c read-only) $(echo "$objects" | grep -vc read-only)" "5 3" "weights_and_cache_are_several_objects"
+rest=$(sed "s/^$(cat prompt.txt)//" f16.ref)
+ask $tmp/alone
+ktap_is "$(cat $tmp/alone)" "$rest" "the_server_answers_with_the_text_in_process"
+ask $tmp/first &
+ask $tmp/second
+wait $!
+ktap_is "$(cat $tmp/first)/$(cat $tmp/second)" "$rest/$rest" "two_clients_at_once"
+wget -q -O $tmp/models "$url/models"
+grep -q '"id":"f16"' $tmp/models
+ktap_result $? "the_server_names_its_model" || cat $tmp/models
+kill -INT $server
+wait $server
+ktap_is $? 0 "the_server_ends" || cat $tmp/serve.err
 
 npu-llm f16.npu --device /dev/accel/accel0 -q --bench pp40,tg4 -r 1 >$tmp/bench 2>&1
 ktap_result $? "bench" || cat $tmp/bench
