@@ -54,6 +54,7 @@ struct npu_run {
 
 /* On-chip memory of states that have ended, to be used again. */
 struct npu_sram_block {
+	void *base;			/* of the allocation that mem lies in, aligned */
 	void *mem;
 	npu_u64 used;			/* bytes from the start that may be other than zero */
 	struct npu_sram_block *next;

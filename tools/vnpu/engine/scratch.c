@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include "run.h"
 
+#define SRAM_ALIGN	4096u	/* for vector loads, and as devices have it */
+
 int npu_arena_grow(struct npu_arena *arena, size_t size)
 {
 	void *mem;
@@ -49,16 +51,13 @@ struct npu_sram_block *npu_sram_get(struct npu_engine *engine)
 	block = calloc(1, sizeof(*block));
 	if (!block)
 		return NULL;
-	/*
-	 * Page aligned for large pages and vector loads; pages are taken from the system when first
-	 * touched.
-	 */
-	block->mem = aligned_alloc(4096, (engine->config.sram_size + 4095) & ~(npu_u64)4095);
-	if (!block->mem) {
+	/* Zero without being touched: pages are taken from the system as jobs use them. */
+	block->base = calloc(1, engine->config.sram_size + SRAM_ALIGN - 1);
+	if (!block->base) {
 		free(block);
 		return NULL;
 	}
-	memset(block->mem, 0, engine->config.sram_size);
+	block->mem = (char *)block->base + (-(uintptr_t)block->base & (SRAM_ALIGN - 1));
 	return block;
 }
 
@@ -66,7 +65,7 @@ void npu_sram_put(struct npu_engine *engine, struct npu_sram_block *block)
 {
 	/* In a fork's child the lock may be held by a thread that is not there. */
 	if (engine->pid != getpid()) {
-		free(block->mem);
+		free(block->base);
 		free(block);
 		return;
 	}
@@ -82,7 +81,7 @@ void npu_sram_free_all(struct npu_engine *engine)
 
 	while ((block = engine->idle_sram)) {
 		engine->idle_sram = block->next;
-		free(block->mem);
+		free(block->base);
 		free(block);
 	}
 }
