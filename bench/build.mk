@@ -20,6 +20,14 @@ $(BUILD)/bench/llm_model: $(addprefix $(BUILD)/obj/tests/llm/,model_file.o gguf_
 bench-llm: tools $(BUILD)/bench/llm_model
 	@NPU_BUILD=$(abspath $(BUILD)) bench/llm.sh $(or $(THREADS),1) $(or $(ROUNDS),3)
 
+# What drafts gain with the model of the tree, or MODEL.
+$(BUILD)/bench/speculate: $(BUILD)/obj/tools/common/file.o
+
+## make bench-speculate	npu-llm --speculate against plain decoding (MODEL=x.npu TEXT=x.txt SMALL=y.npu)
+.PHONY: bench-speculate
+bench-speculate: $(BUILD)/bench/speculate $(if $(MODEL),,$(BUILD)/kjv.npu)
+	@$< $(or $(MODEL),$(BUILD)/kjv.npu) $(or $(TEXT),models/kjv/val.txt) $(SMALL)
+
 .PHONY: bench bench-kernels bench-models
 bench-models:
 	scripts/models.sh ocr faces text accuracy ort

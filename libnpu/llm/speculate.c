@@ -10,19 +10,9 @@
 
 #define MAX_DRAFT	16	/* by default */
 #define MIN_MATCH	2	/* by default */
-#define MAX_PAUSE	15	/* steps without a draft after a failure */
-#define LOSS		0.03125	/* of the time that drafts may cost in the long run */
-#define MAX_PURSE	4	/* steps that drafts have saved, to be lost again */
+#define MAX_MODEL	8	/* steps that the small model can take for a draft, as far as counted */
 #define PLAIN_INTERVAL	64	/* steps with drafts after which one without is measured again */
 #define SURE_MATCH	4	/* tokens that make a look-up better than a small model */
-
-/* How drafts of one kind did lately. */
-struct pace {
-	uint32_t length;		/* tokens of the next one at most */
-	uint32_t wait;			/* steps still without one */
-	uint32_t pause;			/* the last wait, 0 after a success */
-	double purse;			/* plain steps' time that it may lose; below 0: no drafts */
-};
 
 struct npu_llm_speculator {
 	struct npu_llm *llm;
@@ -33,7 +23,7 @@ struct npu_llm_speculator {
 	int32_t *rows;				/* [1 + max_draft] */
 	enum npu_llm_draft kind;		/* of the last draft */
 	bool fresh;				/* the small model read a new text for it */
-	struct pace pace[NPU_LLM_NUM_DRAFTS];
+	struct npu_llm_pace pace[NPU_LLM_NUM_DRAFTS];
 	double plain;				/* seconds of a step without a draft, 0: not known */
 	uint32_t since_plain;			/* steps */
 	struct npu_llm_speculator_stats stats;
@@ -81,7 +71,7 @@ int npu_llm_speculator_create(struct npu_llm *llm,
 		return npu_error_set(err, -ENOMEM, "no memory for a speculator");
 	sp->llm = npu_llm_get(llm);
 	for (i = 0; i < NPU_LLM_NUM_DRAFTS; i++)
-		sp->pace[i] = (struct pace){ .length = 1, .purse = 1 };
+		npu_llm_pace_init(&sp->pace[i]);
 	ret = read_options(sp, &opt, err);
 	if (!ret) {
 		sp->rows = calloc(sp->max_draft + 1, sizeof(*sp->rows));
@@ -111,42 +101,6 @@ int npu_llm_speculator_stats(const struct npu_llm_speculator *sp,
 	return stats ? npu_struct_write(stats, stats->size, &sp->stats, sizeof(sp->stats)) : -EINVAL;
 }
 
-/* ---- how long a draft is ---- */
-
-static void pace_earn(struct pace *p, double steps)
-{
-	p->purse = p->purse + steps < MAX_PURSE ? p->purse + steps : MAX_PURSE;
-}
-
-/* Tokens of the next draft of this kind, 0: none. A wait is a step shorter then. */
-static uint32_t pace_length(struct pace *p, uint32_t max)
-{
-	pace_earn(p, LOSS);
-	if (p->wait) {
-		p->wait--;
-		return 0;
-	}
-	if (p->purse < 0)
-		return 0;
-	return p->length < max ? p->length : max;
-}
-
-static void pace_report(struct pace *p, uint32_t drafted, uint32_t accepted, uint32_t max)
-{
-	if (!accepted) {	/* longer waits up to a bound while drafts are of no use */
-		p->pause = p->pause < MAX_PAUSE ? 2 * p->pause + 1 : MAX_PAUSE;
-		p->wait = p->pause;
-		p->length = p->length / 2 ? p->length / 2 : 1;
-		return;
-	}
-	p->pause = 0;
-	if (accepted < drafted)
-		p->length = accepted + 1;
-	else if (accepted >= p->length)
-		p->length *= 2;
-	p->length = p->length < max ? p->length : max;
-}
-
 /* ---- drafts ---- */
 
 int npu_llm_speculator_draft(struct npu_llm_speculator *sp, const int32_t *tokens, size_t num,
@@ -156,8 +110,8 @@ int npu_llm_speculator_draft(struct npu_llm_speculator *sp, const int32_t *token
 	int ret;
 
 	max = max < sp->max_draft ? max : sp->max_draft;
-	lookup = pace_length(&sp->pace[NPU_LLM_DRAFT_LOOKUP], max);
-	model = sp->drafter ? pace_length(&sp->pace[NPU_LLM_DRAFT_MODEL], max) : 0;
+	lookup = npu_llm_pace_next(&sp->pace[NPU_LLM_DRAFT_LOOKUP], max);
+	model = sp->drafter ? npu_llm_pace_next(&sp->pace[NPU_LLM_DRAFT_MODEL], max) : 0;
 	sp->kind = NPU_LLM_DRAFT_LOOKUP;
 	sp->fresh = false;
 	if (lookup && num)
@@ -177,7 +131,7 @@ void npu_llm_speculator_report(struct npu_llm_speculator *sp, uint32_t drafted, 
 		return;
 	sp->stats.drafted[sp->kind] += drafted;
 	sp->stats.accepted[sp->kind] += accepted;
-	pace_report(&sp->pace[sp->kind], drafted, accepted, sp->max_draft);
+	npu_llm_pace_judge(&sp->pace[sp->kind], drafted, accepted, sp->max_draft);
 }
 
 /* ---- a step ---- */
@@ -218,10 +172,22 @@ static int run_rows(struct npu_llm_speculator *sp, struct npu_llm_session *s, ui
 	return ret < 0 ? ret : npu_llm_batch_run(sp->batch, err);
 }
 
+/* Towards the median, which steps that were held up by something else do not move far. */
+static void track_plain(struct npu_llm_speculator *sp, double seconds)
+{
+	double by = 1 / (double)(sp->stats.plain_steps + 1);
+
+	by = by > 0.05 ? by : 0.05;
+	if (sp->plain == 0)
+		sp->plain = seconds;
+	else
+		sp->plain *= seconds > sp->plain ? 1 + by : 1 - by;
+}
+
 /* What a step with @drafts took, of which @kept were right. */
 static void account(struct npu_llm_speculator *sp, uint32_t drafts, uint32_t kept, double seconds)
 {
-	double cost;
+	double cost, most;
 
 	if (!sp->warm) {	/* the first step has memory to set up: it is plain and not counted */
 		sp->warm = true;
@@ -233,17 +199,16 @@ static void account(struct npu_llm_speculator *sp, uint32_t drafts, uint32_t kep
 	if (drafts && (sp->fresh || sp->untimed))
 		return;	/* what a prompt takes says nothing of drafts */
 	if (drafts) {
-		/* rows never cost more than steps: what looks so was something else's doing */
+		/* rows do not cost more than steps: what looks so was something else's doing */
+		most = 1 + drafts + (sp->kind == NPU_LLM_DRAFT_MODEL ? MAX_MODEL : 0);
 		cost = seconds / sp->plain;
-		if (sp->kind == NPU_LLM_DRAFT_LOOKUP && cost > 1 + drafts)
-			cost = 1 + drafts;
-		pace_earn(&sp->pace[sp->kind], 1 + kept - cost);
+		npu_llm_pace_earn(&sp->pace[sp->kind], 1 + kept - (cost < most ? cost : most));
 		return;
 	}
 	sp->stats.plain_steps++;
 	sp->stats.plain_seconds += seconds;
 	sp->since_plain = 0;
-	sp->plain += sp->plain == 0 ? seconds : (seconds - sp->plain) / 4;
+	track_plain(sp, seconds);
 }
 
 /* Rows in order, as far as what is chosen is what was drafted; returns how many drafts are kept. */

@@ -146,6 +146,56 @@ static void check_pace(struct npu_llm *llm)
 	npu_llm_speculator_destroy(sp);
 }
 
+/*
+ * Steps as they would take time: 1 and @row for each drafted token, which is right with probability
+ * @right. How many times as fast as without drafts.
+ */
+static double simulate(double row, double right)
+{
+	double time = 0, tokens = 0;
+	struct npu_llm_pace p;
+	uint32_t drafted, accepted;
+	int i;
+
+	npu_llm_pace_init(&p);
+	for (i = 0; i < 5000; i++) {
+		drafted = npu_llm_pace_next(&p, 16);
+		for (accepted = 0; accepted < drafted && rand() < right * RAND_MAX;)
+			accepted++;
+		time += 1 + row * drafted;
+		tokens += 1 + accepted;
+		if (!drafted)
+			continue;
+		npu_llm_pace_earn(&p, accepted - row * drafted);
+		npu_llm_pace_judge(&p, drafted, accepted, 16);
+	}
+	return tokens / time;
+}
+
+static void check_time(void)
+{
+	static const double rows[] = { 0, 0.05, 0.1, 0.3, 0.6, 1, 2 },
+			    right[] = { 0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 };
+	double worst = 10, speed, last, best;
+	unsigned int i, k, falls = 0;
+
+	srand(1);
+	for (i = 0; i < 7; i++) {
+		for (k = 0, last = 0; k < 8; k++, last = speed) {
+			speed = simulate(rows[i], right[k]);
+			worst = speed < worst ? speed : worst;
+			falls += speed < last - 0.05;
+		}
+	}
+	tap_ok(worst > 0.96, "whatever a row costs and however often drafts are right: %.3f at worst",
+	       worst);
+	tap_ok(!falls, "and never slower when they are right more often");
+	best = simulate(0.1, 1);
+	tap_ok(best > 6 && best <= 17 / 2.6, "always right, a row costs a tenth: %.2f times", best);
+	speed = simulate(0.1, 0.7);
+	tap_ok(speed > 1.5, "seven of ten right: %.2f times", speed);
+}
+
 static void check_bounds(struct npu_llm *llm)
 {
 	struct npu_llm_speculator *sp = new_speculator(llm, 0);
@@ -188,6 +238,7 @@ int main(void)
 	struct npu_llm *llm;
 
 	check_lookup();
+	check_time();
 	llm = open_small();
 	if (tap_ok(llm != NULL, "a model")) {
 		check_pace(llm);
