@@ -291,20 +291,30 @@ static int prepare(struct npu_job *job, struct npu_error *err)
 		return npu_error_set(err, -ENOMEM, "%s: no memory", job->path);
 	for (i = 0; i < file->num_programs && !ret; i++)
 		ret = prepare_program(job, i, err);
-	/*
-	 * The bytes stay as long as the job, which all work keeps alive: no call when the buffer
-	 * goes.
-	 */
-	if (!ret && file->weights_size)
-		ret = npu_buffer_import_host(job->dev, (void *)(uintptr_t)file->weights,
-					     file->weights_size, NPU_BUFFER_READ_ONLY, NULL, NULL,
-					     &job->weights, err);
 	return ret;
 }
 
-/* Take @data over (freed on error, too) and make a job of it. */
+/*
+ * The bytes stay as long as the job, which all work keeps alive: no call when the buffer goes.
+ */
+int npu_job_place_weights(struct npu_job *job, uint32_t flags, struct npu_error *err)
+{
+	const struct npu_jobfile *file = job->file;
+	int ret = flags & NPU_JOB_SKIP_WEIGHTS_CRC ? 0 : npu_jobfile_check_weights(file, err);
+
+	if (ret)
+		return npu_error_prefix(err, ret, "%s", job->path);
+	if (!file->weights_size)
+		return 0;
+	return npu_buffer_import_host(job->dev, (void *)(uintptr_t)file->weights,
+				      file->weights_size, NPU_BUFFER_READ_ONLY, NULL, NULL,
+				      &job->weights, err);
+}
+
+/* Take @data over (freed on error, too) and make a job of it; @whole: its weights too. */
 static int load(struct npu_device *dev, void *data, size_t size, enum npu_job_data kind,
-		const char *path, uint32_t flags, struct npu_job **out, struct npu_error *err)
+		const char *path, uint32_t flags, bool whole, struct npu_job **out,
+		struct npu_error *err)
 {
 	struct npu_job *job = calloc(1, sizeof(*job));
 	int ret;
@@ -323,11 +333,7 @@ static int load(struct npu_device *dev, void *data, size_t size, enum npu_job_da
 	job->path = strdup(path);
 	ret = job->path ? 0 : npu_error_set(err, -ENOMEM, "%s: no memory", path);
 	if (!ret) {
-		ret = npu_jobfile_parse(data, size,
-					flags & NPU_JOB_SKIP_WEIGHTS_CRC
-						? NPU_JOBFILE_SKIP_WEIGHTS_CRC
-						: 0,
-					&job->file, err);
+		ret = npu_jobfile_parse(data, size, NPU_JOBFILE_SKIP_WEIGHTS_CRC, &job->file, err);
 		if (!ret && flags & NPU_JOB_CHECK_DIGEST)
 			ret = npu_jobfile_check_digest(data, size, err);
 		if (ret)
@@ -335,6 +341,8 @@ static int load(struct npu_device *dev, void *data, size_t size, enum npu_job_da
 	}
 	if (!ret)
 		ret = prepare(job, err);
+	if (!ret && whole)
+		ret = npu_job_place_weights(job, flags, err);
 	if (ret) {
 		free_job(job);
 		return ret;
@@ -380,8 +388,8 @@ static int check_load(const struct npu_device *dev, struct npu_job **job, uint32
 	return npu_device_check(dev, err);
 }
 
-int npu_job_load(struct npu_device *dev, const char *path, uint32_t flags, struct npu_job **job,
-		 struct npu_error *err)
+static int load_path(struct npu_device *dev, const char *path, uint32_t flags, bool whole,
+		     struct npu_job **job, struct npu_error *err)
 {
 	void *data = NULL;
 	size_t size = 0;
@@ -392,7 +400,18 @@ int npu_job_load(struct npu_device *dev, const char *path, uint32_t flags, struc
 		ret = npu_error_set(err, -EINVAL, "npu_job_load: path is NULL");
 	if (!ret)
 		ret = map_file(path, &data, &size, err);
-	return ret ? ret : load(dev, data, size, JOB_DATA_MAPPED, path, flags, job, err);
+	return ret ? ret : load(dev, data, size, JOB_DATA_MAPPED, path, flags, whole, job, err);
+}
+
+int npu_job_load(struct npu_device *dev, const char *path, uint32_t flags, struct npu_job **job,
+		 struct npu_error *err)
+{
+	return load_path(dev, path, flags, true, job, err);
+}
+
+int npu_job_open(struct npu_device *dev, const char *path, struct npu_job **job, struct npu_error *err)
+{
+	return load_path(dev, path, 0, false, job, err);
 }
 
 int npu_job_load_memory(struct npu_device *dev, const void *data, size_t size, const char *name,
@@ -410,11 +429,11 @@ int npu_job_load_memory(struct npu_device *dev, const void *data, size_t size, c
 		return npu_error_set(err, -EINVAL, "%s: data is NULL", name);
 	/* Weights want a page's alignment, which a copy has. */
 	if (flags & NPU_JOB_BORROW && data && !((uintptr_t)data % NPU_JOBFILE_PAGE))
-		return load(dev, (void *)(uintptr_t)data, size, JOB_DATA_BORROWED, name, flags, job,
-			    err);
+		return load(dev, (void *)(uintptr_t)data, size, JOB_DATA_BORROWED, name, flags, true,
+			    job, err);
 	if (posix_memalign(&copy, NPU_JOBFILE_PAGE, size ? size : 1))
 		return npu_error_set(err, -ENOMEM, "%s: no memory for %zu bytes", name, size);
 	if (size)
 		memcpy(copy, data, size);
-	return load(dev, copy, size, JOB_DATA_HEAP, name, flags, job, err);
+	return load(dev, copy, size, JOB_DATA_HEAP, name, flags, true, job, err);
 }

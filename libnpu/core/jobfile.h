@@ -232,6 +232,8 @@ struct npu_jobfile {
 	npu_u64 sram_size; /* bytes of on-chip memory needed, the largest of all programs */
 	npu_u64 file_size;
 	npu_u64 weights_offset; /* in the file, a multiple of NPU_JOBFILE_PAGE; 0: no weights */
+	npu_u32 weights_crc;		/* that the file says they have */
+	npu_u64 table_bytes;		/* reader: memory of the description, without the weights */
 	npu_u8 digest[32];		/* SHA-256 of the file with digest and header crc zero */
 };
 
@@ -247,7 +249,8 @@ int npu_jobfile_encode(const struct npu_jobfile *job, void **data, size_t *size,
 int npu_jobfile_save(const struct npu_jobfile *job, const char *path, struct npu_error *err);
 
 /*
- * Do not read the weights for their check sum (they are large; a mapped file is then read as used).
+ * Do not read the weights for their check sum (they are large; a mapped file is then read as used):
+ * npu_jobfile_check_weights() does it, -EBADMSG.
  */
 #define NPU_JOBFILE_SKIP_WEIGHTS_CRC	1u
 
@@ -261,6 +264,7 @@ int npu_jobfile_save(const struct npu_jobfile *job, const char *path, struct npu
 int npu_jobfile_parse(const void *data, size_t size, unsigned int flags, struct npu_jobfile **job,
 		      struct npu_error *err);
 void npu_jobfile_free(struct npu_jobfile *job);
+int npu_jobfile_check_weights(const struct npu_jobfile *job, struct npu_error *err);
 
 /* Recompute the digest of a file in memory: 0, or -EBADMSG when it differs from the header's. */
 int npu_jobfile_check_digest(const void *data, size_t size, struct npu_error *err);

@@ -13,6 +13,8 @@
 #include "core/error.h"
 #include "core/jobfile_read.h"
 
+#define BAD_SUM	"section %s: its check sum is wrong, the file is damaged"
+
 static int too_new(struct reader *r, const char *what)
 {
 	unsigned int major, minor;
@@ -146,13 +148,14 @@ static int take_section(struct reader *r, const struct npu_jf_section *s, npu_u6
 		return -EINVAL;
 	if (!(s->type == NPU_JF_WEIGHTS && r->flags & NPU_JOBFILE_SKIP_WEIGHTS_CRC) &&
 	    crc32_z(0, r->data + s->offset, s->size) != s->crc)
-		return BAD(r, "section %s: its check sum is wrong, the file is damaged", name);
+		return BAD(r, BAD_SUM, name);
 	r->table[s->type] =
 		(struct table){ r->data + s->offset, s->size, s->count, s->record_size };
 	if (s->type == NPU_JF_WEIGHTS && s->size) {
 		r->out->job.weights = r->data + s->offset;
 		r->out->job.weights_size = s->size;
 		r->out->job.weights_offset = s->offset;
+		r->out->job.weights_crc = s->crc;
 	}
 	return 0;
 }
@@ -213,6 +216,7 @@ void *npu_jf_array(struct reader *r, npu_u32 count, size_t size)
 
 	if (!p)
 		npu_error_set(r->err, -ENOMEM, "no memory for the tables of the job file");
+	r->out->job.table_bytes += (count + 1ull) * size;
 	return p;
 }
 
@@ -496,6 +500,7 @@ static int copy_section(struct reader *r, int type, void *copy)
 		memcpy(p, t->data, t->size);
 	p[t->size] = 0;
 	memcpy(copy, &p, sizeof(p));
+	r->out->job.table_bytes += t->size + 1;
 	return 0;
 }
 
@@ -611,6 +616,15 @@ int npu_jobfile_parse(const void *data, size_t size, unsigned int flags, struct 
 	}
 	*job = &r.out->job;
 	return 0;
+}
+
+int npu_jobfile_check_weights(const struct npu_jobfile *job, struct npu_error *err)
+{
+	char buf[32];
+
+	if (!job->weights_size || crc32_z(0, job->weights, job->weights_size) == job->weights_crc)
+		return 0;
+	return npu_error_set(err, -EBADMSG, BAD_SUM, npu_jf_section_name(NPU_JF_WEIGHTS, buf));
 }
 
 void npu_jobfile_free(struct npu_jobfile *job)

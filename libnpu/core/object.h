@@ -133,6 +133,12 @@ struct npu_job {
 	npu_u32 num_names;
 };
 
+/*
+ * npu_job_load() in two steps, so that what a job needs is known before its weights take memory: all
+ * but the weights, whose check sum has not been looked at; and the weights. Nothing runs in between.
+ */
+int npu_job_open(struct npu_device *dev, const char *path, struct npu_job **job, struct npu_error *err);
+int npu_job_place_weights(struct npu_job *job, uint32_t flags, struct npu_error *err);
 struct npu_job *npu_job_get(struct npu_job *job);
 void npu_job_put(struct npu_job *job);
 

@@ -110,7 +110,15 @@ struct npu_llm_options {
 	uint32_t pool;
 	const char *device;		/* for npu_device_open(); NULL: the first there is */
 	const struct npu_device_options *device_options;	/* or NULL */
+	uint32_t flags;			/* NPU_LLM_LOOK */
+	uint32_t reserved;
 };
+
+/*
+ * Read the file's tables and nothing else: npu_llm_info(), npu_llm_memory() and npu_llm_metadata()
+ * tell what there is to know; there are no sessions, and no memory is too little.
+ */
+#define NPU_LLM_LOOK	1u
 
 struct npu_llm_info {
 	uint32_t size;
@@ -125,7 +133,7 @@ struct npu_llm_info {
 	uint64_t weights;		/* bytes */
 	uint64_t kv;			/* bytes of the pool */
 	uint64_t kv_per_token;
-	uint64_t scratch;		/* bytes at the largest lengths */
+	uint64_t scratch;		/* bytes at the largest lengths, see npu_llm_memory() */
 	const char *kv_type;		/* "f16" */
 	const char *name;		/* of the model, "" */
 	const char *arch;
@@ -145,6 +153,28 @@ void npu_llm_close(struct npu_llm *llm);
 
 /* Returns 0 or -EINVAL (size). The strings are the model's. */
 int npu_llm_info(struct npu_llm *llm, struct npu_llm_info *info);
+
+/*
+ * What a model takes of memory, worked out from its file. Bytes; those of the device are of the pages
+ * that its buffers have. The batch that the logits belong to is counted once.
+ */
+struct npu_llm_memory {
+	uint32_t size;
+	/* in: lengths of the step that needs most, 0: the largest there may be; out: as used */
+	uint32_t rows;			/* tokens */
+	uint32_t sequences;
+	uint32_t logits;		/* rows with logits */
+	uint64_t weights;
+	uint64_t kv;			/* the pool's, as large as it is */
+	uint64_t scratch;		/* inputs and outputs included */
+	uint64_t program;		/* instructions */
+	uint64_t host;			/* of this process beside these: tables and metadata */
+	uint64_t total;
+	uint64_t available;		/* now, before or after opening; UINT64_MAX: not known */
+};
+
+/* Returns 0 or -EINVAL (size). Thread safe. */
+int npu_llm_memory(const struct npu_llm *llm, struct npu_llm_memory *memory);
 
 /* The metadata that came with the model: a GGUF file without tensors. */
 const void *npu_llm_metadata(const struct npu_llm *llm, size_t *size);

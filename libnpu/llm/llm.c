@@ -37,8 +37,8 @@ void npu_llm_close(struct npu_llm *llm)
 	npu_llm_put(llm);
 }
 
-static int find_tensor(const struct npu_llm *llm, const char *name, struct npu_tensor_info *t,
-		       struct npu_error *err)
+int npu_llm_find_tensor(const struct npu_llm *llm, const char *name, struct npu_tensor_info *t,
+			struct npu_error *err)
 {
 	unsigned int i;
 
@@ -93,7 +93,7 @@ static int check_tensors(const struct npu_llm *llm, struct npu_error *err)
 	int ret;
 
 	for (i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
-		ret = find_tensor(llm, expected[i].name, &t, err);
+		ret = npu_llm_find_tensor(llm, expected[i].name, &t, err);
 		if (ret)
 			return ret;
 		if (t.role != expected[i].role || t.dtype != expected[i].dtype ||
@@ -146,21 +146,20 @@ static int read_job(struct npu_llm *llm, struct npu_error *err)
 	struct npu_job_info job = NPU_INIT(job);
 	struct npu_tensor_info t;
 	struct npu_llm_info *info = &llm->info;
-	bool scaled = !find_tensor(llm, NPU_LLM_T_KV_SCALE, &t, NULL);
+	bool scaled = !npu_llm_find_tensor(llm, NPU_LLM_T_KV_SCALE, &t, NULL);
 	int ret;
 
 	npu_job_info(llm->job, &job);
 	info->weights = job.weights;
-	info->scratch = job.scratch + job.input + job.output;
 	ret = check_tensors(llm, err);
-	ret = ret ?: find_tensor(llm, NPU_LLM_T_KV, &t, err);
+	ret = ret ?: npu_llm_find_tensor(llm, NPU_LLM_T_KV, &t, err);
 	ret = ret ?: check_kv(llm, &t, scaled, err);
-	ret = ret ?: find_tensor(llm, NPU_LLM_T_TOKENS, &t, err);
+	ret = ret ?: npu_llm_find_tensor(llm, NPU_LLM_T_TOKENS, &t, err);
 	info->max_rows = ret ? 0 : symbol_max(llm, t.symbol[0]);
-	ret = ret ?: find_tensor(llm, NPU_LLM_T_TABLE, &t, err);
+	ret = ret ?: npu_llm_find_tensor(llm, NPU_LLM_T_TABLE, &t, err);
 	info->max_sequences = ret ? 0 : symbol_max(llm, t.symbol[0]);
 	llm->table_width = ret ? 0 : (uint32_t)t.max_dim[1];
-	ret = ret ?: find_tensor(llm, NPU_LLM_T_LOGITS, &t, err);
+	ret = ret ?: npu_llm_find_tensor(llm, NPU_LLM_T_LOGITS, &t, err);
 	info->max_logits = ret ? 0 : symbol_max(llm, t.symbol[0]);
 	info->vocab = ret ? 0 : (uint32_t)t.max_dim[1];
 	if (!ret && (uint64_t)llm->table_width * info->block > INT32_MAX)
@@ -174,27 +173,15 @@ static int read_job(struct npu_llm *llm, struct npu_error *err)
 	return ret;
 }
 
-/* Bytes that the system can still give, or 0 when it does not say. */
-static uint64_t memory_available(void)
-{
-	unsigned long long kib = 0;
-	FILE *f = fopen("/proc/meminfo", "re");
-	char line[128];
-
-	while (f && !kib && fgets(line, sizeof(line), f))
-		sscanf(line, "MemAvailable: %llu kB", &kib);
-	if (f)
-		fclose(f);
-	return (uint64_t)kib << 10;
-}
-
 /* How many blocks the pool gets; an error when what is needed is not there. */
-static int size_pool(struct npu_llm *llm, uint32_t positions, struct npu_error *err)
+static int size_pool(struct npu_llm *llm, uint32_t positions, bool look, struct npu_error *err)
 {
 	struct npu_llm_info *info = &llm->info;
-	uint64_t block = llm->pool.block_bytes + llm->pool.scale_bytes, need,
-		 have = memory_available(), fit;
+	struct npu_llm_memory m = NPU_INIT(m);
+	uint64_t block = llm->pool.block_bytes + llm->pool.scale_bytes, fit;
+	struct npu_memory_room room;
 
+	npu_memory_room("", &room);
 	if (positions) {
 		positions = (positions + info->block - 1) / info->block;
 		if (positions > info->num_blocks)
@@ -203,22 +190,15 @@ static int size_pool(struct npu_llm *llm, uint32_t positions, struct npu_error *
 					     llm->job->path, positions, info->block,
 					     info->num_blocks);
 		info->num_blocks = positions;
-	} else if (have) {
-		fit = have / 2 / block;
+	} else if (room.bytes != NPU_MEMORY_UNKNOWN) {
+		fit = room.bytes / 2 / block;
 		if (fit < info->num_blocks)
 			info->num_blocks = fit > llm->table_width ? (uint32_t)fit : llm->table_width;
 	}
-	info->kv = info->num_blocks * block;
-	need = info->weights + info->kv + info->scratch;
-	if (have && need > have)
-		return npu_error_set(err, -ENOMEM,
-				     "%s: needs %llu MiB (weights %llu, KV cache %llu, scratch %llu), %llu MiB are available; a smaller pool, context or batch needs less",
-				     llm->job->path, (unsigned long long)need >> 20,
-				     (unsigned long long)info->weights >> 20,
-				     (unsigned long long)info->kv >> 20,
-				     (unsigned long long)info->scratch >> 20,
-				     (unsigned long long)have >> 20);
-	return 0;
+	npu_llm_memory(llm, &m);
+	info->kv = m.kv;
+	info->scratch = m.scratch;
+	return look ? 0 : npu_llm_check_memory(llm, &room, err);
 }
 
 /* The state's shape is set once; the others get a first one, so that all lengths are known. */
@@ -261,16 +241,19 @@ static int make_pool(struct npu_llm *llm, struct npu_error *err)
 static int open_all(struct npu_llm *llm, const char *path, const struct npu_llm_options *opt,
 		    struct npu_error *err)
 {
+	bool look = opt->flags & NPU_LLM_LOOK;
 	int ret = npu_device_open(opt->device, opt->device_options, &llm->dev, err);
 
-	ret = ret ?: npu_job_load(llm->dev, path, 0, &llm->job, err);
+	ret = ret ?: npu_job_open(llm->dev, path, &llm->job, err);
 	ret = ret ?: read_job(llm, err);
-	ret = ret ?: size_pool(llm, opt->pool, err);
-	ret = ret ?: make_pool(llm, err);
-	ret = ret ?: npu_queue_create(llm->dev, NULL, &llm->queue, err);
+	ret = ret ?: size_pool(llm, opt->pool, look, err);
 	if (!ret)
 		llm->info.device = llm->dev->info.name;
-	return ret;
+	if (ret || look)
+		return ret;
+	ret = npu_job_place_weights(llm->job, 0, err);
+	ret = ret ?: make_pool(llm, err);
+	return ret ?: npu_queue_create(llm->dev, NULL, &llm->queue, err);
 }
 
 int npu_llm_open(const char *path, const struct npu_llm_options *options, struct npu_llm **out,
@@ -286,6 +269,8 @@ int npu_llm_open(const char *path, const struct npu_llm_options *options, struct
 	if (options)
 		ret = npu_struct_read(&opt, sizeof(opt), options, options->size, "npu_llm_options",
 				      err);
+	if (!ret && opt.flags & ~NPU_LLM_LOOK)
+		ret = npu_error_set(err, -EINVAL, "npu_llm_open: flags 0x%x are not known", opt.flags);
 	if (ret)
 		return ret;
 	llm = calloc(1, sizeof(*llm));
@@ -308,7 +293,7 @@ int npu_llm_info(struct npu_llm *llm, struct npu_llm_info *info)
 
 	if (!info)
 		return -EINVAL;
-	out.free_blocks = npu_llm_pool_free_blocks(&llm->pool);
+	out.free_blocks = llm->run ? npu_llm_pool_free_blocks(&llm->pool) : out.num_blocks;
 	return npu_struct_write(info, info->size, &out, sizeof(out));
 }
 

@@ -4,6 +4,7 @@
 #define NPU_LLM_RUNTIME_H
 
 #include <pthread.h>
+#include "core/memory.h"
 #include "core/object.h"
 #include "npu_llm.h"
 
@@ -59,6 +60,13 @@ struct npu_llm_session {
 	struct npu_llm_batch *batch;	/* that it is in, or NULL */
 	struct npu_llm_batch *own;	/* for prefill and decode; made when needed */
 };
+
+/* The tensor @name of the step program, in *@t whatever it was; -EINVAL. */
+int npu_llm_find_tensor(const struct npu_llm *llm, const char *name, struct npu_tensor_info *t,
+			struct npu_error *err);
+/* -ENOMEM with both figures when a largest step needs more than @room. */
+int npu_llm_check_memory(const struct npu_llm *llm, const struct npu_memory_room *room,
+			 struct npu_error *err);
 
 struct npu_llm *npu_llm_get(struct npu_llm *llm);
 void npu_llm_put(struct npu_llm *llm);

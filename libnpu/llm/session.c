@@ -13,6 +13,9 @@ int npu_llm_session_create(struct npu_llm *llm, struct npu_llm_session **session
 	if (!session)
 		return npu_error_set(err, -EINVAL, "npu_llm_session_create: session is NULL");
 	*session = NULL;
+	if (!llm->run)
+		return npu_error_set(err, -EINVAL, "%s: the model was opened to look at it only",
+				     llm->job->path);
 	s = calloc(1, sizeof(*s));
 	if (s)
 		s->blocks = calloc(llm->table_width, sizeof(*s->blocks));

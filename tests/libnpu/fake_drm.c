@@ -55,6 +55,7 @@ static struct {
 	ino_t ino;
 	char *space;			/* as the device sees memory: its addresses from here on */
 	uint64_t brk, largest;
+	unsigned int num_made;
 	bool vm;
 	struct bo bo[MAX_OBJS];
 	struct map map[MAX_OBJS];
@@ -120,6 +121,16 @@ uint64_t fake_drm_largest(void)
 	return size;
 }
 
+unsigned int fake_drm_buffers(void)
+{
+	unsigned int n;
+
+	pthread_mutex_lock(&lock);
+	n = f.num_made;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
 unsigned int fake_drm_calls(void)
 {
 	unsigned int n;
@@ -157,6 +168,7 @@ static int bo_create(struct drm_npu_bo_create *a)
 	f.brk += a->size + PAGE;	/* no two objects lie side by side */
 	if (a->size > f.largest)
 		f.largest = a->size;
+	f.num_made++;
 	a->handle = i;
 	return 0;
 }

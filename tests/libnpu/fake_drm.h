@@ -40,8 +40,9 @@ void fake_drm_set(bool *flag, bool value);
 /* Jobs so far, and those that had to wait for something when they were submitted. */
 extern unsigned int fake_drm_jobs, fake_drm_waits;
 
-/* The size of the largest buffer so far, in whole pages. */
+/* The size of the largest buffer so far, in whole pages; and how many were made. */
 uint64_t fake_drm_largest(void);
+unsigned int fake_drm_buffers(void);
 
 /* Calls so far, without the questions for the clock, which come with time. */
 unsigned int fake_drm_calls(void);

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include "common/tmp.h"
 #include "fake_drm.h"
 #include "npu_llm.h"
@@ -15,6 +17,12 @@
 #define OBJECT	(64u << 10)
 #define BYTES	(4 * OBJECT + 5000)	/* five objects */
 #define STEPS	20
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
 
 static struct npu_error err;
 static int fd;
@@ -164,6 +172,63 @@ static void test_model(void)
 	tap_ok(same, "the same %d tokens as in process: %d %d %d ...", STEPS, sim[0], sim[1], sim[2]);
 }
 
+/* Addresses that this process has mapped. */
+static uint64_t address_bytes(void)
+{
+	unsigned long long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	if (f && fscanf(f, "%llu", &pages) != 1)
+		pages = 0;
+	if (f)
+		fclose(f);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Under ulimit -v: said before the weights and the cache are made. A sanitizer has its own addresses. */
+static void test_too_little(void)
+{
+	struct npu_llm_compile_options opt = NPU_INIT(opt);
+	struct npu_llm_options look = NPU_INIT(look);
+	struct npu_llm_memory m = NPU_INIT(m);
+	unsigned int before = fake_drm_live(), made;
+	const char *path = tmp_path("pool.npu");
+	struct rlimit old, limit;
+	struct npu_llm *llm;
+	char uri[64];
+
+	opt.context = 64;
+	opt.pool = 100000;
+	snprintf(uri, sizeof(uri), "drm:fd=%d", fd);
+	look.device = uri;
+	look.pool = opt.pool;
+	look.flags = NPU_LLM_LOOK;
+	if (npu_llm_compile("models/kjv/kjv-Q8_0.gguf", path, &opt, NULL, &err) ||
+	    npu_llm_open(path, &look, &llm, &err) || npu_llm_memory(llm, &m)) {
+		tap_ok(false, "a large pool: %s", err.text);
+		return;
+	}
+	tap_ok(m.kv > 250 << 20 && m.total > m.kv + m.weights, "a model that needs %llu MiB",
+	       (unsigned long long)(m.total >> 20));
+	npu_llm_close(llm);
+	getrlimit(RLIMIT_AS, &old);
+	limit = old;
+	limit.rlim_cur = (rlim_t)address_bytes() + (100u << 20);
+	look.flags = 0;
+	made = fake_drm_buffers();
+	if (SANITIZED || setrlimit(RLIMIT_AS, &limit)) {
+		tap_skip("too little memory", "no limit can be set");
+		return;
+	}
+	tap_ok(npu_llm_open(path, &look, &llm, &err) == -ENOMEM && strstr(err.text, "needs 3") &&
+	       strstr(err.text, "(ulimit -v)"), "too little memory: %s", err.text);
+	tap_ok(fake_drm_buffers() - made == 1 && fake_drm_live() == before,
+	       "nothing was made but a buffer for the instructions, and that is gone");
+	setrlimit(RLIMIT_AS, &old);
+	tap_ok(!npu_llm_open(path, &look, &llm, &err), "and without the limit it opens");
+	npu_llm_close(llm);
+}
+
 int main(void)
 {
 	struct npu_device *dev;
@@ -174,6 +239,7 @@ int main(void)
 	test_buffer(dev);
 	npu_device_close(dev);
 	test_model();
+	test_too_little();
 	tap_ok(fake_drm_live() == 0, "everything is given back: %u objects are left", fake_drm_live());
 	fake_drm_close(fd);
 	return tap_done();

@@ -40,6 +40,17 @@ tap_like "$info" "llm.arch +llama" "npu-run --info: architecture"
 tap_like "$info" "state +kv +f16" "its cache"
 tap_like "$info" "memory: weights 5\.[0-9] MiB" "its memory"
 
+info=$("$llm" "$npu" --info)
+tap_like "$info" "^llama.* 6 layers, vocabulary of 2048, context of 512" "npu-llm --info: the model"
+tap_like "$info" "weights +5\.[0-9]+.*KV cache +24\.00  8192 tokens, 3.00 KiB each, f16" "its memory"
+tap_like "$("$llm" "$npu" --info --pool 64)" "KV cache +0\.19  64 tokens" "of a smaller pool"
+"$compile" -q "$gguf" --pool 1000000 -o "$tap_tmp/large.npu"
+large=$(ulimit -v 1000000; "$llm" "$tap_tmp/large.npu" --pool 1000000 --info)
+tap_like "$large" "in all +29[0-9][0-9]\..*available +[0-9.]+  too little" "a pool that is too large"
+large=$(ulimit -v 1000000; "$llm" "$tap_tmp/large.npu" --pool 1000000 -p x 2>&1)
+tap_is "$?" 1 "is not loaded"
+tap_like "$large" "large.npu: needs 29[0-9]+\.[0-9] MiB \(weights 5\..*, KV cache 29.*, [89][0-9]+\.[0-9] MiB are available \(ulimit -v\)" "it says: $large"
+
 # ---- generating ----
 
 greedy()
@@ -130,6 +141,7 @@ tap_is "$(interrupted --speculate)" "0 0" "and one with speculation"
 mistake npu-llm "expected one model"
 mistake npu-llm "one of --prompt" "$npu" -p x --chat
 mistake npu-llm "one of --prompt" "$npu" --serve 0 --chat
+mistake npu-llm "one of --prompt" "$npu" --info -p x
 mistake npu-llm "from 0 to 65535" "$npu" --serve 65536
 mistake npu-llm "expected 1 or more" "$npu" --serve 0 --client-timeout 0
 mistake npu-llm "expected a number" "$npu" --temp warm

@@ -24,7 +24,7 @@ struct options {
 	bool speculate;
 	const char *speculate_model;	/* that drafts, or NULL */
 	uint32_t draft;			/* tokens of a draft at most, 0: by default */
-	bool serve;
+	bool serve, info;
 	uint32_t port, queue, client_timeout;	/* of the server; waiting requests; seconds */
 	struct npu_llm_sampler_options sampler;
 };
@@ -123,6 +123,7 @@ int run_text(const struct model *m, const struct options *o, struct npu_error *e
 int run_chat(const struct model *m, const struct options *o, struct npu_error *err);
 int run_perplexity(const struct model *m, const struct options *o, struct npu_error *err);
 int run_bench(const struct model *m, const struct options *o, struct npu_error *err);
+int run_info(const struct model *m, struct npu_error *err);
 int run_serve(const struct model *m, const struct options *o, struct npu_error *err);
 
 #endif

@@ -29,6 +29,7 @@ static int open_models(struct model *m, const struct options *o, struct npu_erro
 	opt.pool = o->pool;
 	opt.device = o->device;
 	opt.device_options = &dev;
+	opt.flags = o->info ? NPU_LLM_LOOK : 0;
 	ret = npu_llm_open(o->model, &opt, &m->llm, err);
 	if (ret || !o->speculate_model)
 		return ret;
@@ -50,8 +51,8 @@ static int open_model(struct model *m, const struct options *o, struct npu_error
 	m->info = (struct npu_llm_info)NPU_INIT(m->info);
 	m->vocab = (struct npu_tokenizer_info)NPU_INIT(m->vocab);
 	npu_llm_info(m->llm, &m->info);
-	if (o->bench)
-		return 0;	/* random tokens will do */
+	if (o->bench || o->info)
+		return 0;	/* random tokens will do, or none */
 	meta = npu_llm_metadata(m->llm, &size);
 	ret = npu_tokenizer_parse(meta, size, o->model, &m->tok, err);
 	if (ret)
@@ -82,7 +83,9 @@ int main(int argc, char **argv)
 	if (ret)
 		return ret < 0 ? 2 : 0;
 	ret = open_model(&m, &o, &err);
-	if (!ret && o.serve) {		/* Ctrl-C means something else there */
+	if (!ret && o.info) {
+		ret = run_info(&m, &err);
+	} else if (!ret && o.serve) {	/* Ctrl-C means something else there */
 		ret = run_serve(&m, &o, &err);
 	} else if (!ret && !(ret = interrupt_begin(m.llm, &err))) {
 		ret = run(&m, &o, &err);

@@ -7,7 +7,7 @@
 
 static const char usage[] =
 "usage: npu-llm MODEL.npu [-p TEXT | --file FILE | --chat] [options]\n"
-"       npu-llm MODEL.npu --perplexity FILE | --bench pp512,tg128 | --serve PORT\n"
+"       npu-llm MODEL.npu --perplexity FILE | --bench pp512,tg128 | --serve PORT | --info\n"
 "\n"
 "Generate text with a language model that npu-compile made from a GGUF file.\n"
 "\n"
@@ -47,6 +47,8 @@ static const char usage[] =
 "      --client-timeout S   seconds after which an idle client, or one that reads too slowly,\n"
 "                           is dropped (default 60)\n"
 "\n"
+"      --info               what the model is, and the memory that it will take; loads nothing\n"
+"\n"
 "      --device URI         sim, sim:threads=2, /dev/accel/accel0, ... (default: the first)\n"
 "  -t, --threads N          of the engine in process\n"
 "      --pool N             tokens that the KV cache has room for (default: as compiled, if it fits)\n"
@@ -57,7 +59,7 @@ enum {
 	OPT_FILE = 256, OPT_STOP, OPT_IGNORE_END, OPT_NO_PROMPT, OPT_CHAT, OPT_SYSTEM, OPT_FORM,
 	OPT_GREEDY, OPT_TEMP, OPT_TOP_K, OPT_TOP_P, OPT_MIN_P, OPT_PENALTY, OPT_LAST, OPT_SEED,
 	OPT_SPECULATE, OPT_SMALL, OPT_DRAFT, OPT_PERPLEXITY, OPT_BENCH, OPT_SERVE, OPT_QUEUE,
-	OPT_TIMEOUT, OPT_DEVICE, OPT_POOL, OPT_VERSION,
+	OPT_TIMEOUT, OPT_INFO, OPT_DEVICE, OPT_POOL, OPT_VERSION,
 };
 
 static const struct option long_options[] = {
@@ -88,6 +90,7 @@ static const struct option long_options[] = {
 	{ "serve", required_argument, NULL, OPT_SERVE },
 	{ "queue", required_argument, NULL, OPT_QUEUE },
 	{ "client-timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "info", no_argument, NULL, OPT_INFO },
 	{ "device", required_argument, NULL, OPT_DEVICE },
 	{ "threads", required_argument, NULL, 't' },
 	{ "pool", required_argument, NULL, OPT_POOL },
@@ -272,6 +275,9 @@ static int take_option(struct options *o, int c)
 		return 0;
 	case 'r':
 		return number32("--repeat", &o->repeat);
+	case OPT_INFO:
+		o->info = true;
+		return 0;
 	case OPT_DEVICE:
 		o->device = optarg;
 		return 0;
@@ -298,7 +304,7 @@ static int take_option(struct options *o, int c)
 static const char *mistake(const struct options *o, int num_models)
 {
 	int modes = (o->prompt != NULL) + (o->file != NULL) + o->chat + (o->perplexity != NULL) +
-		    (o->bench != NULL) + o->serve;
+		    (o->bench != NULL) + o->serve + o->info;
 
 	if (num_models != 1)
 		return "expected one model";
@@ -306,11 +312,11 @@ static const char *mistake(const struct options *o, int num_models)
 		return "--repeat 0: expected 1 or more";
 	if (o->draft && !o->speculate)
 		return "--draft is of --speculate";
-	if (o->speculate && (o->perplexity || o->bench))
+	if (o->speculate && (o->perplexity || o->bench || o->info))
 		return "--speculate is for a text, a chat or a server";
 	if (o->speculate_model && o->serve)
 		return "--speculate-model is for a text or a chat: a server drafts by look-up";
-	return modes > 1 ? "one of --prompt, --file, --chat, --perplexity, --bench and --serve" :
+	return modes > 1 ? "one of --prompt, --file, --chat, --perplexity, --bench, --serve and --info" :
 			   NULL;
 }
 

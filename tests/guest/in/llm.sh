@@ -65,6 +65,13 @@ kill -INT $server
 wait $server
 ktap_is $? 0 "the_server_ends" || cat $tmp/serve.err
 
+# More than the guest has.
+npu-llm large/large.npu --device /dev/accel/accel0 --pool 1000000 --info >$tmp/info
+ktap_is "$? $(grep -c 'too little$' $tmp/info)" "0 1" "a_cache_that_is_too_large_is_told" || cat $tmp/info
+npu-llm large/large.npu --device /dev/accel/accel0 --pool 1000000 -p x >$tmp/large 2>&1
+ktap_is "$? $(grep -c 'needs 29[0-9]*\.[0-9] MiB .*MiB are available (the machine)' $tmp/large)" "1 1" "and_refused" ||
+	cat $tmp/large
+
 npu-llm f16.npu --device /dev/accel/accel0 -q --bench pp40,tg4 -r 1 >$tmp/bench 2>&1
 ktap_result $? "bench" || cat $tmp/bench
 for counter in mmu-faults aborts engine-resets device-resets; do
