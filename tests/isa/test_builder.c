@@ -333,7 +333,11 @@ static void test_version_2(void)
 	size_t size;
 
 	begin();
-	tap_ok(!npu_emit_matmul(b, &a) && !npu_stream_finish(b, &data, &size), "codes in groups");
+	if (!tap_ok(!npu_emit_matmul(b, &a) && !npu_stream_finish(b, &data, &size),
+		    "codes in groups")) {
+		tap_diag("%s", npu_stream_error(b));
+		return;
+	}
 	memcpy(&header, data, sizeof(header));
 	insn = (const npu_u8 *)data + sizeof(header);
 	tap_ok(header.isa_minor == 2 && insn[4] == 14 && insn[5] == 11,

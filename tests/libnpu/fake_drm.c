@@ -299,7 +299,7 @@ static void run_engine(struct job *j)
 		.stream_size = j->stream_size,
 		.num_regions = j->num_regions,
 		.regions = j->region,
-		.space = { resolve, release, NULL },
+		.space = { .resolve = resolve, .release = release },
 	};
 	struct drm_npu_job_get_result *res = &j->result;
 	npu_u64 bad;

@@ -58,7 +58,7 @@ static void counters(void)
 	static const int64_t table[6] = { 5, 7, 100, 90, 3, 200 };
 	struct npu_clip_info c = NPU_INIT(c), none = { 0 };
 	struct { struct npu_clip_info c; char more[8]; } newer = { .c.size = sizeof(newer), .more = "1234567" };
-	struct npu_fence *fence;
+	struct npu_fence *fence = NULL;
 	struct npu_job *job;
 	struct npu_run *run;
 	struct fixture f;
