@@ -28,6 +28,9 @@ struct npu_vdev {
 	npu_u64 keep[NPU_VDEV_KEEP_SIZE / 8];
 	bool loud;				/* logs are shown */
 	atomic_uint logs;
+	/* Called once, by whoever logs next; set while nobody does. */
+	void (*on_log)(struct npu_vdev *dev, void *ctx);
+	void *on_log_ctx;
 };
 
 struct npu_vdev *fake_create(void);

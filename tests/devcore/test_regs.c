@@ -8,31 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 #include "../tap.h"
-#include "device/rv_asm.h"
+#include "program.h"
 #include "small.h"
 
 #define PAGE	4096u
-enum { ZERO, T0 = 5, T1 = 6, T2 = 7, A0 = 10, A1, A2, A3, A4, A5 };
-
-static npu_u32 code[512];
-static unsigned int num;
-
-static void op(npu_u32 word)
-{
-	code[num++] = word;
-}
-
-static void li(int rd, npu_u32 value)
-{
-	op(rv_lui(rv_hi(value), rd));
-	op(rv_addi(rv_lo(value), rd, rd));
-}
-
-static npu_u32 event(struct guest *g, unsigned int offset)
-{
-	return __atomic_load_n((npu_u32 *)(g->dev->mem + (g->events - FAKE_IOVA_BASE) + offset),
-			       __ATOMIC_ACQUIRE);
-}
 
 /* ---- registers ---- */
 
@@ -102,11 +81,11 @@ static void test_resets(struct guest *g)
 		       "%s: epoch %u", kinds[i].what, epoch);
 	}
 	reg_write64(g, 0xb0, g->events);
-	before = event(g, 8);
+	before = guest_event(g, 8);
 	i = atomic_load(&g->dev->irqs);
 	npu_vdev_core.reset(g->core, NPU_VDEV_RESET_RESTART);
-	tap_ok(wait_ready(g) && event(g, 8) == before + 1 && event(g, 12) == 4 &&
-		       event(g, 16) == epoch + 1 && atomic_load(&g->dev->irqs) == i + 1 &&
+	tap_ok(wait_ready(g) && guest_event(g, 8) == before + 1 && guest_event(g, 12) == 4 &&
+		       guest_event(g, 16) == epoch + 1 && atomic_load(&g->dev->irqs) == i + 1 &&
 		       reg_read(g, 0x60) == 5,
 	       "a restart by itself: told in the events, status FATAL until a reset");
 	reg_write(g, 0x9c, 1);
@@ -136,87 +115,32 @@ static void test_ready(struct guest *g)
 
 /* ---- firmware ---- */
 
-static npu_u32 image_page;
-
-/* By the device's own copy, to @dst; what the copy says. */
-static npu_u32 load(struct guest *g, npu_u32 dst, npu_u32 size)
-{
-	int i;
-
-	memcpy(guest_page(g, image_page), code, sizeof(code));
-	reg_write64(g, 0x80, page_iova(image_page));
-	reg_write(g, 0x88, dst);
-	reg_write(g, 0x8c, size);
-	reg_write(g, 0x90, 1);
-	for (i = 0; i < 100000 && reg_read(g, 0x90) == 1; i++)
-		usleep(50);
-	return reg_read(g, 0x90);
-}
-
-static void restart(struct guest *g)
-{
-	npu_vdev_core.reset(g->core, NPU_VDEV_RESET_CONNECT);
-	guest_restart(g);
-	image_page = guest_alloc(g, 2);
-	num = 0;
-	memset(code, 0, sizeof(code));
-}
-
-/* Load what was put together at 0x100 and run it. */
-static bool run(struct guest *g)
-{
-	if (load(g, 0x100, num * 4) != 2)
-		return false;
-	reg_write(g, 0x98, 0x100);
-	reg_write(g, 0x9c, 1);
-	return true;
-}
-
-static bool wait_boot(struct guest *g, npu_u32 status)
-{
-	int i;
-
-	for (i = 0; i < 100000 && reg_read(g, 0xa0) != status; i++)
-		usleep(100);
-	return reg_read(g, 0xa0) == status;
-}
-
-/* News: a count other than @seen. */
-static bool wait_event(struct guest *g, unsigned int offset, npu_u32 seen)
-{
-	int i;
-
-	for (i = 0; i < 100000 && event(g, offset) == seen; i++)
-		usleep(100);
-	return event(g, offset) != seen;
-}
-
 /* Says READY and sleeps; each doorbell is noted in kernel memory and told to the driver. */
 static void put_doorbell_program(void)
 {
 	unsigned int loop;
 
-	li(T0, 0x40000000);
-	li(A2, GUEST_KERNEL);
-	li(T1, 2);
-	op(rv_sw(0x1c, T1, T0));
-	li(T1, 7);
-	op(rv_sw(0x14, T1, T0));
-	li(T1, 0x880);
-	op(rv_csr(1, 0x304, T1, ZERO));
-	loop = num;
-	op(0x10500073);				/* wfi */
-	op(rv_lw(0x40, T0, A1));		/* doorbells of queues 0 to 31 */
-	op(rv_sw(0x40, A1, T0));
-	op(rv_lw(0x3c, T0, A3));
-	op(rv_sw(0x3c, A3, T0));
-	op(rv_sw(0, A1, A2));
-	op(rv_sw(8, A3, A2));
-	op(rv_lw(4, A2, A4));
-	op(rv_addi(1, A4, A4));
-	op(rv_sw(4, A4, A2));
-	op(rv_sw(0x18, ZERO, T0));
-	op(rv_jal(-(int)(num - loop) * 4, ZERO));
+	mcu_li(T0, 0x40000000);
+	mcu_li(A2, GUEST_KERNEL);
+	mcu_li(T1, 2);
+	mcu_op(rv_sw(0x1c, T1, T0));
+	mcu_li(T1, 7);
+	mcu_op(rv_sw(0x14, T1, T0));
+	mcu_li(T1, 0x880);
+	mcu_op(rv_csr(1, 0x304, T1, ZERO));
+	loop = mcu.num;
+	mcu_op(0x10500073);				/* wfi */
+	mcu_op(rv_lw(0x40, T0, A1));		/* doorbells of queues 0 to 31 */
+	mcu_op(rv_sw(0x40, A1, T0));
+	mcu_op(rv_lw(0x3c, T0, A3));
+	mcu_op(rv_sw(0x3c, A3, T0));
+	mcu_op(rv_sw(0, A1, A2));
+	mcu_op(rv_sw(8, A3, A2));
+	mcu_op(rv_lw(4, A2, A4));
+	mcu_op(rv_addi(1, A4, A4));
+	mcu_op(rv_sw(4, A4, A2));
+	mcu_op(rv_sw(0x18, ZERO, T0));
+	mcu_op(rv_jal(-(int)(mcu.num - loop) * 4, ZERO));
 }
 
 static void test_doorbells(struct guest *g)
@@ -227,45 +151,45 @@ static void test_doorbells(struct guest *g)
 	unsigned int i;
 	bool ok;
 
-	restart(g);
+	mcu_restart(g);
 	put_doorbell_program();
 	k = kernel_at(g, kernel_alloc(g, 4096));
-	ok = run(g) && wait_boot(g, 2);
+	ok = mcu_run(g) && mcu_wait_boot(g, 2);
 	tap_ok(ok && reg_read(g, 0x60) == 3, "firmware is loaded, runs, and says that it is ready");
 	usleep(20000);
 	insns = reg_read64(g, 0x5000);
 	usleep(100000);
 	tap_ok(insns && reg_read64(g, 0x5000) == insns, "asleep it executes nothing: %llu instructions",
 	       (unsigned long long)insns);
-	seen = event(g, 0);
+	seen = guest_event(g, 0);
 	reg_write(g, 0x1000, 1);
-	wait_event(g, 0, seen);
-	seen = event(g, 0);
+	guest_wait_event(g, 0, seen);
+	seen = guest_event(g, 0);
 	irqs = atomic_load(&g->dev->irqs);
 	reg_write(g, 0x1000 + 4 * 17, 1);
-	ok = wait_event(g, 0, seen);
+	ok = guest_wait_event(g, 0, seen);
 	tap_ok(ok && get32(k, 0) == 1u << 17 && get32(k, 4) == 2 &&
 		       atomic_load(&g->dev->irqs) == irqs + 1,
 	       "a doorbell wakes it, it writes kernel memory and tells the driver");
 	reg_write(g, 0x800, 1);
-	ok = wait_event(g, 0, seen + 1);
+	ok = guest_wait_event(g, 0, seen + 1);
 	tap_ok(ok && get32(k, 0) == 0 && get32(k, 8) == 1, "so does the control doorbell");
 	reg_write(g, 0x1000 + 4 * 100, 1);
 	usleep(5000);
-	tap_ok(event(g, 0) == seen + 2, "a queue that there is not has none");
+	tap_ok(guest_event(g, 0) == seen + 2, "a queue that there is not has none");
 	for (i = 0; i < 500; i++)
 		reg_write(g, 0x1000, 1);
 	usleep(20000);
-	tap_ok(event(g, 0) > seen + 2, "500 doorbells: %u times awake", event(g, 0) - seen - 2);
-	tap_ok(load(g, 0, 16) == 3, "nothing is loaded while it runs");
+	tap_ok(guest_event(g, 0) > seen + 2, "500 doorbells: %u times awake", guest_event(g, 0) - seen - 2);
+	tap_ok(mcu_load(g, 0, 16) == 3, "nothing is loaded while it runs");
 	reg_write(g, 0x9c, 0);
 	usleep(5000);
-	seen = event(g, 0);
+	seen = guest_event(g, 0);
 	reg_write(g, 0x1000, 1);
 	usleep(5000);
-	tap_ok(reg_read(g, 0x60) == 1 && event(g, 0) == seen, "halted it does nothing");
-	tap_ok(load(g, 0x40000 - 16, 16) == 2 && load(g, 0x40000 - 12, 16) == 3 &&
-		       load(g, 0xfffffff0, 32) == 3 && load(g, 0x10, 0xfffffff0) == 3,
+	tap_ok(reg_read(g, 0x60) == 1 && guest_event(g, 0) == seen, "halted it does nothing");
+	tap_ok(mcu_load(g, 0x40000 - 16, 16) == 2 && mcu_load(g, 0x40000 - 12, 16) == 3 &&
+		       mcu_load(g, 0xfffffff0, 32) == 3 && mcu_load(g, 0x10, 0xfffffff0) == 3,
 	       "what does not fit into its memory is refused");
 	reg_write64(g, 0x80, 0x1000);
 	reg_write(g, 0x88, 0);
@@ -281,24 +205,24 @@ static void test_timer(struct guest *g)
 	npu_u64 start;
 	bool ok;
 
-	restart(g);
-	li(T0, 0x40000000);
-	li(T1, 0x80);
-	op(rv_csr(1, 0x304, T1, ZERO));
-	op(rv_lw(0, T0, A0));			/* time */
-	op(rv_lw(4, T0, A1));
-	li(T1, 50000000);
-	op(rv_r(0, T1, A0, 0, A2));
-	op(rv_r(0, A0, A2, 3, A3));		/* sltu: carry */
-	op(rv_r(0, A3, A1, 0, A1));
-	op(rv_sw(8, A2, T0));
-	op(rv_sw(12, A1, T0));
-	op(0x10500073);
-	li(T1, 3);
-	op(rv_sw(0x1c, T1, T0));
-	op(rv_jal(0, ZERO));
+	mcu_restart(g);
+	mcu_li(T0, 0x40000000);
+	mcu_li(T1, 0x80);
+	mcu_op(rv_csr(1, 0x304, T1, ZERO));
+	mcu_op(rv_lw(0, T0, A0));			/* time */
+	mcu_op(rv_lw(4, T0, A1));
+	mcu_li(T1, 50000000);
+	mcu_op(rv_r(0, T1, A0, 0, A2));
+	mcu_op(rv_r(0, A0, A2, 3, A3));		/* sltu: carry */
+	mcu_op(rv_r(0, A3, A1, 0, A1));
+	mcu_op(rv_sw(8, A2, T0));
+	mcu_op(rv_sw(12, A1, T0));
+	mcu_op(0x10500073);
+	mcu_li(T1, 3);
+	mcu_op(rv_sw(0x1c, T1, T0));
+	mcu_op(rv_jal(0, ZERO));
 	start = npu_core_now();
-	ok = run(g) && wait_boot(g, 3);
+	ok = mcu_run(g) && mcu_wait_boot(g, 3);
 	start = npu_core_now() - start;
 	tap_ok(ok && start >= 50000000, "a timer of 50 ms ends its sleep after %llu us",
 	       (unsigned long long)start / 1000);
@@ -311,41 +235,41 @@ static void test_polling(struct guest *g)
 	unsigned int loop;
 	bool ok;
 
-	restart(g);
+	mcu_restart(g);
 	small_init(g, &t, 1, 5);
 	small_spoil(g, &t);
-	li(T0, 0x40000100);
-	li(T1, t.queue);
-	op(rv_sw(NPU_ENGINE_QUEUE, T1, T0));
-	li(T1, t.job.desc);
-	op(rv_sw(NPU_ENGINE_JOB, T1, T0));
-	li(T1, t.job.result);
-	op(rv_sw(NPU_ENGINE_RESULT, T1, T0));
-	li(T1, ~0u);
-	op(rv_sw(NPU_ENGINE_BUDGET, T1, T0));
-	li(T1, NPU_ENGINE_CMD_START);
-	op(rv_sw(NPU_ENGINE_CMD, T1, T0));
-	li(A0, NPU_ENGINE_DONE);
-	loop = num;
-	op(rv_lw(NPU_ENGINE_STATE, T0, A1));
-	op(rv_b(-(int)(num - loop) * 4, A0, A1, 1));	/* bne */
-	li(T0, 0x40000000);
-	li(T1, 2);
-	op(rv_sw(0x1c, T1, T0));
-	op(rv_jal(0, ZERO));
-	ok = run(g) && wait_boot(g, 2);
+	mcu_li(T0, 0x40000100);
+	mcu_li(T1, t.queue);
+	mcu_op(rv_sw(NPU_ENGINE_QUEUE, T1, T0));
+	mcu_li(T1, t.job.desc);
+	mcu_op(rv_sw(NPU_ENGINE_JOB, T1, T0));
+	mcu_li(T1, t.job.result);
+	mcu_op(rv_sw(NPU_ENGINE_RESULT, T1, T0));
+	mcu_li(T1, ~0u);
+	mcu_op(rv_sw(NPU_ENGINE_BUDGET, T1, T0));
+	mcu_li(T1, NPU_ENGINE_CMD_START);
+	mcu_op(rv_sw(NPU_ENGINE_CMD, T1, T0));
+	mcu_li(A0, NPU_ENGINE_DONE);
+	loop = mcu.num;
+	mcu_op(rv_lw(NPU_ENGINE_STATE, T0, A1));
+	mcu_op(rv_b(-(int)(mcu.num - loop) * 4, A0, A1, 1));	/* bne */
+	mcu_li(T0, 0x40000000);
+	mcu_li(T1, 2);
+	mcu_op(rv_sw(0x1c, T1, T0));
+	mcu_op(rv_jal(0, ZERO));
+	ok = mcu_run(g) && mcu_wait_boot(g, 2);
 	tap_ok(ok && small_right(g, &t), "firmware that polls has its job done");
 }
 
 static void expect_fatal(struct guest *g, const char *what, npu_u32 kind, npu_u32 info)
 {
-	npu_u32 count = event(g, 8);
-	bool ok = run(g) && wait_event(g, 8, count);
+	npu_u32 count = guest_event(g, 8);
+	bool ok = mcu_run(g) && guest_wait_event(g, 8, count);
 
 	usleep(1000);
-	tap_ok(ok && event(g, 12) == kind && event(g, 20) == info && reg_read(g, 0x60) == 5 &&
+	tap_ok(ok && guest_event(g, 12) == kind && guest_event(g, 20) == info && reg_read(g, 0x60) == 5 &&
 		       (kind == 5 || reg_read(g, 0xa0) == 18),
-	       "%s: kind %u, information 0x%x, status %u", what, event(g, 12), event(g, 20),
+	       "%s: kind %u, information 0x%x, status %u", what, guest_event(g, 12), guest_event(g, 20),
 	       reg_read(g, 0x60));
 }
 
@@ -354,47 +278,47 @@ static void test_fatal(struct guest *g)
 	npu_u32 count;
 	bool ok;
 
-	restart(g);
-	op(0);
+	mcu_restart(g);
+	mcu_op(0);
 	expect_fatal(g, "an illegal instruction without a handler", 1, 2);
-	restart(g);
-	li(T0, 0x80000000 + GUEST_KERNEL_SIZE);
-	op(rv_lw(0, T0, A0));
+	mcu_restart(g);
+	mcu_li(T0, 0x80000000 + GUEST_KERNEL_SIZE);
+	mcu_op(rv_lw(0, T0, A0));
 	expect_fatal(g, "a load where kernel memory ends", 1, 5);
-	restart(g);
-	li(T0, 0x40000ffc);
-	op(rv_sw(0, ZERO, T0));
+	mcu_restart(g);
+	mcu_li(T0, 0x40000ffc);
+	mcu_op(rv_sw(0, ZERO, T0));
 	expect_fatal(g, "a store to a register that there is not", 1, 7);
-	restart(g);
-	li(T0, 0x80000000);
-	op(rv_jalr(0, T0, ZERO));
+	mcu_restart(g);
+	mcu_li(T0, 0x80000000);
+	mcu_op(rv_jalr(0, T0, ZERO));
 	expect_fatal(g, "code outside of its own memory", 1, 1);
-	restart(g);
-	li(T0, 0x40000000);
-	li(T1, 0x4711);
-	op(rv_sw(0x34, T1, T0));
-	op(rv_jal(0, ZERO));
+	mcu_restart(g);
+	mcu_li(T0, 0x40000000);
+	mcu_li(T1, 0x4711);
+	mcu_op(rv_sw(0x34, T1, T0));
+	mcu_op(rv_jal(0, ZERO));
 	expect_fatal(g, "it gives up", 5, 0x4711);
-	restart(g);
-	li(T0, 0x40000000);
-	li(T1, 20000);
-	op(rv_sw(0x30, T1, T0));
-	op(rv_jal(0, ZERO));
+	mcu_restart(g);
+	mcu_li(T0, 0x40000000);
+	mcu_li(T1, 20000);
+	mcu_op(rv_sw(0x30, T1, T0));
+	mcu_op(rv_jal(0, ZERO));
 	expect_fatal(g, "the watchdog of 20 ms", 2, 0x100 + 5 * 4);
 
-	restart(g);
+	mcu_restart(g);
 	put_doorbell_program();
 	atomic_store(&g->dev->armed[NPU_VDEV_FAULT_BOOT_FAIL], 1);
-	run(g);
+	mcu_run(g);
 	usleep(20000);
 	tap_ok(!reg_read(g, 0xa0) && reg_read(g, 0x60) == 1, "a boot that fails: nothing happens");
 	reg_write(g, 0x9c, 1);
-	ok = wait_boot(g, 2);
-	count = event(g, 8);
+	ok = mcu_wait_boot(g, 2);
+	count = guest_event(g, 8);
 	atomic_store(&g->dev->armed[NPU_VDEV_FAULT_FW_CRASH], 1);
 	reg_write(g, 0x1000, 1);
-	ok = ok && wait_event(g, 8, count);
-	tap_ok(ok && event(g, 12) == 1 && reg_read(g, 0xa0) == 18, "it crashes at the next doorbell");
+	ok = ok && guest_wait_event(g, 8, count);
+	tap_ok(ok && guest_event(g, 12) == 1 && reg_read(g, 0xa0) == 18, "it crashes at the next doorbell");
 	reg_write(g, 0x9c, 1);
 	tap_ok(!(reg_read(g, 0x60) & 2), "and does not start again before a reset");
 }
@@ -415,42 +339,42 @@ static void put_ring_program(void)
 {
 	unsigned int loop;
 
-	li(T0, 0x40000000);
-	li(T1, 0x880);
-	op(rv_csr(1, 0x304, T1, ZERO));
-	li(T1, 7);
-	op(rv_sw(0x14, T1, T0));
-	li(A5, 0);				/* tail */
-	li(T1, 2);
-	op(rv_sw(0x1c, T1, T0));
-	loop = num;
-	op(0x10500073);
-	op(rv_lw(0x40, T0, A1));
-	op(rv_sw(0x40, A1, T0));
-	op(rv_i(ENTRIES - 1, A5, 7, A0, 0x13));	/* andi */
-	li(T1, MESSAGE);
-	op(rv_r(1, T1, A0, 0, A0));		/* mul */
-	li(T1, RING);
-	op(rv_r(0, T1, A0, 0, A0));
-	op(rv_addi(2, ZERO, T1));
-	op(rv_sw(0, T1, A0));			/* type: job */
-	op(rv_addi(5, ZERO, T1));
-	op(rv_sw(8, T1, A0));			/* queue */
-	op(rv_addi(1, A5, A5));
-	op(rv_sw(16, A5, A0));			/* job id */
-	op(rv_sw(20, ZERO, A0));
-	li(T1, INDEX);
-	op(rv_sw(0, A5, T1));
-	op(rv_sw(0x18, ZERO, T0));
-	op(rv_jal(-(int)(num - loop) * 4, ZERO));
+	mcu_li(T0, 0x40000000);
+	mcu_li(T1, 0x880);
+	mcu_op(rv_csr(1, 0x304, T1, ZERO));
+	mcu_li(T1, 7);
+	mcu_op(rv_sw(0x14, T1, T0));
+	mcu_li(A5, 0);				/* tail */
+	mcu_li(T1, 2);
+	mcu_op(rv_sw(0x1c, T1, T0));
+	loop = mcu.num;
+	mcu_op(0x10500073);
+	mcu_op(rv_lw(0x40, T0, A1));
+	mcu_op(rv_sw(0x40, A1, T0));
+	mcu_op(rv_i(ENTRIES - 1, A5, 7, A0, 0x13));	/* andi */
+	mcu_li(T1, MESSAGE);
+	mcu_op(rv_r(1, T1, A0, 0, A0));		/* mul */
+	mcu_li(T1, RING);
+	mcu_op(rv_r(0, T1, A0, 0, A0));
+	mcu_op(rv_addi(2, ZERO, T1));
+	mcu_op(rv_sw(0, T1, A0));			/* type: job */
+	mcu_op(rv_addi(5, ZERO, T1));
+	mcu_op(rv_sw(8, T1, A0));			/* queue */
+	mcu_op(rv_addi(1, A5, A5));
+	mcu_op(rv_sw(16, A5, A0));			/* job id */
+	mcu_op(rv_sw(20, ZERO, A0));
+	mcu_li(T1, INDEX);
+	mcu_op(rv_sw(0, A5, T1));
+	mcu_op(rv_sw(0x18, ZERO, T0));
+	mcu_op(rv_jal(-(int)(mcu.num - loop) * 4, ZERO));
 }
 
 static bool post(struct guest *g)
 {
-	npu_u32 seen = event(g, 0);
+	npu_u32 seen = guest_event(g, 0);
 
 	reg_write(g, 0x1000 + 4 * 5, 1);
-	return wait_event(g, 0, seen);
+	return guest_wait_event(g, 0, seen);
 }
 
 static void test_ring(struct guest *g)
@@ -458,7 +382,7 @@ static void test_ring(struct guest *g)
 	unsigned char *cfg, *index, *ring;
 	unsigned int i, good = 0;
 
-	restart(g);
+	mcu_restart(g);
 	put_ring_program();
 	cfg = kernel_at(g, CONFIG);
 	index = kernel_at(g, INDEX);
@@ -468,8 +392,8 @@ static void test_ring(struct guest *g)
 	put32(cfg, 32, ENTRIES);
 	put32(cfg, 36, INDEX);
 	reg_write(g, 0x94, CONFIG);
-	run(g);
-	wait_boot(g, 2);
+	mcu_run(g);
+	mcu_wait_boot(g, 2);
 	tap_ok(post(g) && get32(index, 0) == 1 && get32(ring, 8) == 5 && get64(ring, 16) == 1,
 	       "a message");
 	atomic_store(&g->dev->armed[NPU_VDEV_FAULT_BAD_ID], 1);

@@ -4,9 +4,9 @@
  * units, a crew of threads for the work of both, and a service thread for what the transport's
  * thread must not wait for.
  *
- * Order of locks: service.lock, events.lock, unit.lock and mcu.lock are never held together; a
- * context's lock of the MMU may be held when the transport is called. Two contexts' are never
- * waited for together.
+ * Order of locks: service.lock, events.lock, unit.lock and mcu.lock are never held together. Below
+ * each of them, and below a context's lock of the MMU, the transport may be called; below mcu.lock
+ * the lock of the debugger's stub may be taken, too. Two contexts' are never waited for together.
  */
 #ifndef NPU_CORE_H
 #define NPU_CORE_H
@@ -34,7 +34,7 @@ struct npu_core_keep {
 
 /* The block in guest memory that says why there was an interrupt. */
 struct npu_events {
-	/* Protects the counts, and the order of the stores of one event. */
+	/* Protects the counts, fatal's being set, and the order of the stores of one event. */
 	pthread_mutex_t lock;
 	npu_u64 address;
 	atomic_bool fatal;		/* NPU_STATUS_FATAL */
@@ -72,7 +72,7 @@ void npu_events_set(struct npu_vdev_core *core, npu_u64 address);
 void npu_events_reset(struct npu_vdev_core *core);
 void npu_events_message(struct npu_vdev_core *core);
 void npu_events_invalidated(struct npu_vdev_core *core, npu_u32 seq);
-/* Sets NPU_STATUS_FATAL, too. */
+/* Sets NPU_STATUS_FATAL, too. Only a restart is told of while the device is reset. */
 void npu_events_fatal(struct npu_vdev_core *core, enum npu_hw_fatal code, npu_u32 info);
 
 /*

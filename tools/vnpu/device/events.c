@@ -37,8 +37,8 @@ void npu_events_reset(struct npu_vdev_core *core)
 	core->keep->epoch++;
 	core->events.address = 0;
 	core->keep->events = 0;
-	pthread_mutex_unlock(&core->events.lock);
 	atomic_store(&core->events.fatal, false);
+	pthread_mutex_unlock(&core->events.lock);
 }
 
 /* With the lock; the words have been stored. */
@@ -69,6 +69,16 @@ void npu_events_invalidated(struct npu_vdev_core *core, npu_u32 seq)
 	pthread_mutex_unlock(&core->events.lock);
 }
 
+/*
+ * With the lock. What the firmware says of itself while the device is reset is over with it: behind
+ * the reset it would keep the next one from starting.
+ */
+static bool is_over(struct npu_vdev_core *core, enum npu_hw_fatal code)
+{
+	return code != NPU_FATAL_RESTART &&
+	       atomic_load(&core->service.resets) & NPU_RESET_DEVICE;
+}
+
 void npu_events_fatal(struct npu_vdev_core *core, enum npu_hw_fatal code, npu_u32 info)
 {
 	static const char *const text[] = {
@@ -78,8 +88,10 @@ void npu_events_fatal(struct npu_vdev_core *core, enum npu_hw_fatal code, npu_u3
 	};
 
 	npu_vdev_log(core->dev, "fatal: %s (0x%x)", text[code], info);
-	atomic_store(&core->events.fatal, true);
 	pthread_mutex_lock(&core->events.lock);
+	if (is_over(core, code))
+		goto out_unlock;
+	atomic_store(&core->events.fatal, true);
 	core->keep->fatal_count++;
 	if (core->events.address) {
 		STORE(core, fatal_code, code);
@@ -88,5 +100,6 @@ void npu_events_fatal(struct npu_vdev_core *core, enum npu_hw_fatal code, npu_u3
 		STORE(core, fatal_count, core->keep->fatal_count);
 		interrupt(core);
 	}
+out_unlock:
 	pthread_mutex_unlock(&core->events.lock);
 }

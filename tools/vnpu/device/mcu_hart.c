@@ -77,7 +77,8 @@ static enum rv32_stop stand(struct npu_mcu *mcu)
 {
 	mcu->parked = true;
 	pthread_cond_broadcast(&mcu->parked_cond);
-	pthread_mutex_unlock(&mcu->lock);
+	/* A debugger's patience is no command's. */
+	npu_crew_unlock(mcu->core, mcu->core->crew.commands);
 	rv32_gdb_gate(mcu->gdb, RV32_STOP_BUDGET, 0);
 	pthread_mutex_lock(&mcu->lock);
 	return RV32_STOP_BUDGET;
