@@ -143,8 +143,10 @@ bool capture_init(struct capture *c, const char *model, const char *shape, unsig
 		inputs_fill(c, &err);
 		ok = run_once(c, &err);
 	}
-	if (!ok)
+	if (!ok) {
 		tap_diag("%s: %s", model, err.text);
+		capture_fini(c);
+	}
 	return ok;
 }
 

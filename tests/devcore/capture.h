@@ -25,7 +25,7 @@ struct capture {
 
 /*
  * Compile @model of the model folder (@shape as npu-compile takes it, or NULL), run it once on
- * @threads threads. False, with a line of why, when that can not be.
+ * @threads threads. False, with a line of why and nothing left behind, when that can not be.
  */
 bool capture_init(struct capture *c, const char *model, const char *shape, unsigned int threads);
 void capture_fini(struct capture *c);
