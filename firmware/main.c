@@ -41,7 +41,7 @@ enum npu_fw_boot fw_boot(struct fw *fw)
 {
 	const struct npu_fw_config *c = &fw->config;
 	enum npu_fw_boot status;
-	npu_u32 i;
+	npu_u32 queues, i;
 
 	fw_reg_write(NPU_MCU_BOOT_STATUS, NPU_FW_BOOT_STARTED);
 	status = fw_config_load(fw);
@@ -50,7 +50,9 @@ enum npu_fw_boot fw_boot(struct fw *fw)
 		return status;
 	}
 	fw->num_engines = min(fw_reg_read(NPU_MCU_NUM_ENGINES), NPU_HW_MAX_ENGINES);
-	fw->num_queues = min(fw_reg_read(NPU_MCU_NUM_QUEUES), c->num_queues);
+	queues = min(fw_reg_read(NPU_MCU_NUM_QUEUES), NPU_HW_MAX_QUEUES);
+	fw->num_queues = min(queues, c->num_queues);
+	fw->num_bells = (queues + 31) / 32;
 	fw->save_size = fw_reg_read(NPU_MCU_SAVE_SIZE);
 	if (!fw->config.heartbeat_us)
 		fw->config.heartbeat_us = DEFAULT_HEARTBEAT_US;

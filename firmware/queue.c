@@ -184,9 +184,10 @@ static void ring_word(struct fw *fw, npu_u32 word)
 
 void fw_doorbells(struct fw *fw)
 {
-	npu_u32 words = (fw->num_queues + 31) / 32, word;
+	npu_u32 word;
 
-	for (word = 0; word < words; word++)
+	/* One that nobody answers would ring for ever. */
+	for (word = 0; word < fw->num_bells; word++)
 		ring_word(fw, word);
 }
 

@@ -37,6 +37,14 @@ void *mock_at(struct mock *m, npu_u32 address)
 	return at < MOCK_MEMORY ? m->memory + at : NULL;
 }
 
+/* All of @size bytes, or NULL: what an engine can not use ends the job as an error. */
+static void *object_at(struct mock *m, npu_u32 address, npu_u32 size)
+{
+	npu_u32 at = address - NPU_MCU_KERNEL;
+
+	return at < MOCK_MEMORY && size <= MOCK_MEMORY - at ? m->memory + at : NULL;
+}
+
 /* ---- engines ---- */
 
 static npu_u32 reg_of(const struct mock_engine *e, npu_u32 reg)
@@ -93,9 +101,14 @@ static void engine_slice(struct mock *m, struct mock_engine *e)
 /* The save area has what is left, in place of a stream's position. */
 static void engine_begin(struct mock *m, struct mock_engine *e, bool restore)
 {
-	const struct npu_fw_job *job = mock_at(m, reg_of(e, NPU_ENGINE_JOB));
-	const struct npu_hw_save *save = mock_at(m, reg_of(e, NPU_ENGINE_SAVE));
+	const struct npu_fw_job *job = object_at(m, reg_of(e, NPU_ENGINE_JOB), sizeof(*job));
+	const struct npu_hw_save *save = object_at(m, reg_of(e, NPU_ENGINE_SAVE), sizeof(*save));
 
+	e->began = m->now;
+	if (!job || (restore && !save)) {
+		engine_leave(m, e, NPU_ENGINE_ERROR, false);
+		return;
+	}
 	e->left_ns = job->scalar[MOCK_SCALAR_US] * NS;
 	e->end = job->scalar[MOCK_SCALAR_END];
 	e->busy_ns = 0;
@@ -111,14 +124,16 @@ static void engine_begin(struct mock *m, struct mock_engine *e, bool restore)
 
 static void engine_save(struct mock *m, struct mock_engine *e)
 {
-	struct npu_hw_save *save = mock_at(m, reg_of(e, NPU_ENGINE_SAVE));
+	struct npu_hw_save *save = object_at(m, reg_of(e, NPU_ENGINE_SAVE), sizeof(*save));
+	bool broken = m->broken_save || !save;
 
-	*save = (struct npu_hw_save){ .magic = NPU_HW_SAVE_MAGIC, .busy_ns = e->busy_ns,
-				      .started_ns = e->started_ns };
+	if (save)
+		*save = (struct npu_hw_save){ .magic = NPU_HW_SAVE_MAGIC, .busy_ns = e->busy_ns,
+					      .started_ns = e->started_ns };
 	e->state = NPU_ENGINE_SAVING;
-	e->then = m->broken_save ? NPU_ENGINE_ERROR : NPU_ENGINE_IDLE;
+	e->then = broken ? NPU_ENGINE_ERROR : NPU_ENGINE_IDLE;
 	e->event_at = m->now + MOCK_SAVE_US * NS;
-	e->holds = m->broken_save;
+	e->holds = broken;
 }
 
 /* The state is left when memory has been cleared. */
@@ -143,7 +158,8 @@ static bool in_state(const struct mock_engine *e, npu_u32 cmd)
 	case NPU_ENGINE_CMD_SAVE:
 		return e->state == NPU_ENGINE_YIELDED;
 	case NPU_ENGINE_CMD_STOP:
-		return e->state == NPU_ENGINE_RUNNING;
+		/* It may have ended just before. */
+		return over || e->state == NPU_ENGINE_RUNNING || e->state == NPU_ENGINE_YIELDED;
 	default:
 		return over || e->state == NPU_ENGINE_YIELDED;
 	}
@@ -168,7 +184,7 @@ static void engine_command(struct mock *m, struct mock_engine *e, npu_u32 cmd)
 		engine_slice(m, e);
 		break;
 	case NPU_ENGINE_CMD_STOP:
-		if (!m->stuck_stop)
+		if (e->state == NPU_ENGINE_RUNNING && !m->stuck_stop)
 			engine_leave(m, e, NPU_ENGINE_STOPPED, false);
 		break;
 	case NPU_ENGINE_CMD_SAVE:

@@ -362,6 +362,21 @@ static void test_config(void)
 	tap_ok(mock_boot(&m) == NPU_FW_BOOT_BAD_CONFIG, "a ring of 12 entries");
 }
 
+/* A bell that the device has, and the configuration has no queue for. */
+static void test_strange_bell(void)
+{
+	mock_fini(&m);
+	mock_init(&m, NULL);
+	mock_config(&m)->num_queues = 8;
+	mock_boot(&m);
+	mock_queue_create(&m, 1, NORMAL);
+	mock_ring(&m, 40);
+	mock_submit(&m, 1, 10);
+	mock_run(&m, 1000);
+	expect_job(&m, 1, 1, NPU_FW_OK, "the bell of a queue that is not used is heard, once");
+	tap_ok(!m.bad_access && !mock_external(&m), "and it sleeps then");
+}
+
 static void test_log(void)
 {
 	static char log[8192];
@@ -488,6 +503,7 @@ int main(void)
 	test_queue_ring_late();
 	test_msg_ring();
 	test_config();
+	test_strange_bell();
 	test_log();
 	test_random();
 	mock_fini(&m);
