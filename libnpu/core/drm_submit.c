@@ -56,7 +56,10 @@ static void waits_put(struct waits *w)
 	free(w->queue);
 }
 
-/* Fences of other devices, and those that the kernel does not know, went through a chain. */
+/*
+ * Fences of other devices, and those that the kernel does not know, went through a chain. Behind an
+ * error, too, waits_put() has to follow.
+ */
 static int waits_get(struct npu_work *work, struct waits *w, struct npu_error *err)
 {
 	struct npu_queue *queue;
@@ -66,10 +69,8 @@ static int waits_get(struct npu_work *work, struct waits *w, struct npu_error *e
 	*w = (struct waits){ 0 };
 	w->op = calloc(work->num_wait + 1, sizeof(*w->op));
 	w->queue = calloc(work->num_wait + 1, sizeof(*w->queue));
-	if (!w->op || !w->queue) {
-		waits_put(w);
+	if (!w->op || !w->queue)
 		return npu_error_set(err, -ENOMEM, "no memory for a submit");
-	}
 	for (i = 0; i < work->num_wait; i++) {
 		queue = npu_fence_get_queue(work->wait[i], &point);
 		if (!queue) {
@@ -166,7 +167,7 @@ int drm_submit(struct npu_work *work, struct npu_error *err)
 		return err ? err->code : -ENOMEM;
 	ret = waits_get(work, &w, err);
 	if (ret)
-		goto err_work;
+		goto out_waits;
 	pthread_mutex_lock(&dq->lock);
 	/* Cancelled, or behind a fence that failed, it never runs; it says so when its turn comes. */
 	if (w.failed || atomic_load(&work->stop))
@@ -176,10 +177,9 @@ int drm_submit(struct npu_work *work, struct npu_error *err)
 	if (!ret)
 		drm_queue_add(dq, dw);
 	pthread_mutex_unlock(&dq->lock);
+out_waits:
 	waits_put(&w);
-	if (!ret)
-		return 0;
-err_work:
-	drm_work_free(drm, dw);
+	if (ret)
+		drm_work_free(drm, dw);
 	return ret;
 }
