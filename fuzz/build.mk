@@ -15,10 +15,15 @@ FUZZ_vfu_LDLIBS	:= -lcjson
 FUZZ_gdb_SRC	:= $(FUZZ_rv32_SRC)
 FUZZ_device_LIBS := $(call obj,$(addprefix tests/devcore/,fake_vdev.c guest.c small.c stream.c)) $(BUILD)/libvdev.a
 $(BUILD)/obj/fuzz/fuzz_device.o: EXTRA_CFLAGS += -Itests -Itools/vnpu/device
-FUZZ_gguf_SRC	:= libnpu/llm/gguf.c libnpu/llm/gguf_read.c libnpu/llm/gguf_types.c libnpu/core/error.c
-FUZZ_tokenizer_SRC := tests/llm/gguf_make.c $(FUZZ_gguf_SRC) libnpu/core/struct.c $(addprefix libnpu/llm/, \
-		   bpe.c detokenize.c encode_bpe.c encode_spm.c encode_wpm.c encoder.c pretokenizer.c \
-		   tokenizer.c unicode.c unicode_table.c vocab.c vocab_map.c)
+FUZZ_gguf_LIBS	:= $(BUILD)/libnpu.a
+MADE_VOCAB	:= fuzz/made_vocab.c tests/llm/gguf_make.c
+FUZZ_tokenizer_LIBS := $(call obj,$(MADE_VOCAB))
+FUZZ_firmware_LIBS := $(call obj,$(addprefix tests/firmware/mock,.c _driver.c _hart.c)) $(BUILD)/libfw.a \
+		   $(BUILD)/libvdev.a
+$(call obj,fuzz/fuzz_firmware.c): EXTRA_CFLAGS += -Itests/firmware -Ifirmware -DFW_HOST
+# The one with metadata is a whole model.
+FUZZ_jobfile_MAX	:= 262144
+FUZZ_run_MAX	:= 262144
 FUZZ_stream_SRC	:= tests/isa/run_stream.c $(call src,uapi) $(ENGINE_SRC)
 
 # One level down everything is compiled for the fuzzer; up here the user calls it.
@@ -33,16 +38,15 @@ $(BUILD)/fuzz_$1: $(call obj,fuzz/fuzz_$1.c $(FUZZ_$1_SRC)) $(if $(FUZZ_$1_SRC),
 endef
 $(foreach f,$(FUZZ_NAMES),$(eval $(call fuzz-rule,$f)))
 
-$(BUILD)/make-seeds: $(call obj,fuzz/make_seeds.c tests/isa/sample.c $(call src,uapi))
+$(BUILD)/make-seeds: $(call obj,fuzz/make_seeds.c tests/isa/sample.c $(MADE_VOCAB)) $(BUILD)/libnpu.a
 	$(call say,LD,$@)
-	$(Q)$(CC) -fsanitize=address,undefined -o $@ $^
+	$(Q)$(CC) -fsanitize=address,undefined -pthread -o $@ $^ $(LIBNPU_LIBS)
 
 ## make fuzz		run the fuzzers, FUZZ_SECONDS each; what they find stays in BUILD/fuzz/<name>
 fuzz:
 	$(FUZZ_MAKE) fuzz-programs
 	@mkdir -p $(foreach f,$(FUZZ_NAMES),$(FUZZ)/$f $(FUZZ)/$f-seeds)
-	$(if $(filter stream,$(FUZZ_NAMES)),$(FUZZ)/obj/make-seeds $(FUZZ)/stream-seeds)
+	@for f in $(filter stream gguf,$(FUZZ_NAMES)); do $(FUZZ)/obj/make-seeds $$f $(FUZZ)/$$f-seeds || exit 1; done
 	@for f in jobfile run; do test ! -d $(FUZZ)/$$f-seeds || cp tests/data/*.npu $(FUZZ)/$$f-seeds; done
-	@for f in $(FUZZ_NAMES); do \
-		$(FUZZ)/obj/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=16384 \
-			-artifact_prefix=$(FUZZ)/$$f/ $(FUZZ)/$$f $(FUZZ)/$$f-seeds || exit 1; done
+	@$(foreach f,$(FUZZ_NAMES),$(FUZZ)/obj/fuzz_$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 \
+		-max_len=$(or $(FUZZ_$f_MAX),16384) -artifact_prefix=$(FUZZ)/$f/ $(FUZZ)/$f $(FUZZ)/$f-seeds &&) true
