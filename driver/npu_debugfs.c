@@ -115,6 +115,7 @@ static int npu_debugfs_counters(struct seq_file *m, void *data)
 	seq_printf(m, "aborts: %u\n", npu->reset.aborts);
 	seq_printf(m, "engine-resets: %u\n", npu->reset.engine_resets);
 	seq_printf(m, "device-resets: %u\n", npu->reset.count);
+	seq_printf(m, "bounced-imports: %d\n", atomic_read(&npu->gem.bounced));
 
 	return 0;
 }

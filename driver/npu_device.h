@@ -205,6 +205,9 @@ struct npu_device {
 
 		/** @gem.mnt: tmpfs with large pages, NULL: none or the core's */
 		struct vfsmount *mnt;
+
+		/** @gem.bounced: imports so far whose memory the kernel copies */
+		atomic_t bounced;
 	} gem;
 
 	/** @limits: what each user has */

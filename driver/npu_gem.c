@@ -258,17 +258,37 @@ out_unlock:
 	return 0;
 }
 
-/* Whether the kernel copies between the buffer and what the device sees. */
+/**
+ * npu_sgt_is_bounced() - whether the kernel copies between memory and what the device sees
+ * @dev: device
+ * @sgt: the memory, mapped for it
+ *
+ * Return: true when any piece is copied. Where caches are not coherent there is no telling.
+ */
+bool npu_sgt_is_bounced(struct device *dev, struct sg_table *sgt)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+
+	if (!dev_is_dma_coherent(dev))
+		return false;
+
+	for_each_sgtable_dma_sg(sgt, sg, i) {
+		if (dma_need_sync(dev, sg_dma_address(sg)))
+			return true;
+	}
+
+	return false;
+}
+
+/* The same of a buffer; what is not mapped is not copied. */
 bool npu_bo_is_bounced(struct npu_bo *bo)
 {
-	struct device *dev = bo->base.base.dev->dev;
 	struct npu_device *npu = to_npu_device(bo->base.base.dev);
 
 	guard(rwsem_read)(&npu->gem.dma_lock);
-	if (!bo->base.sgt || !dev_is_dma_coherent(dev))
-		return false;
 
-	return dma_need_sync(dev, sg_dma_address(bo->base.sgt->sgl));
+	return bo->base.sgt && npu_sgt_is_bounced(bo->base.base.dev->dev, bo->base.sgt);
 }
 
 /* Takes over @label. */

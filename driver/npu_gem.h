@@ -46,6 +46,7 @@ struct drm_gem_object *npu_gem_create_object(struct drm_device *drm, size_t size
 struct npu_bo *npu_bo_create(struct npu_device *npu, u64 size, u32 flags, struct npu_vm *exclusive);
 struct sg_table *npu_bo_get_sgt(struct npu_bo *bo);
 int npu_bo_sync(struct npu_bo *bo, u32 type, u64 offset, u64 size);
+bool npu_sgt_is_bounced(struct device *dev, struct sg_table *sgt);
 bool npu_bo_is_bounced(struct npu_bo *bo);
 void npu_bo_set_label(struct npu_bo *bo, char *label);
 

@@ -37,14 +37,14 @@ static int npu_gem_prime_check(struct drm_device *drm, const struct dma_buf *dma
 		if (!PAGE_ALIGNED(sg_dma_address(sg)) || !PAGE_ALIGNED(sg_dma_len(sg))) {
 			drm_dbg_prime(drm, "a piece of %s is not made of pages\n",
 				      dma_buf->exp_name);
-			return -EINVAL;
+			return -EOPNOTSUPP;
 		}
 		total += sg_dma_len(sg);
 	}
 	if (total < dma_buf->size) {
 		drm_dbg_prime(drm, "%s: %llu bytes are mapped of %zu\n", dma_buf->exp_name, total,
 			      dma_buf->size);
-		return -EINVAL;
+		return -EBADMSG;
 	}
 
 	return 0;
@@ -69,6 +69,8 @@ struct drm_gem_object *npu_gem_prime_import_sg_table(struct drm_device *drm,
 
 	bo = to_npu_bo(obj);
 	bo->import = attach->dmabuf;
+	if (npu_sgt_is_bounced(drm->dev, sgt))
+		atomic_inc(&npu->gem.bounced);
 	scoped_guard(mutex, &npu->gem.lock)
 		list_add_tail(&bo->node, &npu->gem.list);
 
@@ -82,7 +84,8 @@ struct drm_gem_object *npu_gem_prime_import_sg_table(struct drm_device *drm,
  *
  * One of our own gives the object that it was exported from.
  *
- * Return: object, or an error pointer: -EINVAL when size, pieces or addresses do not fit.
+ * Return: object, or an error pointer: -EINVAL when it does not consist of whole pages, -EOPNOTSUPP
+ * when its pieces do not, -EBADMSG when less is mapped than it says, or what its exporter says.
  */
 struct drm_gem_object *npu_gem_prime_import(struct drm_device *drm, struct dma_buf *dma_buf)
 {

@@ -48,6 +48,15 @@ $(BUILD)/tests/guest/wrong_firmware: $(BUILD)/obj/tests/guest/wrong_firmware.o
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lz
 
+# What runs in the guest beside the tools: memory and fences of other devices, through libnpu.
+GUEST_SHARE_OBJ	:= $(addprefix $(BUILD)/obj/tests/guest/,share.o share_fences.o share_sources.o share_unbind.o sum.o)
+$(GUEST_SHARE_OBJ): EXTRA_CFLAGS += -isystem /usr/include/libdrm
+check-guest: $(BUILD)/tests/guest/share
+$(BUILD)/tests/guest/share: $(GUEST_SHARE_OBJ) $(BUILD)/libnpu.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBNPU_LIBS)
+
 # What accuracy is measured on: pages with known text, drawn by FreeType, and pictures as tensors.
 ACCURACY_BIN	:= $(addprefix $(BUILD)/tests/accuracy/,render_pages picture_npy)
 $(ACCURACY_BIN): $(BUILD)/tests/accuracy/%: $(BUILD)/obj/tests/accuracy/%.o $(TOOL_COMMON_OBJ) $(BUILD)/libnpu.a
@@ -79,7 +88,7 @@ RUN_SCRIPTS	= $(filter %.sh,$(pick))
 # e2e try a part of their cases (NPU_TEST_SHORT); ocr's pages, minutes of the same loops, are left
 # out, and so are the language models whose logits and texts are compared.
 ASAN_TESTS	?= $(or $(TESTS),engine isa device devcore firmware libnpu host compiler mutate oracle e2e run $(addprefix llm/test_,gguf ggml golden refuse sample sessions lookup speculate tokenizer vocab chat) $(addprefix ocr/test_,ctc dbpost image layout npy warp))
-TSAN_TESTS	?= $(or $(TESTS),libnpu/test_run libnpu/test_drm libnpu/test_fence libnpu/test_cancel libnpu/test_thread libnpu/test_host_steps llm/test_sessions engine/test_run $(addprefix devcore/test_,unit mmu regs crew mutants firmware) oracle/test_matmul oracle/test_grouped run/test_check \
+TSAN_TESTS	?= $(or $(TESTS),libnpu/test_run libnpu/test_drm libnpu/test_fence libnpu/test_share libnpu/test_cancel libnpu/test_thread libnpu/test_host_steps llm/test_sessions engine/test_run $(addprefix devcore/test_,unit mmu regs crew mutants firmware) oracle/test_matmul oracle/test_grouped run/test_check \
 		$(addprefix device/test_,proto config control dma irq report rv32_gdb))
 CHECK_LEGS	?= asan tsan
 leg-asan	= BUILD=$(BUILD)/asan SAN=address,undefined TESTS='$(ASAN_TESTS)'

@@ -38,8 +38,15 @@ struct npu_buffer {
 	struct npu_device *dev;
 	uint64_t size;
 	uint32_t flags;
-	void *map;			/* for the host; NULL: not visible to it */
+	/*
+	 * For the host. NULL: not visible to it, or a dma-buf that it has not asked for, see
+	 * npu_buffer_host(); does not change once it is set.
+	 */
+	_Atomic(void *) map;
 	npu_u64 va;			/* in the device's address space */
+	int dmabuf;			/* imported: a descriptor of our own, else -1 */
+	uint64_t dmabuf_offset;		/* of the buffer's first byte in it */
+	uint64_t dmabuf_size;		/* of all of it */
 	void (*release)(void *ctx);	/* imported: tell the owner */
 	void *release_ctx;
 	void *backend;
@@ -121,11 +128,15 @@ struct npu_backend_ops {
 	 * so a backend whose device can not reach it may copy it once into memory of its own.
 	 */
 	int (*buffer_import_host)(struct npu_buffer *buf, struct npu_error *err);
-	/* fill in size, too */
-	int (*buffer_import_dmabuf)(struct npu_buffer *buf, int fd, struct npu_error *err);
+	/* dmabuf and what belongs to it are filled in, and closed by the core */
+	int (*buffer_import_dmabuf)(struct npu_buffer *buf, struct npu_error *err);
+	/* of memory that is not imported */
 	int (*buffer_export_dmabuf)(struct npu_buffer *buf, int *fd, struct npu_error *err);
+	/* not of dma-bufs, whose brackets are the core's */
 	int (*buffer_sync)(struct npu_buffer *buf, uint64_t offset, uint64_t size,
 			   enum npu_sync direction, struct npu_error *err);
+	/* Whether it is copied behind the program's back. */
+	int (*buffer_is_bounced)(struct npu_buffer *buf, bool *bounced, struct npu_error *err);
 	void (*buffer_destroy)(struct npu_buffer *buf);
 
 	int (*code_create)(struct npu_code *code, struct npu_error *err);
@@ -144,6 +155,9 @@ struct npu_backend_ops {
 	void (*cancel)(struct npu_work *work);
 	/* Stop all work of @queue. */
 	void (*cancel_queue)(struct npu_queue *queue);
+	/* A sync_file of what @point of npu_fence_set_point() stands for. */
+	int (*fence_export)(struct npu_queue *queue, uint64_t point, int *fd,
+			    struct npu_error *err);
 };
 
 extern const struct npu_backend_ops npu_backend_drm, npu_backend_sim;

@@ -277,6 +277,7 @@ const struct npu_backend_ops npu_backend_drm = {
 	.buffer_import_dmabuf = drm_buffer_import_dmabuf,
 	.buffer_export_dmabuf = drm_buffer_export_dmabuf,
 	.buffer_sync = drm_buffer_sync,
+	.buffer_is_bounced = drm_buffer_is_bounced,
 	.buffer_destroy = drm_buffer_destroy,
 	.code_create = drm_code_create,
 	.code_destroy = drm_code_destroy,
@@ -285,4 +286,5 @@ const struct npu_backend_ops npu_backend_drm = {
 	.submit = drm_submit,
 	.cancel = drm_cancel,
 	.cancel_queue = drm_cancel_queue,
+	.fence_export = drm_fence_export,
 };

@@ -53,7 +53,6 @@ struct drm_bo {
 	uint64_t size;			/* of all, whole pages */
 	uint64_t va;
 	void *map;			/* NULL: not mapped by us */
-	int dmabuf;			/* imported: a descriptor of our own, else -1 */
 };
 
 /* A queue of the driver's. One that died is kept until its last submit has been asked about. */
@@ -104,10 +103,11 @@ int drm_bo_create(struct drm_device *drm, struct drm_bo *bo, uint64_t size, uint
 void drm_bo_destroy(struct drm_device *drm, struct drm_bo *bo);
 int drm_buffer_create(struct npu_buffer *buf, struct npu_error *err);
 int drm_buffer_import_host(struct npu_buffer *buf, struct npu_error *err);
-int drm_buffer_import_dmabuf(struct npu_buffer *buf, int fd, struct npu_error *err);
+int drm_buffer_import_dmabuf(struct npu_buffer *buf, struct npu_error *err);
 int drm_buffer_export_dmabuf(struct npu_buffer *buf, int *fd, struct npu_error *err);
 int drm_buffer_sync(struct npu_buffer *buf, uint64_t offset, uint64_t size, enum npu_sync direction,
 		    struct npu_error *err);
+int drm_buffer_is_bounced(struct npu_buffer *buf, bool *bounced, struct npu_error *err);
 void drm_buffer_destroy(struct npu_buffer *buf);
 int drm_code_create(struct npu_code *code, struct npu_error *err);
 void drm_code_destroy(struct npu_code *code);
@@ -118,6 +118,20 @@ void drm_queue_destroy(struct npu_queue *queue);
 int drm_submit(struct npu_work *work, struct npu_error *err);
 void drm_cancel(struct npu_work *work);
 void drm_cancel_queue(struct npu_queue *queue);
+/* drm_wait.c: a sync_file of a point of the queue's timeline. */
+int drm_fence_export(struct npu_queue *queue, uint64_t point, int *fd, struct npu_error *err);
+
+/* What a job waits for, as long as it has not ended; and what keeps it. */
+struct drm_waits {
+	struct drm_npu_sync_op *op;	/* room for one more: the signal */
+	struct npu_queue **queue;	/* of op; NULL: a syncobj of ours */
+	uint32_t num;
+	bool failed;			/* one of them has failed already */
+};
+
+/* drm_wait.c: the waits of @work. put() after a failed get(), too. */
+int drm_waits_get(struct npu_work *work, struct drm_waits *w, struct npu_error *err);
+void drm_waits_put(struct drm_device *drm, struct drm_waits *w);
 int drm_kqueue_get(struct drm_queue *dq, struct drm_kqueue **out, struct npu_error *err);
 void drm_kqueue_put(struct drm_queue *dq, struct drm_kqueue *kq);
 /* Queue the work for the thread, which is started when needed; with dq->lock. */

@@ -2,12 +2,9 @@
 /* The drm backend: memory. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/dma-buf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 #include "core/drm.h"
 #include "core/mapping.h"
 
@@ -82,10 +79,14 @@ static int bo_unbind(struct drm_device *drm, struct drm_bo *bo)
 	return ret;
 }
 
-/* Give the objects their places in the device's address space. */
-static int bo_bind(struct drm_device *drm, struct drm_bo *bo, uint32_t flags, struct npu_error *err)
+/* Give the objects, the first one from @offset on, their places in the device's address space. */
+static int bo_bind(struct drm_device *drm, struct drm_bo *bo, uint64_t offset, uint32_t flags,
+		   struct npu_error *err)
 {
-	struct drm_npu_vm_bind_op op = { .flags = DRM_NPU_VM_BIND_OP_TYPE_MAP | flags };
+	struct drm_npu_vm_bind_op op = {
+		.flags = DRM_NPU_VM_BIND_OP_TYPE_MAP | flags,
+		.bo_offset = offset,
+	};
 	int ret = drm_va_alloc(drm, bo->size, &bo->va);
 	uint32_t i;
 
@@ -98,6 +99,7 @@ static int bo_bind(struct drm_device *drm, struct drm_bo *bo, uint32_t flags, st
 		op.size = object_size(drm, bo, i);
 		ret = vm_bind(drm, &op, err);
 		op.va += op.size;
+		op.bo_offset = 0;
 	}
 	if (ret)
 		bo_unbind(drm, bo);
@@ -164,7 +166,7 @@ int drm_bo_create(struct drm_device *drm, struct drm_bo *bo, uint64_t size, uint
 	uint64_t num = (size - 1) / drm->max_object + 1, left = size, piece;
 	int ret = 0;
 
-	*bo = (struct drm_bo){ .dmabuf = -1 };
+	*bo = (struct drm_bo){ 0 };
 	bo->handles = num <= UINT32_MAX ? calloc(num, sizeof(*bo->handles)) : NULL;
 	if (!bo->handles)
 		return npu_error_set(err, -ENOMEM, "no memory for a buffer of %llu objects",
@@ -174,7 +176,7 @@ int drm_bo_create(struct drm_device *drm, struct drm_bo *bo, uint64_t size, uint
 		ret = object_create(drm, bo, piece, exclusive, err);
 	}
 	ret = ret ?: bo_map(drm, bo, err);
-	ret = ret ?: bo_bind(drm, bo, flags, err);
+	ret = ret ?: bo_bind(drm, bo, 0, flags, err);
 	if (ret)
 		drm_bo_destroy(drm, bo);
 	return ret;
@@ -191,9 +193,7 @@ void drm_bo_destroy(struct drm_device *drm, struct drm_bo *bo)
 	for (i = 0; i < bo->num; i++)
 		handle_put(drm, bo->handles[i]);
 	free(bo->handles);
-	if (bo->dmabuf >= 0)
-		close(bo->dmabuf);
-	*bo = (struct drm_bo){ .dmabuf = -1 };
+	*bo = (struct drm_bo){ 0 };
 }
 
 /* One side has written bytes [offset, offset + size), the other will read them. */
@@ -300,13 +300,35 @@ int drm_buffer_import_host(struct npu_buffer *buf, struct npu_error *err)
 	return 0;
 }
 
+/* Why the driver, or an exporter, did not want to. */
+static const char *import_reason(struct drm_device *drm, int error)
+{
+	struct drm_npu_dev_query q = { .type = DRM_NPU_DEV_QUERY_NPU_INFO };
+
+	switch (error) {
+	case -ENODEV:
+		return drmIoctl(drm->fd, DRM_IOCTL_NPU_DEV_QUERY, &q) && errno == ENODEV ?
+		       "the device is gone" : "its exporter does not give the memory out (any more)";
+	case -EOPNOTSUPP:
+		return "its pieces do not begin and end at pages, which the device can not map";
+	case -EBADMSG:
+		return "its exporter has mapped less memory than the dma-buf's size";
+	case -EINVAL:
+		return "its exporter refuses the device";
+	default:
+		return strerror(-error);
+	}
+}
+
 /* The handle of a dma-buf, counted. The same object has the same handle every time. */
 static int import_handle(struct drm_device *drm, int fd, struct drm_bo *bo, struct npu_error *err)
 {
-	struct drm_npu_bo_query_info info = { 0 };
 	uint32_t handle;
 	int ret = 0;
 
+	bo->handles = calloc(1, sizeof(*bo->handles));
+	if (!bo->handles)
+		return npu_error_set(err, -ENOMEM, "no memory for a buffer");
 	pthread_mutex_lock(&drm->lock);
 	if (drmPrimeFDToHandle(drm->fd, fd, &handle)) {
 		ret = -errno;
@@ -317,49 +339,42 @@ static int import_handle(struct drm_device *drm, int fd, struct drm_bo *bo, stru
 	}
 	pthread_mutex_unlock(&drm->lock);
 	if (ret)
-		return npu_error_set(err, ret, "device '%s': importing descriptor %d: %s",
-				     drm->dev->info.uri, fd, ret == -ENODEV ? "the device is gone" :
-				     ret == -EBADF || ret == -EINVAL ? "it is not a dma-buf that the driver takes" :
-				     strerror(-ret));
-	bo->handles[0] = info.handle = handle;
+		return npu_error_set(err, ret, "device '%s': importing a dma-buf: %s",
+				     drm->dev->info.uri, import_reason(drm, ret));
+	bo->handles[0] = handle;
 	bo->num = 1;
-	ret = drm_call(drm, DRM_IOCTL_NPU_BO_QUERY_INFO, &info, err, "asking about a dma-buf");
-	bo->size = info.size;
-	return ret;
+	return 0;
 }
 
-int drm_buffer_import_dmabuf(struct npu_buffer *buf, int fd, struct npu_error *err)
+/* Of the pages that the part lies in, nothing but they is mapped. */
+int drm_buffer_import_dmabuf(struct npu_buffer *buf, struct npu_error *err)
 {
+	uint32_t flags = buf->flags & NPU_BUFFER_READ_ONLY ? DRM_NPU_VM_BIND_OP_READONLY : 0;
+	uint64_t skip = buf->dmabuf_offset % DRM_PAGE;
 	struct drm_device *drm = buf->dev->backend;
-	struct drm_bo *bo = bo_new(err);
-	void *map;
+	struct drm_bo *bo;
 	int ret;
 
+	if (buf->dmabuf_size % DRM_PAGE)
+		return npu_error_set(err, -EINVAL,
+				     "device '%s': the dma-buf has %llu bytes, which are not whole pages of %llu",
+				     drm->dev->info.uri, (unsigned long long)buf->dmabuf_size,
+				     (unsigned long long)DRM_PAGE);
+	bo = bo_new(err);
 	if (!bo)
 		return -ENOMEM;
-	bo->dmabuf = -1;
-	bo->handles = calloc(1, sizeof(*bo->handles));
-	ret = bo->handles ? import_handle(drm, fd, bo, err) :
-			    npu_error_set(err, -ENOMEM, "no memory for a buffer");
-	if (!ret)
-		ret = bo_bind(drm, bo, 0, err);
+	ret = import_handle(drm, buf->dmabuf, bo, err);
 	if (!ret) {
-		bo->dmabuf = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-		if (bo->dmabuf < 0)
-			ret = npu_error_set(err, -errno, "descriptor %d: %s", fd, strerror(errno));
+		bo->size = (skip + buf->size + DRM_PAGE - 1) / DRM_PAGE * DRM_PAGE;
+		ret = bo_bind(drm, bo, buf->dmabuf_offset - skip, flags, err);
 	}
 	if (ret) {
 		drm_bo_destroy(drm, bo);
 		free(bo);
 		return ret;
 	}
-	/* An exporter may refuse the host: then the buffer is the device's only. */
-	map = mmap(NULL, bo->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	bo->map = map == MAP_FAILED ? NULL : map;
 	buf->backend = bo;
-	buf->map = bo->map;
-	buf->size = bo->size;
-	buf->va = bo->va;
+	buf->va = bo->va + skip;
 	return 0;
 }
 
@@ -383,36 +398,29 @@ int drm_buffer_export_dmabuf(struct npu_buffer *buf, int *fd, struct npu_error *
 			     strerror(errno));
 }
 
-/*
- * A dma-buf has the exporter's rules: the host's access is bracketed. Opening the bracket for what
- * the host is about to read makes the device's writes seen, closing it makes the host's seen.
- */
-static int dmabuf_sync(const struct drm_bo *bo, enum npu_sync direction)
-{
-	struct dma_buf_sync sync = { .flags = DMA_BUF_SYNC_RW };
-	int ret;
-
-	sync.flags |= direction == NPU_SYNC_TO_DEVICE ? DMA_BUF_SYNC_END : DMA_BUF_SYNC_START;
-	do
-		ret = ioctl(bo->dmabuf, DMA_BUF_IOCTL_SYNC, &sync);
-	while (ret && (errno == EINTR || errno == EAGAIN));
-	return ret ? -errno : 0;
-}
-
 int drm_buffer_sync(struct npu_buffer *buf, uint64_t offset, uint64_t size, enum npu_sync direction,
 		    struct npu_error *err)
 {
-	const struct drm_bo *bo = buf->backend;
-	int ret;
-
-	if (!size || buf->flags & NPU_BUFFER_READ_ONLY)
+	if (buf->flags & NPU_BUFFER_READ_ONLY)
 		return 0;
-	if (bo->dmabuf < 0)
-		return bo_sync(buf->dev->backend, bo, offset, size,
-			       direction == NPU_SYNC_TO_DEVICE ? DRM_NPU_BO_SYNC_TO_DEVICE :
-								 DRM_NPU_BO_SYNC_FROM_DEVICE, err);
-	ret = dmabuf_sync(bo, direction);
-	return ret ? npu_error_set(err, ret, "dma-buf: DMA_BUF_IOCTL_SYNC: %s", strerror(-ret)) : 0;
+	return bo_sync(buf->dev->backend, buf->backend, offset, size,
+		       direction == NPU_SYNC_TO_DEVICE ? DRM_NPU_BO_SYNC_TO_DEVICE :
+							 DRM_NPU_BO_SYNC_FROM_DEVICE, err);
+}
+
+int drm_buffer_is_bounced(struct npu_buffer *buf, bool *bounced, struct npu_error *err)
+{
+	const struct drm_bo *bo = buf->backend;
+	struct drm_npu_bo_query_info info = { 0 };
+	uint32_t i;
+	int ret = 0;
+
+	for (i = 0; i < bo->num && !ret; i++) {
+		info.handle = bo->handles[i];
+		ret = drm_call(buf->dev->backend, DRM_IOCTL_NPU_BO_QUERY_INFO, &info, err, "a buffer");
+		*bounced |= !!(info.extra & DRM_NPU_BO_IS_BOUNCED);
+	}
+	return ret;
 }
 
 void drm_buffer_destroy(struct npu_buffer *buf)

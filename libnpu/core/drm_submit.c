@@ -29,7 +29,6 @@ static struct drm_work *drm_work_new(struct npu_work *work, struct npu_error *er
 		return NULL;
 	}
 	dw->work = work;
-	dw->trace.dmabuf = -1;
 	if (size && drm_bo_create(drm, &dw->trace, size, 0, true, err)) {
 		drm_work_free(drm, dw);
 		return NULL;
@@ -38,57 +37,7 @@ static struct drm_work *drm_work_new(struct npu_work *work, struct npu_error *er
 	return dw;
 }
 
-/* What a job waits for, as long as it has not ended; and the references that keep the syncobjs. */
-struct waits {
-	struct drm_npu_sync_op *op;	/* the signal is the last one */
-	struct npu_queue **queue;
-	uint32_t num;
-	bool failed;			/* one of them has failed already */
-};
-
-static void waits_put(struct waits *w)
-{
-	uint32_t i;
-
-	for (i = 0; i < w->num; i++)
-		npu_queue_destroy(w->queue[i]);
-	free(w->op);
-	free(w->queue);
-}
-
-/*
- * Fences of other devices, and those that the kernel does not know, went through a chain. Behind an
- * error, too, waits_put() has to follow.
- */
-static int waits_get(struct npu_work *work, struct waits *w, struct npu_error *err)
-{
-	struct npu_queue *queue;
-	uint64_t point;
-	uint32_t i;
-
-	*w = (struct waits){ 0 };
-	w->op = calloc(work->num_wait + 1, sizeof(*w->op));
-	w->queue = calloc(work->num_wait + 1, sizeof(*w->queue));
-	if (!w->op || !w->queue)
-		return npu_error_set(err, -ENOMEM, "no memory for a submit");
-	for (i = 0; i < work->num_wait; i++) {
-		queue = npu_fence_get_queue(work->wait[i], &point);
-		if (!queue) {
-			/* It has ended; its fence says so in a moment at the latest. */
-			w->failed |= npu_fence_wait(work->wait[i], NPU_FOREVER, NULL) != 0;
-			continue;
-		}
-		w->op[w->num] = (struct drm_npu_sync_op){
-			.flags = DRM_NPU_SYNC_OP_TIMELINE | DRM_NPU_SYNC_OP_WAIT,
-			.handle = ((struct drm_queue *)queue->backend)->syncobj,
-			.timeline_value = point,
-		};
-		w->queue[w->num++] = queue;
-	}
-	return 0;
-}
-
-static int submit_job(struct drm_queue *dq, struct drm_work *dw, struct waits *w,
+static int submit_job(struct drm_queue *dq, struct drm_work *dw, struct drm_waits *w,
 		      struct npu_error *err)
 {
 	const struct npu_work *work = dw->work;
@@ -130,7 +79,7 @@ static int submit_job(struct drm_queue *dq, struct drm_work *dw, struct waits *w
 }
 
 /* A queue of the driver's dies with a job that ends badly: then try once more on a new one. */
-static int submit_locked(struct drm_queue *dq, struct drm_work *dw, struct waits *w,
+static int submit_locked(struct drm_queue *dq, struct drm_work *dw, struct drm_waits *w,
 			 struct npu_error *err)
 {
 	int ret = drm_queue_start(dq, err), tries;
@@ -160,12 +109,12 @@ int drm_submit(struct npu_work *work, struct npu_error *err)
 	struct drm_device *drm = work->queue->dev->backend;
 	struct drm_queue *dq = work->queue->backend;
 	struct drm_work *dw = drm_work_new(work, err);
-	struct waits w;
+	struct drm_waits w;
 	int ret;
 
 	if (!dw)
 		return err ? err->code : -ENOMEM;
-	ret = waits_get(work, &w, err);
+	ret = drm_waits_get(work, &w, err);
 	if (ret)
 		goto out_waits;
 	pthread_mutex_lock(&dq->lock);
@@ -178,7 +127,7 @@ int drm_submit(struct npu_work *work, struct npu_error *err)
 		drm_queue_add(dq, dw);
 	pthread_mutex_unlock(&dq->lock);
 out_waits:
-	waits_put(&w);
+	drm_waits_put(drm, &w);
 	if (ret)
 		drm_work_free(drm, dw);
 	return ret;

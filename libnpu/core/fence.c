@@ -5,33 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "core/object.h"
-
-struct npu_fence {
-	atomic_uint refs;
-	pid_t pid;
-	const struct npu_device *dev;	/* to be compared only: it may be gone once signalled */
-	bool soft;			/* constant once the fence is handed out */
-	atomic_bool signalled;		/* set last, under lock; nothing below changes after it */
-	pthread_mutex_t lock;		/* protects work, callbacks and the change of signalled */
-	pthread_cond_t cond;		/* signalled; CLOCK_MONOTONIC */
-	struct npu_work *work;		/* that a cancel reaches */
-	uint64_t point;			/* the backend's; before the fence is handed out */
-	struct npu_fence_cb *callbacks;
-	void (*done)(void *ctx, struct npu_fence *fence);
-	void *done_ctx;
-
-	/* Written by the thread that signals, before signalled; constant then. */
-	int status;
-	bool has_fault;
-	struct npu_fault fault;
-	char text[NPU_ERROR_TEXT];
-	struct npu_fence_times times;
-	struct npu_insn_profile *profile;
-	struct npu_insn_digest *digests;
-	size_t num_profile, num_digests;
-	int64_t (*dims)[NPU_TENSOR_MAX_RANK];
-};
+#include "core/fence.h"
 
 struct npu_fence *npu_fence_create(struct npu_device *dev)
 {
@@ -43,6 +17,8 @@ struct npu_fence *npu_fence_create(struct npu_device *dev)
 	atomic_init(&fence->refs, 1);
 	fence->pid = dev->pid;
 	fence->dev = dev;
+	fence->kernel = dev->ops->fence_export != NULL;
+	fence->file = fence->wake = -1;
 	pthread_mutex_init(&fence->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -65,10 +41,19 @@ void npu_fence_put(struct npu_fence *fence)
 		return;
 	pthread_cond_destroy(&fence->cond);
 	pthread_mutex_destroy(&fence->lock);
+	if (fence->file >= 0)
+		close(fence->file);
+	if (fence->wake >= 0)
+		close(fence->wake);
 	free(fence->profile);
 	free(fence->digests);
 	free(fence->dims);
 	free(fence);
+}
+
+int npu_fence_file(const struct npu_fence *fence)
+{
+	return fence->file;
 }
 
 void npu_fence_set_soft(struct npu_fence *fence)
@@ -78,7 +63,8 @@ void npu_fence_set_soft(struct npu_fence *fence)
 
 bool npu_fence_is_for_host(const struct npu_fence *fence, const struct npu_device *dev)
 {
-	return fence->soft || (dev->ops->own_fences_only && fence->dev != dev);
+	/* A file of the kernel's is good for every device of the kernel's. */
+	return fence->soft || (dev->ops->own_fences_only && fence->dev != dev && fence->file < 0);
 }
 
 void npu_fence_set_point(struct npu_fence *fence, uint64_t point)
@@ -126,15 +112,21 @@ void npu_fence_set_done(struct npu_fence *fence, void (*done)(void *ctx, struct 
 
 bool npu_fence_add_cb(struct npu_fence *fence, struct npu_fence_cb *cb)
 {
-	bool added = false;
+	bool added = false, alone = false;
 
 	pthread_mutex_lock(&fence->lock);
 	if (!atomic_load(&fence->signalled)) {
+		alone = fence->file >= 0 && !fence->claimed && !npu_fence_file_watch(fence);
+		added = !alone;
+	}
+	if (added) {
 		cb->next = fence->callbacks;
 		fence->callbacks = cb;
-		added = true;
 	}
 	pthread_mutex_unlock(&fence->lock);
+	/* Without a thread there is nobody but the caller. */
+	if (alone)
+		npu_fence_file_wait(fence, NPU_FOREVER);
 	return added;
 }
 
@@ -151,6 +143,7 @@ bool npu_fence_remove_cb(struct npu_fence *fence, struct npu_fence_cb *cb)
 		found = true;
 		break;
 	}
+	npu_fence_file_unwatch(fence);
 	pthread_mutex_unlock(&fence->lock);
 	return found;
 }
@@ -204,6 +197,8 @@ void npu_work_set_times(struct npu_work *work, uint64_t started, uint64_t busy, 
 
 int npu_fence_status(struct npu_fence *fence)
 {
+	if (fence->file >= 0 && !atomic_load(&fence->signalled))
+		npu_fence_file_wait(fence, 0);
 	return atomic_load(&fence->signalled) ? fence->status : -EINPROGRESS;
 }
 
@@ -213,6 +208,12 @@ static int wait_signal(struct npu_fence *fence, uint64_t deadline)
 			       .tv_nsec = deadline % 1000000000u };
 	int ret = 0;
 
+	if (fence->file >= 0) {
+		npu_fence_file_wait(fence, deadline);
+		return atomic_load(&fence->signalled) ? 0 : -ETIMEDOUT;
+	}
+	if (!deadline)
+		return -ETIMEDOUT;
 	pthread_mutex_lock(&fence->lock);
 	while (!ret && !atomic_load(&fence->signalled)) {
 		if (deadline == NPU_FOREVER)
@@ -231,7 +232,7 @@ int npu_fence_wait(struct npu_fence *fence, uint64_t deadline, struct npu_error 
 			return npu_error_set(err, -ENODEV,
 					     "the job was submitted by process %ld, before fork()",
 					     (long)fence->pid);
-		if (!deadline || wait_signal(fence, deadline))
+		if (wait_signal(fence, deadline))
 			return npu_error_set(err, -ETIMEDOUT, "the job has not ended yet");
 	}
 	if (fence->status)

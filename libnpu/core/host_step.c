@@ -29,7 +29,8 @@ static int open_tensor(const struct step *s, npu_u32 index, struct npu_host_tens
 	npu_u64 dim[NPU_TENSOR_MAX_RANK], stride[NPU_TENSOR_MAX_RANK], offset, extent;
 	const struct npu_host_frame *f = s->f;
 	const struct npu_jobfile_tensor *t;
-	const struct npu_buffer *buf;
+	struct npu_buffer *buf;
+	void *map;
 
 	memset(out, 0, sizeof(*out));
 	out->name = "";
@@ -44,13 +45,13 @@ static int open_tensor(const struct step *s, npu_u32 index, struct npu_host_tens
 	    extent > f->region[t->region].size || offset > f->region[t->region].size - extent)
 		return fail(s, -EINVAL, "a tensor has no valid shape and place at these lengths");
 	buf = f->buf[t->region];
-	if (!buf || !buf->map)
+	if (!buf || npu_buffer_host(buf, &map, NULL))
 		return fail(s, -ENOTSUP, "a buffer can not be seen by the host");
 	out->name = t->name;
 	out->dtype = t->dtype;
 	out->rank = t->rank;
 	memcpy(out->dim, f->dims[index], sizeof(out->dim));
-	out->data = (char *)buf->map + f->offset[t->region] + offset;
+	out->data = (char *)map + f->offset[t->region] + offset;
 	out->present = true;
 	*bytes += (uint64_t)npu_host_elems(out) * npu_host_dtype_size(t->dtype);
 	return 0;
@@ -67,11 +68,8 @@ static int sync_tensor(const struct step *s, npu_u32 index, enum npu_sync direct
 		return 0;
 	t = &f->program->tensors[index];
 	buf = f->buf[t->region];
-	if (!buf->dev->ops->buffer_sync)
-		return 0;
 	npu_jobfile_layout(t, f->scalar, dim, stride, &offset, &extent);
-	return buf->dev->ops->buffer_sync(buf, f->offset[t->region] + offset, extent, direction,
-					  s->err);
+	return npu_buffer_agree(buf, f->offset[t->region] + offset, extent, direction, s->err);
 }
 
 static int open_args(struct step *s, uint64_t *bytes)

@@ -39,6 +39,18 @@ int npu_struct_read(void *out, size_t known, const void *in, uint32_t size, cons
  */
 int npu_struct_write(void *out, uint32_t size, const void *in, size_t known);
 
+/*
+ * The host's address of @buf, which maps an import at the first time. -ENOTSUP: it can not be seen by
+ * the host.
+ */
+int npu_buffer_host(struct npu_buffer *buf, void **ptr, struct npu_error *err);
+/* npu_buffer_sync() of what has been checked. */
+int npu_buffer_agree(struct npu_buffer *buf, uint64_t offset, uint64_t size,
+		     enum npu_sync direction, struct npu_error *err);
+/* A buffer with one reference; -1 for what is not there. NULL: no memory. */
+struct npu_buffer *npu_buffer_new(struct npu_device *dev, uint64_t size, uint32_t flags);
+void npu_buffer_free(struct npu_buffer *buf);
+
 int npu_code_create(struct npu_device *dev, const void *stream, npu_u32 size,
 		    struct npu_code **code, struct npu_error *err);
 void npu_code_put(struct npu_code *code);
@@ -67,6 +79,8 @@ void npu_fence_signal(struct npu_fence *fence, int status, const struct npu_faul
  * whoever waits for one goes through a chain.
  */
 void npu_fence_set_soft(struct npu_fence *fence);
+/* The sync_file that the fence stands for, or -1: the fence's. */
+int npu_fence_file(const struct npu_fence *fence);
 /* Whether only the host can wait for it before work for @dev starts: then there is a chain. */
 bool npu_fence_is_for_host(const struct npu_fence *fence, const struct npu_device *dev);
 /*

@@ -361,6 +361,7 @@ static int open_view(struct npu_run *run, const char *tensor, const void *data, 
 	npu_u64 offset, extent, room;
 	const int64_t *found;
 	npu_u32 d;
+	void *map;
 	int ret;
 
 	ret = npu_run_check_idle(run, err);
@@ -391,11 +392,10 @@ static int open_view(struct npu_run *run, const char *tensor, const void *data, 
 	}
 	if (size != v->bytes || (!data && size))
 		return size_error(run, tensor, *t, v, data ? size : 0, err);
-	if (!run->slot[*name].buf->map)
-		return npu_error_set(err, -ENOTSUP,
-				     "%s: the buffer of '%s' can not be seen by the host",
-				     run->job->path, tensor);
-	v->at = (char *)run->slot[*name].buf->map + run->slot[*name].offset + offset;
+	ret = npu_buffer_host(run->slot[*name].buf, &map, err);
+	if (ret)
+		return npu_error_prefix(err, ret, "%s: '%s'", run->job->path, tensor);
+	v->at = (char *)map + run->slot[*name].offset + offset;
 	return 0;
 }
 
@@ -450,6 +450,7 @@ int npu_run_reset_state(struct npu_run *run, struct npu_error *err)
 	const struct npu_jobfile_program *prog;
 	npu_u32 n, t;
 	npu_u64 size;
+	void *map;
 	int ret;
 
 	ret = npu_run_check_idle(run, err);
@@ -467,11 +468,11 @@ int npu_run_reset_state(struct npu_run *run, struct npu_error *err)
 			ret = region_size(run, prog->tensors[t].region, &size, err);
 		if (ret)
 			return ret;
-		if (!run->slot[n].buf->map)
-			return npu_error_set(err, -ENOTSUP,
-					     "%s: the buffer of '%s' can not be seen by the host",
-					     run->job->path, run->job->names[n].name);
-		memset((char *)run->slot[n].buf->map + run->slot[n].offset, 0, size);
+		ret = npu_buffer_host(run->slot[n].buf, &map, err);
+		if (ret)
+			return npu_error_prefix(err, ret, "%s: '%s'", run->job->path,
+						run->job->names[n].name);
+		memset((char *)map + run->slot[n].offset, 0, size);
 		ret = npu_buffer_sync(run->slot[n].buf, run->slot[n].offset, size,
 				      NPU_SYNC_TO_DEVICE, err);
 		if (ret)

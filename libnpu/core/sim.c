@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "core/dmabuf.h"
 #include "core/mapping.h"
 #include "core/sim.h"
 #include "core/uri.h"
@@ -154,15 +155,18 @@ static void sim_close(struct npu_device *dev)
  */
 static int sim_buffer_create(struct npu_buffer *buf, struct npu_error *err)
 {
+	void *map = NULL;
+
 	if (buf->size >= NPU_HUGE_PAGE) {
-		buf->map = npu_mapping_new(buf->size, PROT_READ | PROT_WRITE);
-		if (buf->map)
-			madvise(buf->map, npu_mapping_size(buf->size), MADV_HUGEPAGE);
-	} else if (posix_memalign(&buf->map, 4096, buf->size)) {
-		buf->map = NULL;
+		map = npu_mapping_new(buf->size, PROT_READ | PROT_WRITE);
+		if (map)
+			madvise(map, npu_mapping_size(buf->size), MADV_HUGEPAGE);
+	} else if (posix_memalign(&map, 4096, buf->size)) {
+		map = NULL;
 	} else {
-		memset(buf->map, 0, buf->size);
+		memset(map, 0, buf->size);
 	}
+	buf->map = map;
 	if (!buf->map)
 		return npu_error_set(err, -ENOMEM, "no memory for a buffer of %llu bytes",
 				     (unsigned long long)buf->size);
@@ -175,6 +179,15 @@ static int sim_buffer_import_host(struct npu_buffer *buf, struct npu_error *err)
 {
 	buf->va = (uintptr_t)buf->map;
 	return 0;
+}
+
+/* The engine is the host; sim_work.c brackets its accesses. */
+static int sim_buffer_import_dmabuf(struct npu_buffer *buf, struct npu_error *err)
+{
+	int ret = npu_dmabuf_map(buf, err);
+
+	buf->va = (uintptr_t)buf->map;
+	return ret;
 }
 
 static void sim_buffer_destroy(struct npu_buffer *buf)
@@ -195,6 +208,7 @@ const struct npu_backend_ops npu_backend_sim = {
 	.close = sim_close,
 	.buffer_create = sim_buffer_create,
 	.buffer_import_host = sim_buffer_import_host,
+	.buffer_import_dmabuf = sim_buffer_import_dmabuf,
 	.buffer_destroy = sim_buffer_destroy,
 	.queue_create = sim_queue_create,
 	.queue_destroy = sim_queue_destroy,

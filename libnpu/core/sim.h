@@ -67,6 +67,7 @@ struct sim_work {
 	/* The worker's only. */
 	struct npu_engine_state state;
 	bool begun;			/* state is initialised */
+	uint32_t shared;		/* of work->bufs: those whose dma-bufs have been opened */
 	uint64_t started, busy;
 	uint32_t slices;
 	struct sim_record record;
@@ -78,6 +79,9 @@ struct sim_work {
  * -EIO.
  */
 bool sim_work_slice(struct sim_work *sw, int *status, const char **text);
+
+/* The end of what sim_work_slice() began: in all cases, once. */
+void sim_work_close(struct sim_work *sw);
 
 /* The engine's observer of a job with records; @ctx is its struct sim_work. */
 void sim_record_insn(void *ctx, const struct npu_insn *insn, void *const *ptr, npu_u64 start,

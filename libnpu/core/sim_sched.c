@@ -50,8 +50,7 @@ static void end_work(struct sim_work *sw, int status, const char *text)
 	uint32_t i;
 
 	snprintf(copy, sizeof(copy), "%s", text ? text : "");
-	if (sw->begun)
-		npu_engine_state_fini(&sw->state);
+	sim_work_close(sw);
 	/* Each put drops a wait's reference, not the last one. */
 	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 	for (i = 0; i < sw->work->num_wait; i++)

@@ -3,8 +3,41 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/dmabuf.h"
 #include "core/sim.h"
 #include "trace.h"
+
+static uint32_t access_of(const struct npu_buffer *buf)
+{
+	return buf->flags & NPU_BUFFER_READ_ONLY ? NPU_ACCESS_READ :
+						   NPU_ACCESS_READ | NPU_ACCESS_WRITE;
+}
+
+/* To dma-bufs, the engine is the host: its access begins with the job and ends with it. */
+static int begin_shared(struct sim_work *sw)
+{
+	const struct npu_work *work = sw->work;
+	int ret = 0;
+
+	for (; sw->shared < work->num_bufs && !ret; sw->shared += !ret)
+		if (work->bufs[sw->shared]->dmabuf >= 0)
+			ret = npu_dmabuf_begin(work->bufs[sw->shared],
+					       access_of(work->bufs[sw->shared]), NULL);
+	return ret;
+}
+
+void sim_work_close(struct sim_work *sw)
+{
+	struct npu_buffer *buf;
+
+	if (sw->begun)
+		npu_engine_state_fini(&sw->state);
+	while (sw->shared) {
+		buf = sw->work->bufs[--sw->shared];
+		if (buf->dmabuf >= 0)
+			npu_dmabuf_end(buf, access_of(buf), NULL);
+	}
+}
 
 static int begin(struct sim_work *sw)
 {
@@ -19,6 +52,9 @@ static int begin(struct sim_work *sw)
 	memcpy(state->scalar, work->scalar, sizeof(state->scalar));
 	if (work->flags & (NPU_SUBMIT_PROFILE | NPU_SUBMIT_DIGEST))
 		state->observer = (struct npu_observer){ .insn = sim_record_insn, .ctx = sw };
+	ret = begin_shared(sw);
+	if (ret)
+		return ret;
 	ret = npu_engine_state_init(sw->sim->engine, state);
 	if (ret)
 		return ret == -EINVAL ? -EIO : ret;	/* state->fault says why */

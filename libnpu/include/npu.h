@@ -207,8 +207,9 @@ int npu_buffer_import_host(struct npu_device *dev, void *ptr, uint64_t size, uin
 			   struct npu_error *err);
 
 /*
- * Share memory with other devices by dma-buf. The sim backend has none: -ENOTSUP, the text says so.
- * @fd stays the caller's.
+ * Share memory with other devices by dma-buf: all of one, for reading and writing, as
+ * npu_buffer_import() of npu_share.h does, which has the errors; and a descriptor of a buffer, the
+ * caller's. In process there is none for memory that is not imported: -ENOTSUP. @fd stays the caller's.
  */
 int npu_buffer_import_dmabuf(struct npu_device *dev, int fd, struct npu_buffer **buf,
 			     struct npu_error *err);
@@ -222,8 +223,9 @@ void npu_buffer_put(struct npu_buffer *buf);
 uint64_t npu_buffer_size(const struct npu_buffer *buf);
 
 /*
- * The bytes, for the host; valid as long as the buffer. Returns 0 or -ENOTSUP (memory that the host
- * can not see).
+ * The bytes, for the host; valid as long as the buffer. A dma-buf is mapped when this, or a call that
+ * copies, is first made; accesses to it belong between npu_buffer_begin_access() and
+ * npu_buffer_end_access(). Errors: -ENOTSUP (memory that the host can not see), -ENODEV (after fork).
  */
 int npu_buffer_map(struct npu_buffer *buf, void **ptr, struct npu_error *err);
 
@@ -232,7 +234,7 @@ enum npu_sync { NPU_SYNC_TO_DEVICE, NPU_SYNC_FROM_DEVICE };
 /*
  * Between writing through npu_buffer_map() and submitting (TO_DEVICE), and between a fence and
  * reading (FROM_DEVICE). Nothing to do on coherent machines, but portable programs call it. Errors:
- * -EINVAL (range or direction).
+ * -EINVAL (range or direction), and of a dma-buf what its exporter says.
  */
 int npu_buffer_sync(struct npu_buffer *buf, uint64_t offset, uint64_t size, enum npu_sync direction,
 		    struct npu_error *err);

@@ -98,7 +98,8 @@ static void test_buffer(void)
 	ERROR(-EINVAL, "multiple of",
 	      npu_buffer_import_host(dev, mem + 1, 8, 0, NULL, NULL, &b, &err));
 	ERROR(-EINVAL, "flags", npu_buffer_import_host(dev, mem, 64, 2, NULL, NULL, &b, &err));
-	ERROR(-ENOTSUP, "dma-buf", npu_buffer_import_dmabuf(dev, 0, &b, &err));
+	ERROR(-EBADF, "not open", npu_buffer_import_dmabuf(dev, -1, &b, &err));
+	ERROR(-EINVAL, "not a dma-buf", npu_buffer_import_dmabuf(dev, 0, &b, &err));
 	npu_buffer_import_host(dev, mem, 64, NPU_BUFFER_READ_ONLY, NULL, NULL, &b, &err);
 	ERROR(-ENOTSUP, "dma-buf", npu_buffer_export_dmabuf(b, &fd, &err));
 	ERROR(-EACCES, "read only", npu_buffer_write(b, 0, mem, 4, &err));
