@@ -28,6 +28,14 @@ $(BUILD)/bench/speculate: $(BUILD)/obj/tools/common/file.o
 bench-speculate: $(BUILD)/bench/speculate $(if $(MODEL),,$(BUILD)/kjv.npu)
 	@$< $(or $(MODEL),$(BUILD)/kjv.npu) $(or $(TEXT),models/kjv/val.txt) $(SMALL)
 
+## make bench-kv		moving blocks of the KV cache between NPU and host beside memcpy()
+.PHONY: bench-kv
+bench-kv: tools $(BUILD)/kjv.npu $(BUILD)/bench/llm_model $(BUILD)/bench/kv_offload
+	@$(BUILD)/bench/llm_model $(BUILD)/bench/kv.gguf
+	@$(BUILD)/npu-compile -q $(BUILD)/bench/kv.gguf --quant w4g32 -o $(BUILD)/bench/kv.npu
+	@rm $(BUILD)/bench/kv.gguf
+	@for m in $(BUILD)/kjv.npu $(BUILD)/bench/kv.npu; do $(BUILD)/bench/kv_offload $$m || exit 1; done
+
 .PHONY: bench bench-kernels bench-models
 bench-models:
 	scripts/models.sh ocr faces text accuracy ort

@@ -106,12 +106,21 @@ struct npu_llm_batch;
 
 struct npu_llm_options {
 	uint32_t size;
-	/* positions of the pool; 0: as many as the job allows and half of the free memory holds */
+	/*
+	 * Positions that all sessions have together at most; 0: as many as the job allows and half of
+	 * the free memory holds.
+	 */
 	uint32_t pool;
 	const char *device;		/* for npu_device_open(); NULL: the first there is */
 	const struct npu_device_options *device_options;	/* or NULL */
 	uint32_t flags;			/* NPU_LLM_LOOK */
 	uint32_t reserved;
+	/*
+	 * Bytes of the cache that are on the NPU at once; 0: all of it. With less than all, blocks of
+	 * the sessions that were not run for the longest time move to memory of the host, and back
+	 * when these are run again, with the same bits. pool may then be larger than the job allows.
+	 */
+	uint64_t kv_budget;
 };
 
 /*
@@ -128,22 +137,31 @@ struct npu_llm_info {
 	uint32_t max_rows;		/* tokens of one run of a batch */
 	uint32_t max_logits;		/* rows with logits of one run */
 	uint32_t block;			/* positions of a block of the cache */
-	uint32_t num_blocks, free_blocks;
+	uint32_t num_blocks, free_blocks;	/* of all sessions */
 	uint32_t num_layers, kv_heads, head_dim;
 	uint64_t weights;		/* bytes */
-	uint64_t kv;			/* bytes of the pool */
+	uint64_t kv;			/* bytes of the cache on the NPU */
 	uint64_t kv_per_token;
 	uint64_t scratch;		/* bytes at the largest lengths, see npu_llm_memory() */
 	const char *kv_type;		/* "f16" */
 	const char *name;		/* of the model, "" */
 	const char *arch;
 	const char *device;		/* its name */
+	uint32_t npu_blocks;		/* blocks that the NPU holds at once */
+	uint32_t host_blocks;		/* that sessions have and which are not on the NPU now */
+	uint64_t kv_host;		/* bytes of the host's memory for blocks, copies included */
+	/*
+	 * What moved to the host, and back. A block of which the host has a copy leaves without one
+	 * byte: it counts in blocks_out all the same.
+	 */
+	uint64_t blocks_out, blocks_in;
+	uint64_t bytes_out, bytes_in;
 };
 
 /*
  * Open a compiled model. Too little memory for weights and pool is said here, before anything is
- * loaded. Errors: as npu_device_open() and npu_job_load(); -EINVAL (the job is no language model),
- * -ENOMEM.
+ * loaded. Errors: as npu_device_open() and npu_job_load(); -EINVAL (the job is no language model; a
+ * budget that is less than a block), -ENOMEM.
  */
 int npu_llm_open(const char *path, const struct npu_llm_options *options, struct npu_llm **llm,
 		 struct npu_error *err);
@@ -165,12 +183,13 @@ struct npu_llm_memory {
 	uint32_t sequences;
 	uint32_t logits;		/* rows with logits */
 	uint64_t weights;
-	uint64_t kv;			/* the pool's, as large as it is */
+	uint64_t kv;			/* the cache on the NPU, as large as it is */
 	uint64_t scratch;		/* inputs and outputs included */
 	uint64_t program;		/* instructions */
 	uint64_t host;			/* of this process beside these: tables and metadata */
 	uint64_t total;
 	uint64_t available;		/* now, before or after opening; UINT64_MAX: not known */
+	uint64_t kv_host;		/* with a KV budget, what blocks can have of the host; in total */
 };
 
 /* Returns 0 or -EINVAL (size). Thread safe. */
@@ -219,8 +238,8 @@ int npu_llm_session_load(struct npu_llm *llm, const void *data, size_t size,
 /*
  * Append tokens, in as many runs as it takes; *@logits (or NULL) are those after the last one,
  * vocab floats, valid until the session is used again. Errors: -EINVAL (a token, none, more than
- * the context holds), -ENOSPC (the pool is full), -ECANCELED, and what npu_fence_wait() returns;
- * the session then has the tokens of the runs that were done (npu_llm_session_length()).
+ * the context holds), and those of npu_llm_batch_run(); the session then has the tokens of the runs
+ * that were done (npu_llm_session_length()).
  */
 int npu_llm_prefill(struct npu_llm_session *s, const int32_t *tokens, size_t num,
 		    const float **logits, struct npu_error *err);
@@ -251,8 +270,10 @@ int npu_llm_batch_add(struct npu_llm_batch *b, struct npu_llm_session *session,
 		      struct npu_error *err);
 
 /*
- * Run it. On success all sessions have their tokens; on an error none has. Errors: -EINVAL (empty,
- * or a session has changed since it was added), -ENOSPC (the pool has too few free blocks),
+ * Run it. On success all sessions have their tokens; on an error none has, and nothing of what they
+ * had is lost. Errors: -EINVAL (empty, or a session has changed since it was added), -E2BIG (the
+ * blocks of its sessions are more than the KV budget: run fewer of them at once), -ENOSPC (the pool
+ * has too few free blocks), -ENOMEM (also of the host, for blocks that are to leave the NPU),
  * -ECANCELED, and what npu_fence_wait() returns.
  */
 int npu_llm_batch_run(struct npu_llm_batch *b, struct npu_error *err);

@@ -160,12 +160,13 @@ static int reserve_logits(struct npu_llm_batch *b, uint32_t rows, struct npu_err
 	return 0;
 }
 
-/* Memory for all that the run will write, before it writes anything. */
-static int prepare(struct npu_llm_batch *b, struct npu_error *err)
+/* What the sessions have, and whether all that the run needs has room. */
+static int check_entries(struct npu_llm_batch *b, struct npu_error *err)
 {
+	struct npu_llm_demand demand = { 0, 0 };
 	uint32_t i;
-	int ret;
 
+	npu_llm_pool_begin_step(&b->llm->pool);
 	for (i = 0; i < b->num_entries; i++) {
 		struct npu_llm_session *s = b->entries[i].session;
 
@@ -173,13 +174,29 @@ static int prepare(struct npu_llm_batch *b, struct npu_error *err)
 			return npu_error_set(err, -EINVAL,
 					     "entry %u: the session has %u tokens, it had %u when it was added",
 					     i, s->length, b->entries[i].length);
-		ret = npu_llm_session_reserve(s, b->entries[i].num, err);
-		if (!ret)
-			ret = npu_llm_session_grow(s, b->entries[i].num, err);
-		if (ret)
-			return ret;
+		npu_llm_session_demand(s, b->entries[i].num, &demand);
 	}
-	return reserve_logits(b, b->num_out ? b->num_out : 1, err);
+	return npu_llm_session_check(b->llm, &demand, b->num_entries, err);
+}
+
+/* Memory for all that the run will write, before it writes anything. */
+static int prepare(struct npu_llm_batch *b, struct npu_error *err)
+{
+	int ret = check_entries(b, err);
+	uint32_t i;
+
+	for (i = 0; i < b->num_entries && !ret; i++) {
+		struct npu_llm_session *s = b->entries[i].session;
+
+		ret = npu_llm_session_reserve(s, b->entries[i].num, err);
+		ret = ret ?: npu_llm_session_grow(s, b->entries[i].num, err);
+	}
+	return ret ?: reserve_logits(b, b->num_out ? b->num_out : 1, err);
+}
+
+static uint32_t slot_of(const struct npu_llm_session *s, uint32_t i)
+{
+	return s->llm->pool.blocks[s->blocks[i]].slot;
 }
 
 static void fill_entry(struct npu_llm_batch *b, uint32_t i)
@@ -192,7 +209,7 @@ static void fill_entry(struct npu_llm_batch *b, uint32_t i)
 		pos = e->length + k;
 		b->positions[e->first + k] = (int32_t)pos;
 		b->slots[e->first + k] =
-			(int32_t)(s->blocks[pos / block] * b->llm->slots_per_block + pos % block);
+			(int32_t)(slot_of(s, pos / block) * b->llm->slots_per_block + pos % block);
 	}
 	for (k = 0; k < e->num_out; k++)
 		b->out_rows[e->first_out + k] = (int32_t)(e->first + e->num - e->num_out + k);
@@ -200,7 +217,7 @@ static void fill_entry(struct npu_llm_batch *b, uint32_t i)
 	b->kv_len[i] = (int32_t)(e->length + e->num);
 	for (k = 0; k < b->llm->table_width; k++)
 		b->table[(size_t)i * b->llm->table_width + k] =
-			k < s->num_blocks ? (int32_t)s->blocks[k] : 0;
+			k < s->num_blocks ? (int32_t)slot_of(s, k) : 0;
 }
 
 /* The lengths first, all of them: what is written lies where they say. */
@@ -281,30 +298,35 @@ static int run_locked(struct npu_llm_batch *b, struct npu_error *err)
 	return ret;
 }
 
-int npu_llm_batch_run(struct npu_llm_batch *b, struct npu_error *err)
+/* Afterwards all sessions have their tokens, or blocks that were taken for them go back. */
+static void settle(struct npu_llm_batch *b, int ret)
 {
 	uint32_t i;
+
+	for (i = 0; i < b->num_entries; i++) {
+		struct entry *e = &b->entries[i];
+
+		if (ret) {
+			npu_llm_session_truncate(e->session, e->session->length, NULL);
+			continue;
+		}
+		npu_llm_session_written(e->session, b->tokens + e->first, e->num);
+		e->session->batch = NULL;
+	}
+}
+
+int npu_llm_batch_run(struct npu_llm_batch *b, struct npu_error *err)
+{
 	int ret;
 
 	b->done = false;
 	if (!b->num_entries)
 		return npu_error_set(err, -EINVAL, "npu_llm_batch_run: the batch is empty");
+	pthread_mutex_lock(&b->llm->run_lock);
 	ret = prepare(b, err);
-	if (!ret) {
-		pthread_mutex_lock(&b->llm->run_lock);
-		ret = run_locked(b, err);
-		pthread_mutex_unlock(&b->llm->run_lock);
-	}
-	for (i = 0; i < b->num_entries; i++) {
-		struct entry *e = &b->entries[i];
-
-		if (ret) {	/* blocks that were taken for it go back */
-			npu_llm_session_truncate(e->session, e->session->length, NULL);
-			continue;
-		}
-		npu_llm_session_append(e->session, b->tokens + e->first, e->num);
-		e->session->batch = NULL;
-	}
+	ret = ret ?: run_locked(b, err);
+	settle(b, ret);
+	pthread_mutex_unlock(&b->llm->run_lock);
 	b->done = !ret;
 	return ret;
 }

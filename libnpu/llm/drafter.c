@@ -123,7 +123,7 @@ int npu_llm_drafter_draft(struct npu_llm_drafter *d, const int32_t *tokens, size
 	for (i = 0; i < max; i++) {
 		ret = i ? npu_llm_decode(d->s, draft[i - 1], &logits, err) :
 			  npu_llm_prefill(d->s, tokens + same, num - same, &logits, err);
-		if (ret == -ENOSPC)
+		if (ret == -ENOSPC || ret == -E2BIG)
 			break;
 		if (ret)
 			return ret;

@@ -173,39 +173,65 @@ static int read_job(struct npu_llm *llm, struct npu_error *err)
 	return ret;
 }
 
+static uint64_t block_size(const struct npu_llm *llm)
+{
+	return llm->pool.block_bytes + llm->pool.scale_bytes;
+}
+
+/* Blocks that all sessions may have together, of which the job can have @most on the NPU. */
+static int choose_blocks(struct npu_llm *llm, const struct npu_llm_options *opt,
+			 const struct npu_memory_room *room, uint32_t most, struct npu_error *err)
+{
+	struct npu_llm_info *info = &llm->info;
+	uint64_t fit = room->bytes / 2;
+
+	fit = (fit > opt->kv_budget ? fit - opt->kv_budget : 0) / block_size(llm);
+	info->num_blocks = most;
+	if (opt->pool) {
+		info->num_blocks = opt->pool / info->block + (opt->pool % info->block != 0);
+		if (info->num_blocks > most && !opt->kv_budget)
+			return npu_error_set(err, -EINVAL,
+					     "%s: a pool of %u blocks of %u positions was asked for, it was compiled for at most %u; more needs a KV budget",
+					     llm->job->path, info->num_blocks, info->block, most);
+	} else if (room->bytes != NPU_MEMORY_UNKNOWN && fit < most) {
+		info->num_blocks = fit > llm->table_width ? (uint32_t)fit : llm->table_width;
+	}
+	info->npu_blocks = info->num_blocks < most ? info->num_blocks : most;
+	if (!opt->kv_budget)
+		return 0;
+	if (opt->kv_budget < block_size(llm))
+		return npu_error_set(err, -EINVAL,
+				     "%s: a KV budget of %llu bytes is less than one block of %u positions, which has %llu",
+				     llm->job->path, (unsigned long long)opt->kv_budget, info->block,
+				     (unsigned long long)block_size(llm));
+	if (opt->kv_budget / block_size(llm) < info->npu_blocks)
+		info->npu_blocks = (uint32_t)(opt->kv_budget / block_size(llm));
+	return 0;
+}
+
 /* How many blocks the pool gets; an error when what is needed is not there. */
-static int size_pool(struct npu_llm *llm, uint32_t positions, bool look, struct npu_error *err)
+static int size_pool(struct npu_llm *llm, const struct npu_llm_options *opt, struct npu_error *err)
 {
 	struct npu_llm_info *info = &llm->info;
 	struct npu_llm_memory m = NPU_INIT(m);
-	uint64_t block = llm->pool.block_bytes + llm->pool.scale_bytes, fit;
 	struct npu_memory_room room;
+	int ret;
 
 	npu_memory_room("", &room);
-	if (positions) {
-		positions = (positions + info->block - 1) / info->block;
-		if (positions > info->num_blocks)
-			return npu_error_set(err, -EINVAL,
-					     "%s: a pool of %u blocks of %u positions was asked for, it was compiled for at most %u",
-					     llm->job->path, positions, info->block,
-					     info->num_blocks);
-		info->num_blocks = positions;
-	} else if (room.bytes != NPU_MEMORY_UNKNOWN) {
-		fit = room.bytes / 2 / block;
-		if (fit < info->num_blocks)
-			info->num_blocks = fit > llm->table_width ? (uint32_t)fit : llm->table_width;
-	}
+	ret = choose_blocks(llm, opt, &room, info->num_blocks, err);
+	if (ret)
+		return ret;
 	npu_llm_memory(llm, &m);
 	info->kv = m.kv;
 	info->scratch = m.scratch;
-	return look ? 0 : npu_llm_check_memory(llm, &room, err);
+	return opt->flags & NPU_LLM_LOOK ? 0 : npu_llm_check_memory(llm, &room, err);
 }
 
 /* The state's shape is set once; the others get a first one, so that all lengths are known. */
 static int first_shapes(struct npu_llm *llm, struct npu_error *err)
 {
 	const struct npu_llm_info *i = &llm->info;
-	const int64_t kv[KV_RANK] = { i->num_blocks, i->num_layers, 2, i->block, i->kv_heads,
+	const int64_t kv[KV_RANK] = { i->npu_blocks, i->num_layers, 2, i->block, i->kv_heads,
 				      i->head_dim };
 	const int64_t one = 1, two = 2, table[2] = { 1, llm->table_width };
 	struct npu_run *run = llm->run;
@@ -221,20 +247,34 @@ static int first_shapes(struct npu_llm *llm, struct npu_error *err)
 	       npu_run_set_shape(run, NPU_LLM_T_ROWS, 1, &one, err);
 }
 
+/* The buffer of one of the cache's tensors, bound to it for good. */
+static int make_cache(struct npu_llm *llm, const char *tensor, uint64_t size,
+		      struct npu_buffer **buf, uint8_t **map, struct npu_error *err)
+{
+	void *p = NULL;
+	int ret = npu_buffer_create(llm->dev, size, 0, buf, err);
+
+	ret = ret ?: npu_buffer_map(*buf, &p, err);
+	ret = ret ?: npu_run_bind(llm->run, tensor, *buf, 0, err);
+	*map = p;
+	return ret;
+}
+
 static int make_pool(struct npu_llm *llm, struct npu_error *err)
 {
+	const struct npu_llm_info *info = &llm->info;
 	struct npu_llm_pool *pool = &llm->pool;
-	struct npu_device *dev = llm->dev;
-	int ret = npu_llm_pool_init(pool, llm->info.num_blocks, err);
+	int ret = npu_llm_pool_init(pool, info->num_blocks, info->npu_blocks, err);
 
-	ret = ret ?: npu_buffer_create(dev, pool->num * pool->block_bytes, 0, &pool->kv, err);
-	if (!ret && pool->scale_bytes)
-		ret = npu_buffer_create(dev, pool->num * pool->scale_bytes, 0, &pool->scale, err);
+	pool->positions = info->block;
+	pool->planes = info->num_layers * 2;
 	ret = ret ?: npu_run_create(llm->job, &llm->run, err);
 	ret = ret ?: first_shapes(llm, err);
-	ret = ret ?: npu_run_bind(llm->run, NPU_LLM_T_KV, pool->kv, 0, err);
+	ret = ret ?: make_cache(llm, NPU_LLM_T_KV, info->npu_blocks * pool->block_bytes, &pool->kv,
+				&pool->kv_map, err);
 	if (!ret && pool->scale_bytes)
-		ret = npu_run_bind(llm->run, NPU_LLM_T_KV_SCALE, pool->scale, 0, err);
+		ret = make_cache(llm, NPU_LLM_T_KV_SCALE, info->npu_blocks * pool->scale_bytes,
+				 &pool->scale, &pool->scale_map, err);
 	return ret;
 }
 
@@ -246,7 +286,7 @@ static int open_all(struct npu_llm *llm, const char *path, const struct npu_llm_
 
 	ret = ret ?: npu_job_open(llm->dev, path, &llm->job, err);
 	ret = ret ?: read_job(llm, err);
-	ret = ret ?: size_pool(llm, opt->pool, look, err);
+	ret = ret ?: size_pool(llm, opt, err);
 	if (!ret)
 		llm->info.device = llm->dev->info.name;
 	if (ret || look)
@@ -293,7 +333,9 @@ int npu_llm_info(struct npu_llm *llm, struct npu_llm_info *info)
 
 	if (!info)
 		return -EINVAL;
-	out.free_blocks = llm->run ? npu_llm_pool_free_blocks(&llm->pool) : out.num_blocks;
+	out.free_blocks = out.num_blocks;
+	if (llm->run)
+		npu_llm_pool_info(&llm->pool, &out);
 	return npu_struct_write(info, info->size, &out, sizeof(out));
 }
 

@@ -40,12 +40,23 @@ static uint64_t role_bytes(const struct npu_llm *llm, npu_u32 role,
 	return sum;
 }
 
+/* What blocks can have of the host's memory: all of them when they do not fit on the NPU together. */
+static uint64_t host_cache(const struct npu_llm *llm)
+{
+	uint64_t bytes;
+
+	if (llm->info.npu_blocks == llm->info.num_blocks)
+		return 0;
+	return __builtin_mul_overflow(llm->pool.block_bytes + llm->pool.scale_bytes,
+				      llm->info.num_blocks, &bytes) ? UINT64_MAX : bytes;
+}
+
 int npu_llm_memory(const struct npu_llm *llm, struct npu_llm_memory *memory)
 {
 	struct npu_llm_memory m = NPU_INIT(m);
 	const struct npu_jobfile *file = llm->job->file;
 	npu_u32 scalar[NPU_MAX_SCALARS] = { 0 };
-	uint32_t blocks = llm->info.num_blocks;
+	uint32_t blocks = llm->info.npu_blocks;
 	struct npu_job_info job = NPU_INIT(job);
 	struct npu_memory_room room;
 
@@ -66,7 +77,10 @@ int npu_llm_memory(const struct npu_llm *llm, struct npu_llm_memory *memory)
 		    role_bytes(llm, NPU_REGION_OUTPUT, scalar);
 	m.program = npu_mapping_size(job.streams);
 	m.host = file->table_bytes + (llm->job->data_size - file->weights_size);
+	m.kv_host = host_cache(llm);
 	m.total = m.weights + m.kv + m.scratch + m.program + m.host;
+	if (__builtin_add_overflow(m.total, m.kv_host, &m.total))
+		m.total = UINT64_MAX;
 	npu_memory_room("", &room);
 	m.available = room.bytes;
 	return npu_struct_write(memory, memory->size, &m, sizeof(m));
@@ -86,7 +100,7 @@ int npu_llm_check_memory(const struct npu_llm *llm, const struct npu_memory_room
 	if (ret || m.total <= room->bytes)
 		return ret;
 	return npu_error_set(err, -ENOMEM,
-			     "%s: needs %.1f MiB (weights %.1f, KV cache %.1f, scratch %.1f, program and tables %.1f), %.1f MiB are available (%s); a smaller pool, context, batch or chunk needs less",
-			     llm->job->path, mib(m.total), mib(m.weights), mib(m.kv), mib(m.scratch),
+			     "%s: needs %.1f MiB (weights %.1f, KV cache %.1f and up to %.1f of the host, scratch %.1f, program and tables %.1f), %.1f MiB are available (%s); a smaller pool, context, batch or chunk needs less",
+			     llm->job->path, mib(m.total), mib(m.weights), mib(m.kv), mib(m.kv_host), mib(m.scratch),
 			     mib(m.program + m.host), mib(room->bytes), room->limit);
 }

@@ -75,52 +75,123 @@ void npu_llm_session_append(struct npu_llm_session *s, const int32_t *tokens, ui
 	s->length += num;
 }
 
-static int no_blocks(const struct npu_llm_session *s, uint32_t want, struct npu_error *err)
+static uint32_t blocks_of(const struct npu_llm_session *s, uint32_t positions)
 {
-	return npu_error_set(err, -ENOSPC,
-			     "the KV cache is full: %u blocks of %u positions, all taken; a session of %u tokens needs %u",
-			     s->llm->pool.num, s->llm->info.block, s->length, want);
+	uint32_t block = s->llm->info.block;
+
+	return positions / block + (positions % block != 0);
 }
 
-/* A block that others have too is copied before it is written to. */
+void npu_llm_session_written(struct npu_llm_session *s, const int32_t *tokens, uint32_t num)
+{
+	uint32_t block = s->llm->info.block, i = s->length / block, left;
+
+	npu_llm_session_append(s, tokens, num);
+	for (; i < s->num_blocks; i++) {
+		left = s->length - i * block;
+		s->llm->pool.blocks[s->blocks[i]].used = left < block ? left : block;
+	}
+}
+
+/* Another session of the step goes on in @block; returns whether that leaves it to others. */
+static bool is_left(struct npu_llm_pool *pool, uint32_t block)
+{
+	struct npu_llm_block *b = &pool->blocks[block];
+
+	b->writers = b->write_step == pool->step ? b->writers + 1 : 1;
+	b->write_step = pool->step;
+	return b->writers < npu_llm_pool_refs(pool, block);
+}
+
+/*
+ * The block that the session goes on in, if that has positions already, is copied when others have
+ * it too, unless all of them are in the step: then the last one to come keeps it.
+ */
+void npu_llm_session_demand(struct npu_llm_session *s, uint32_t num, struct npu_llm_demand *d)
+{
+	struct npu_llm_pool *pool = &s->llm->pool;
+	uint32_t i, all = blocks_of(s, s->length + num), add = all - s->num_blocks;
+
+	for (i = 0; i < s->num_blocks; i++)
+		if (i == s->length / s->llm->info.block && is_left(pool, s->blocks[i]))
+			add++;
+		else
+			d->slots += npu_llm_pool_need(pool, s->blocks[i]);
+	d->slots += add;
+	d->blocks += add;
+}
+
+int npu_llm_session_check(struct npu_llm *llm, const struct npu_llm_demand *d, uint32_t sessions,
+			  struct npu_error *err)
+{
+	struct npu_llm_pool *pool = &llm->pool;
+	uint64_t block = pool->block_bytes + pool->scale_bytes;
+	uint32_t left = npu_llm_pool_free_blocks(pool);
+
+	if (d->slots > pool->num_slots && pool->num_slots < pool->num)
+		return npu_error_set(err, -E2BIG,
+				     "a step of %u sessions needs %u blocks of %u positions (%llu KiB) on the NPU at once, its KV budget holds %u (%llu KiB): fewer sessions, or a larger budget",
+				     sessions, d->slots, llm->info.block,
+				     (unsigned long long)d->slots * block >> 10, pool->num_slots,
+				     (unsigned long long)pool->num_slots * block >> 10);
+	if (d->blocks > left)
+		return npu_error_set(err, -ENOSPC,
+				     "the KV cache is full: of %u blocks of %u positions %u are free, and a step of %u sessions takes %u more",
+				     pool->num, llm->info.block, left, sessions, d->blocks);
+	return 0;
+}
+
+/* A block on the NPU in place @i: a new one behind the last, or a copy of one that others have. */
+static int new_block(struct npu_llm_session *s, uint32_t i, struct npu_error *err)
+{
+	struct npu_llm_pool *pool = &s->llm->pool;
+	uint32_t block = npu_llm_pool_take(pool);
+	int ret;
+
+	if (block == NPU_LLM_NONE)
+		return npu_error_set(err, -ENOSPC, "the KV cache is full: %u blocks", pool->num);
+	npu_llm_pool_need(pool, block);
+	ret = npu_llm_pool_bring(pool, block, err);
+	if (!ret && i < s->num_blocks)
+		ret = npu_llm_pool_copy(pool, block, s->blocks[i], s->length % s->llm->info.block,
+					err);
+	if (ret) {
+		npu_llm_pool_drop(pool, block);
+		return ret;
+	}
+	if (i < s->num_blocks)
+		npu_llm_pool_drop(pool, s->blocks[i]);
+	else
+		s->num_blocks++;
+	s->blocks[i] = block;
+	return 0;
+}
+
+/* The block that is gone on in: from here on it has what this session has. */
 static int own_block(struct npu_llm_session *s, uint32_t i, struct npu_error *err)
 {
 	struct npu_llm_pool *pool = &s->llm->pool;
-	uint32_t copy;
-	int ret;
+	struct npu_llm_block *b = &pool->blocks[s->blocks[i]];
+	uint32_t used = s->length % s->llm->info.block;
 
-	if (npu_llm_pool_refs(pool, s->blocks[i]) == 1)
-		return 0;
-	copy = npu_llm_pool_take(pool);
-	if (copy == ~0u)
-		return no_blocks(s, i + 1, err);
-	ret = npu_llm_pool_copy(pool, copy, s->blocks[i], err);
-	if (ret) {
-		npu_llm_pool_drop(pool, copy);
-		return ret;
-	}
-	npu_llm_pool_drop(pool, s->blocks[i]);
-	s->blocks[i] = copy;
+	if (npu_llm_pool_refs(pool, s->blocks[i]) > 1)
+		return new_block(s, i, err);
+	npu_llm_pool_need(pool, s->blocks[i]);	/* if its last other owner has just gone */
+	b->used = used;
+	b->kept = b->kept < used ? b->kept : used;
 	return 0;
 }
 
 int npu_llm_session_grow(struct npu_llm_session *s, uint32_t num, struct npu_error *err)
 {
-	uint32_t block = s->llm->info.block, need = (s->length + num + block - 1) / block, i;
-	int ret;
+	uint32_t all = blocks_of(s, s->length + num), last = s->length / s->llm->info.block, i;
+	int ret = last < s->num_blocks ? own_block(s, last, err) : 0;
 
-	for (i = s->length / block; i < s->num_blocks && i < need; i++) {
-		ret = own_block(s, i, err);
-		if (ret)
-			return ret;
-	}
-	while (s->num_blocks < need) {
-		i = npu_llm_pool_take(&s->llm->pool);
-		if (i == ~0u)
-			return no_blocks(s, need, err);
-		s->blocks[s->num_blocks++] = i;
-	}
-	return 0;
+	for (i = 0; i < s->num_blocks && !ret; i++)
+		ret = npu_llm_pool_bring(&s->llm->pool, s->blocks[i], err);
+	while (s->num_blocks < all && !ret)
+		ret = new_block(s, s->num_blocks, err);
+	return ret;
 }
 
 static void drop_blocks(struct npu_llm_session *s, uint32_t keep)
@@ -135,14 +206,14 @@ int npu_llm_session_truncate(struct npu_llm_session *s, uint32_t length, struct 
 		return npu_error_set(err, -EINVAL, "the session has %u tokens, can not keep %u",
 				     s->length, length);
 	s->length = length;
-	drop_blocks(s, (length + s->llm->info.block - 1) / s->llm->info.block);
+	drop_blocks(s, blocks_of(s, length));
 	return 0;
 }
 
 int npu_llm_session_fork(const struct npu_llm_session *s, struct npu_llm_session **copy,
 			 struct npu_error *err)
 {
-	uint32_t used = (s->length + s->llm->info.block - 1) / s->llm->info.block, i;
+	uint32_t used = blocks_of(s, s->length), i;
 	struct npu_llm_session *c;
 	int ret = npu_llm_session_create(s->llm, copy, err);
 

@@ -32,35 +32,18 @@ static uint64_t state_size(const struct npu_llm *llm, uint32_t length)
 	       blocks * (llm->pool.block_bytes + llm->pool.scale_bytes);
 }
 
-/* Of rows [@rows] of [layers][2][block][row bytes], only the first @keep are this session's. */
-static void forget_rows(const struct npu_llm *llm, uint8_t *bytes, uint64_t size, uint32_t keep)
-{
-	uint64_t planes = llm->info.num_layers * 2ull, plane = size / planes, p,
-		 from = plane / llm->info.block * keep;
-
-	for (p = 0; p < planes; p++)
-		memset(bytes + p * plane + from, 0, plane - from);
-}
-
 static int save_blocks(const struct npu_llm_session *s, uint8_t *at, struct npu_error *err)
 {
-	struct npu_llm *llm = s->llm;
-	struct npu_llm_pool *pool = &llm->pool;
-	uint32_t block = llm->info.block, i, first;
-	int ret;
+	struct npu_llm_pool *pool = &s->llm->pool;
+	uint32_t block = s->llm->info.block, i, first, num;
+	int ret = 0;
 
-	for (i = 0; (first = i * block) < s->length; i++) {
-		ret = npu_llm_pool_read(pool, s->blocks[i], at, at + pool->block_bytes, err);
-		if (ret)
-			return ret;
-		if (s->length - first < block) {
-			forget_rows(llm, at, pool->block_bytes, s->length - first);
-			forget_rows(llm, at + pool->block_bytes, pool->scale_bytes,
-				    s->length - first);
-		}
+	for (i = 0; (first = i * block) < s->length && !ret; i++) {
+		num = s->length - first < block ? s->length - first : block;
+		ret = npu_llm_pool_read(pool, s->blocks[i], num, at, err);
 		at += pool->block_bytes + pool->scale_bytes;
 	}
-	return 0;
+	return ret;
 }
 
 int npu_llm_session_save(const struct npu_llm_session *s, void **data, size_t *size,
@@ -76,7 +59,7 @@ int npu_llm_session_save(const struct npu_llm_session *s, void **data, size_t *s
 	h.size = state_size(s->llm, s->length);
 	h.length = s->length;
 	memcpy(h.digest, s->llm->job->file->digest, sizeof(h.digest));
-	out = malloc(h.size);
+	out = calloc(1, h.size);
 	if (!out)
 		return npu_error_set(err, -ENOMEM, "no memory for a state of %llu bytes",
 				     (unsigned long long)h.size);
@@ -128,14 +111,23 @@ static int check_state(const struct npu_llm *llm, const uint8_t *data, size_t si
 	return 0;
 }
 
-static int load_blocks(struct npu_llm_session *s, const uint8_t *at, struct npu_error *err)
+/* Nothing leaves the NPU for them: they come there when the session is stepped. */
+static int load_blocks(struct npu_llm_session *s, uint32_t length, const uint8_t *at,
+		       struct npu_error *err)
 {
 	struct npu_llm_pool *pool = &s->llm->pool;
-	uint32_t i;
+	uint32_t block = s->llm->info.block, first, num, i;
 	int ret = 0;
 
-	for (i = 0; i < s->num_blocks && !ret; i++) {
-		ret = npu_llm_pool_write(pool, s->blocks[i], at, at + pool->block_bytes, err);
+	for (first = 0; first < length && !ret; first += num) {
+		num = length - first < block ? length - first : block;
+		i = npu_llm_pool_take(pool);
+		if (i == NPU_LLM_NONE)
+			return npu_error_set(err, -ENOSPC,
+					     "the KV cache is full: %u blocks of %u positions, all taken; a state of %u tokens takes %u",
+					     pool->num, block, length, (length + block - 1) / block);
+		s->blocks[s->num_blocks++] = i;
+		ret = npu_llm_pool_write(pool, i, num, at, err);
 		at += pool->block_bytes + pool->scale_bytes;
 	}
 	return ret;
@@ -158,10 +150,9 @@ int npu_llm_session_load(struct npu_llm *llm, const void *data, size_t size,
 	if (ret)
 		return ret;
 	ret = npu_llm_session_reserve(s, h.length, err);
-	ret = ret ?: npu_llm_session_grow(s, h.length, err);
 	if (!ret) {
 		pthread_mutex_lock(&llm->run_lock);
-		ret = load_blocks(s, p + sizeof(h) + h.length * sizeof(int32_t), err);
+		ret = load_blocks(s, h.length, p + sizeof(h) + h.length * sizeof(int32_t), err);
 		pthread_mutex_unlock(&llm->run_lock);
 	}
 	if (ret) {

@@ -3,8 +3,8 @@
 #
 # A language model on the kernel driver: the same text as in process, with both types of its cache,
 # from two processes at once, from the server, and with weights and cache that are several of the
-# driver's buffers; sessions that are forked, saved, loaded and cancelled, to the bit. With every kernel
-# and an IOMMU.
+# driver's buffers; sessions that are forked, saved, loaded, cancelled and moved by a KV budget, to the
+# bit. With every kernel and an IOMMU.
 . tests/tap.sh
 . tests/guest/guest.sh
 guest_needed
@@ -28,7 +28,7 @@ job int8 --kv int8
 
 # What runs on the host against the engine runs here against the driver: sessions, and what memory there
 # is predicted to be.
-cp "$NPU_BUILD/tests/llm/test_sessions" "$NPU_BUILD/tests/llm/test_memory" "$share" || exit 1
+cp "$NPU_BUILD"/tests/llm/test_{sessions,memory,offload} "$share" || exit 1
 GUEST_ENV="NPU_TEST_DEVICE=/dev/accel/accel0 NPU_TEST_JOBS=/mnt/host/memory"
 mkdir "$share/memory" "$share/large"
 memory()
@@ -47,6 +47,7 @@ done
 
 NPUS=1
 for kernel in $(guest_kernels); do
-	guest_run "llm ${kernel%%+*} virtio" "$kernel" virtio --share "$share" -- llm.sh /mnt/host/test_sessions /mnt/host/test_memory
+	guest_run "llm ${kernel%%+*} virtio" "$kernel" virtio --share "$share" -- llm.sh \
+		/mnt/host/test_sessions /mnt/host/test_memory /mnt/host/test_offload
 done
 tap_done

@@ -16,6 +16,7 @@ my $load_seconds = $long && $long ne '0' ? 300 : 60;
 my $clients = 32;
 my @children;
 
+binmode Test::More->builder->$_, ':utf8' for 'output', 'failure_output';
 srand 5;
 $SIG{PIPE} = 'IGNORE';
 $SIG{$_} = sub { kill 'KILL', @children; exit 1 } for 'INT', 'TERM';
@@ -154,6 +155,9 @@ isnt told($refs[2], %warm, seed => 2)->{text}, $one->{text}, 'another gives anot
 
 is $c->request('GET', '/v1/models')->{status}, 200, '/v1/models';
 is decode_json($c->request('GET', '/v1/models')->{text})->{data}[0]{id}, 'kjv', 'its name';
+my $listed = decode_json($c->request('GET', '/v1/models')->{text})->{data}[0];
+is_deeply decode_json($c->request('GET', '/v1/models/kjv')->{text}), $listed, '/v1/models/kjv';
+is_deeply decode_json($c->request('GET', '/v1/models/k%6av')->{text}), $listed, 'its name in hex';
 is decode_json($c->request('GET', '/health')->{text})->{status}, 'ok', '/health';
 is $c->request('HEAD', '/health')->{text}, '', 'HEAD has no body';
 my $m = $c->metrics;
@@ -203,6 +207,7 @@ my @mistakes = (
 	[ 400, 'logit_bias', { %ok, logit_bias => { 5 => 1 } } ],
 	[ 400, 'nonsense', { %ok, nonsense => 1 } ],
 	[ 404, 'model', { %ok, model => 'gpt' } ],
+	[ 404, 'model', { %ok, model => "x" . "\x{e4}" x 200 } ],
 );
 
 # An answer with that status which is an error in OpenAI's form.
@@ -219,6 +224,10 @@ sub refused
 
 refused($c->request('POST', $path, $_->[2]), $_->[0], $_->[1], $_->[3] // $_->[1]) for @mistakes;
 refused($c->request('GET', '/v1/nothing'), 404, undef, 'a path that is not there');
+refused($c->request('GET', "/v1/models/$_"), 404, 'model', "a model that is not there: '$_'")
+	for 'gpt', '', 'kjv/', 'kj', '%ff%c3', '%22', 'x' x 3000;
+refused($c->request('DELETE', '/v1/models/kjv'), 405, undef, 'a model is not deleted');
+refused($c->request('GET', '/v1/%ff'), 404, undef, 'a path that is not UTF-8');
 refused($c->request('GET', $path), 405, undef, 'a method that is not there');
 refused($c->request('POST', '/health', {}), 405, undef, 'a POST to /health');
 refused($c->request('POST', $path, { %ok }, type => 'text/plain'), 415, undef, 'another type');
@@ -430,6 +439,25 @@ for my $model ('kjv.npu', 'small.npu') {
 			$alone, $eight;
 	}
 	is end_server($s, 'TERM'), 0, 'SIGTERM: exit status 0';
+}
+
+# ---- a KV budget: what two long texts have does not fit on the NPU at once ----
+
+for my $more ([], [ '--speculate' ]) {
+	$s = serve('kjv.npu', '--kv-budget', '1920K', @$more);
+	$c = $s->{client};
+	is all_at_once($s, [ @long, @long, @refs[0 .. 7] ]), 12, "a KV budget @$more: the same texts";
+	$m = quiet($s);
+	is $m->{kv_blocks_npu}, 20, '20 blocks of 96 KiB on the NPU';
+	cmp_ok $m->{kv_blocks_out_total}, '>', 5, "$m->{kv_blocks_out_total} left it";
+	cmp_ok $m->{kv_blocks_in_total}, '>', 5, "$m->{kv_blocks_in_total} came back";
+	cmp_ok $m->{kv_bytes_in_total}, '<=', $m->{kv_blocks_in_total} * 96 * 1024,
+		"$m->{kv_bytes_in_total} bytes came back";
+	is $m->{preemptions_total}, 0, 'no token was run twice';
+	is $m->{kv_host_bytes}, 0, "the host's memory is free again";
+	refused($c->request('POST', $path, { %ok, prompt => [ (5) x 641 ] }), 400, 'prompt',
+		'a prompt that the budget can not hold');
+	is end_server($s, 'TERM'), 0, 'it ends';
 }
 
 done_testing;

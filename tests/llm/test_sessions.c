@@ -8,87 +8,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
-#include "common/tmp.h"
 #include "model_file.h"
-#include "npu_llm.h"
+#include "sequence.h"
 #include "tap.h"
-
-#define NUM	75		/* tokens: three blocks of the cache, the last one in part */
-
-static char npu_path[256];
-static int32_t text[NUM];
-static uint32_t vocab;
-
-static struct npu_llm *open_llm(const char *device, uint32_t pool)
-{
-	struct npu_llm_options opt = NPU_INIT(opt);
-	const char *other = getenv("NPU_TEST_DEVICE");	/* instead: the driver's, in a guest */
-	struct npu_error err = { .text = "" };
-	struct npu_llm *llm;
-
-	opt.device = other ? other : device;
-	opt.pool = pool;
-	if (!npu_llm_open(npu_path, &opt, &llm, &err))
-		return llm;
-	tap_diag("%s", err.text);
-	return NULL;
-}
-
-static bool prepare(const char *arch, enum npu_llm_kv kv, uint32_t type)
-{
-	struct npu_llm_compile_options opt = NPU_INIT(opt);
-	struct model_spec spec = model_spec_of(arch);
-	struct npu_error err = { .text = "" };
-	char gguf[256];
-	int i;
-
-	snprintf(gguf, sizeof(gguf), "%s", tmp_path("model.gguf"));
-	snprintf(npu_path, sizeof(npu_path), "%s", tmp_path("model.npu"));
-	spec.type = type;
-	vocab = spec.vocab;
-	for (i = 0; i < NUM; i++)
-		text[i] = (i * 37 + i * i * 11 + 3) % (int32_t)spec.vocab;
-	opt.kv = kv;
-	opt.context = 128;
-	opt.batch = 6;
-	opt.chunk = 64;
-	opt.activations = NPU_LLM_ACT_I8;
-	if (model_write(&spec, gguf) && !npu_llm_compile(gguf, npu_path, &opt, NULL, &err))
-		return true;
-	tap_diag("%s", err.text);
-	return false;
-}
-
-static struct npu_llm_session *new_session(struct npu_llm *llm)
-{
-	struct npu_llm_session *s = NULL;
-
-	npu_llm_session_create(llm, &s, NULL);
-	return s;
-}
-
-/* Logits after text[from..to) in pieces of @piece, in @out. */
-static bool feed(struct npu_llm_session *s, int from, int to, int piece, float *out)
-{
-	struct npu_error err = { .text = "" };
-	const float *logits = NULL;
-	int n;
-
-	for (; from < to; from += n) {
-		n = to - from < piece ? to - from : piece;
-		if (npu_llm_prefill(s, text + from, (size_t)n, &logits, &err)) {
-			tap_diag("%s", err.text);
-			return false;
-		}
-	}
-	memcpy(out, logits, vocab * sizeof(*out));
-	return true;
-}
-
-static bool same(const float *a, const float *b)
-{
-	return !memcmp(a, b, vocab * sizeof(*a));
-}
 
 static void check_chunks(struct npu_llm *llm, const float *want, float *got)
 {
@@ -220,7 +142,7 @@ static void check_state(struct npu_llm *llm, const float *want, float *got)
 	tap_ok(ok && size == size2 && !memcmp(data, twice, size), "a loaded state saves as the same bytes");
 	tap_ok(ok && feed(b, 45, NUM, 7, got) && same(got, want), "saved, loaded, and on");
 	npu_llm_session_destroy(b);
-	again = open_llm("sim:threads=1", 0);
+	again = open_llm("sim:threads=1", 0, 0);
 	ok = again && !npu_llm_session_load(again, data, size, &b, NULL) && feed(b, 45, NUM, 30, got);
 	tap_ok(ok && same(got, want), "loaded by another instance with another number of threads");
 	npu_llm_session_destroy(b);
@@ -237,7 +159,7 @@ static void check_threads(const float *want, float *got)
 	unsigned int i;
 
 	for (i = 0; i < 3; i++) {
-		struct npu_llm *llm = open_llm(devices[i], 0);
+		struct npu_llm *llm = open_llm(devices[i], 0, 0);
 		struct npu_llm_session *s = llm ? new_session(llm) : NULL;
 
 		tap_ok(s && feed(s, 0, NUM, 20, got) && same(got, want), "%s", devices[i]);
@@ -248,7 +170,7 @@ static void check_threads(const float *want, float *got)
 
 static void check_kind(const char *arch, enum npu_llm_kv kv, uint32_t type)
 {
-	struct npu_llm *llm = prepare(arch, kv, type) ? open_llm("sim:threads=2", 0) : NULL;
+	struct npu_llm *llm = write_job(arch, kv, type) ? open_llm("sim:threads=2", 0, 0) : NULL;
 	float *want = malloc(vocab * sizeof(*want)), *got = malloc(vocab * sizeof(*got));
 	struct npu_llm_session *s = llm ? new_session(llm) : NULL;
 
@@ -271,7 +193,7 @@ static void check_kind(const char *arch, enum npu_llm_kv kv, uint32_t type)
 
 static void check_full(void)
 {
-	struct npu_llm *llm = open_llm("sim:threads=1", 96);	/* three blocks */
+	struct npu_llm *llm = open_llm("sim:threads=1", 96, 0);	/* three blocks */
 	struct npu_llm_session *a = new_session(llm), *b = new_session(llm);
 	struct npu_llm_info info = NPU_INIT(info);
 	struct npu_error err;
@@ -424,7 +346,7 @@ int main(void)
 	check_kind("gemma3", NPU_LLM_KV_I8, FILE_F16);
 	check_kind("qwen3", NPU_LLM_KV_F16, FILE_Q8_0);
 	check_kind("phi3", NPU_LLM_KV_I8, FILE_Q4_0);
-	llm = open_llm("sim:threads=2", 0);
+	llm = open_llm("sim:threads=2", 0, 0);
 	want = malloc(vocab * sizeof(*want));
 	got = malloc(vocab * sizeof(*got));
 	check_mistakes(llm);

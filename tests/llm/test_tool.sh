@@ -44,6 +44,8 @@ info=$("$llm" "$npu" --info)
 tap_like "$info" "^llama.* 6 layers, vocabulary of 2048, context of 512" "npu-llm --info: the model"
 tap_like "$info" "weights +5\.[0-9]+.*KV cache +24\.00  8192 tokens, 3.00 KiB each, f16" "its memory"
 tap_like "$("$llm" "$npu" --info --pool 64)" "KV cache +0\.19  64 tokens" "of a smaller pool"
+tap_like "$("$llm" "$npu" --info --kv-budget 200K)" "KV cache +0\.19  64 tokens.*of the host +24\.00  at most, for 8192 tokens" \
+	"with a KV budget"
 "$compile" -q "$gguf" --pool 1000000 -o "$tap_tmp/large.npu"
 large=$(ulimit -v 1000000; "$llm" "$tap_tmp/large.npu" --pool 1000000 --info)
 tap_like "$large" "in all +29[0-9][0-9]\..*available +[0-9.]+  too little" "a pool that is too large"
@@ -76,6 +78,15 @@ tap_result $? "another gives another text"
 stats=$("$llm" "$npu" -n 5 -p "And" 2>&1 >/dev/null)
 tap_like "$stats" "first token after [0-9.]+ ms; prompt [0-9]+ tokens, [0-9.]+ tokens/s; generated 4 more" "statistics"
 tap_like "$stats" "memory: weights [0-9.]+ MiB, KV cache [0-9.]+ MiB" "memory"
+tap_is "$(greedy -n 40 --kv-budget 200K)" "$text" "--kv-budget: two blocks of 32 tokens are enough for this text"
+stats=$("$llm" "$npu" --kv-budget 200K -n 5 -p "And" 2>&1 >/dev/null)
+tap_like "$stats" "KV cache 0\.2 MiB \(64 tokens.*KV budget: 2 of [0-9]+ blocks on the NPU; 0 left it" "its statistics"
+tap_refused "needs 3 blocks of 32 positions \(288 KiB\) on the NPU at once, its KV budget holds 2 \(192 KiB\)" \
+	"a text that becomes too long for it" greedy -n 0 --kv-budget 200K
+cut=$(greedy -n 0 --ignore-end --kv-budget 200K 2>/dev/null)
+tap_is "$(greedy -n 0 --ignore-end --kv-budget 200K --speculate 2>/dev/null)" "$cut" \
+	"drafts that do not fit in it are left: ...${cut: -60}"
+tap_refused "a KV budget of 1024 bytes is less than one block" "a budget of less than a block" greedy --kv-budget 1K
 long=$("$llm" "$npu" --greedy -n 0 -p "And" 2>&1 >/dev/null)
 tap_like "$long" "generated 5[01][0-9] more" "until the context is full"
 tap_like "$("$llm" "$npu" --bench pp16,tg4 -r 3)" $'pp16: [0-9.]+ tokens/s .*\ntg4: [0-9.]+ tokens/s' "--bench"
@@ -150,6 +161,9 @@ mistake npu-llm "expected 1 or more" "$npu" --speculate --draft 0
 mistake npu-llm "draft is of --speculate" "$npu" --draft 3
 mistake npu-llm "for a text, a chat or a server" "$npu" --speculate --bench tg4
 mistake npu-llm "a server drafts by look-up" "$npu" --speculate-model "$npu" --serve 0
+for size in "" 0 -1 4x 4MB K 99999999999G; do
+	mistake npu-llm "expected bytes" "$npu" --kv-budget "$size"
+done
 mistake npu-llm "stop is empty" "$npu" --stop ""
 tap_refused "temperature" "a negative temperature" "$llm" "$npu" --temp -1
 tap_refused "No such file" "no model" "$llm" "$tap_tmp/none.npu"

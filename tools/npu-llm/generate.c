@@ -143,6 +143,19 @@ static double mib(uint64_t bytes)
 	return (double)bytes / (1 << 20);
 }
 
+/* What left the NPU, when there is a budget. */
+static void print_moves(const struct model *m)
+{
+	struct npu_llm_info info = NPU_INIT(info);
+
+	npu_llm_info(m->llm, &info);
+	if (info.npu_blocks == info.num_blocks)
+		return;
+	fprintf(stderr, "KV budget: %u of %u blocks on the NPU; %llu left it (%.1f MiB copied), %llu came back (%.1f MiB)\n",
+		info.npu_blocks, info.num_blocks, (unsigned long long)info.blocks_out,
+		mib(info.bytes_out), (unsigned long long)info.blocks_in, mib(info.bytes_in));
+}
+
 static double ratio(double a, double b)
 {
 	return b > 0 ? a / b : 0;
@@ -189,6 +202,7 @@ void stats_print(const struct generation *g)
 		print_speculation(g->speculator);
 	fprintf(stderr, "memory: weights %.1f MiB, KV cache %.1f MiB (%u tokens, %.1f KiB each), "
 			"scratch up to %.1f MiB\n",
-		mib(m->info.weights), mib(m->info.kv), m->info.num_blocks * m->info.block,
+		mib(m->info.weights), mib(m->info.kv), m->info.npu_blocks * m->info.block,
 		(double)m->info.kv_per_token / 1024, mib(m->info.scratch));
+	print_moves(m);
 }

@@ -27,7 +27,10 @@ int run_info(const struct model *m, struct npu_error *err)
 	printf("memory in MiB, at the largest step (of one text at a time):\n");
 	printf("  weights    %10.2f\n", mib(most.weights));
 	printf("  KV cache   %10.2f  %u tokens, %.2f KiB each, %s\n", mib(most.kv),
-	       i->num_blocks * i->block, (double)i->kv_per_token / 1024, i->kv_type);
+	       i->npu_blocks * i->block, (double)i->kv_per_token / 1024, i->kv_type);
+	if (i->npu_blocks < i->num_blocks)
+		printf("  of the host%9.2f  at most, for %llu tokens of all texts\n", mib(most.kv_host),
+		       (unsigned long long)i->num_blocks * i->block);
 	printf("  scratch    %10.2f  (%.2f) inputs and outputs included\n", mib(most.scratch), mib(one.scratch));
 	printf("  program    %10.2f  and tables of the host %.2f\n", mib(most.program), mib(most.host));
 	printf("  in all     %10.2f  (%.2f)\n", mib(most.total), mib(one.total));

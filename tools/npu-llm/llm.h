@@ -20,6 +20,7 @@ struct options {
 	uint32_t num;			/* tokens to generate; 0: up to the context */
 	uint32_t context;		/* of windows of the perplexity */
 	uint32_t pool, threads, repeat;
+	uint64_t kv_budget;		/* bytes on the NPU at once; 0: all */
 	bool chat, quiet, ignore_end, no_prompt;
 	bool speculate;
 	const char *speculate_model;	/* that drafts, or NULL */

@@ -27,6 +27,7 @@ static int open_models(struct model *m, const struct options *o, struct npu_erro
 
 	dev.threads = o->threads;
 	opt.pool = o->pool;
+	opt.kv_budget = o->kv_budget;
 	opt.device = o->device;
 	opt.device_options = &dev;
 	opt.flags = o->info ? NPU_LLM_LOOK : 0;
@@ -34,6 +35,7 @@ static int open_models(struct model *m, const struct options *o, struct npu_erro
 	if (ret || !o->speculate_model)
 		return ret;
 	opt.pool = 0;
+	opt.kv_budget = 0;
 	return npu_llm_open(o->speculate_model, &opt, &m->small, err);
 }
 

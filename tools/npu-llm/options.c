@@ -52,6 +52,8 @@ static const char usage[] =
 "      --device URI         sim, sim:threads=2, /dev/accel/accel0, ... (default: the first)\n"
 "  -t, --threads N          of the engine in process\n"
 "      --pool N             tokens that the KV cache has room for (default: as compiled, if it fits)\n"
+"      --kv-budget SIZE     bytes of it on the NPU at once (512K, 64M, 2G); what was not used for\n"
+"                           the longest time is in the host's memory (default: all on the NPU)\n"
 "  -q, --quiet              no statistics\n"
 "      --version, -h, --help\n";
 
@@ -59,7 +61,7 @@ enum {
 	OPT_FILE = 256, OPT_STOP, OPT_IGNORE_END, OPT_NO_PROMPT, OPT_CHAT, OPT_SYSTEM, OPT_FORM,
 	OPT_GREEDY, OPT_TEMP, OPT_TOP_K, OPT_TOP_P, OPT_MIN_P, OPT_PENALTY, OPT_LAST, OPT_SEED,
 	OPT_SPECULATE, OPT_SMALL, OPT_DRAFT, OPT_PERPLEXITY, OPT_BENCH, OPT_SERVE, OPT_QUEUE,
-	OPT_TIMEOUT, OPT_INFO, OPT_DEVICE, OPT_POOL, OPT_VERSION,
+	OPT_TIMEOUT, OPT_INFO, OPT_DEVICE, OPT_POOL, OPT_KV_BUDGET, OPT_VERSION,
 };
 
 static const struct option long_options[] = {
@@ -94,6 +96,7 @@ static const struct option long_options[] = {
 	{ "device", required_argument, NULL, OPT_DEVICE },
 	{ "threads", required_argument, NULL, 't' },
 	{ "pool", required_argument, NULL, OPT_POOL },
+	{ "kv-budget", required_argument, NULL, OPT_KV_BUDGET },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ "help", no_argument, NULL, 'h' },
@@ -120,6 +123,26 @@ static int number32(const char *name, uint32_t *v)
 
 	*v = ret ? 0 : (uint32_t)n;
 	return ret;
+}
+
+/* Bytes, with K, M or G behind them for powers of 1024. */
+static int bytes(const char *name, uint64_t *v)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	uint64_t scale = 1;
+	char *end;
+
+	errno = 0;
+	*v = strtoull(optarg, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	if (unit)
+		scale <<= 10 * (unit - units + 1);
+	if (!errno && *optarg >= '0' && *optarg <= '9' && !end[unit != NULL] && *v &&
+	    !__builtin_mul_overflow(*v, scale, v))
+		return 0;
+	fprintf(stderr, "npu-llm: %s %s: expected bytes, as in 512K, 64M or 2G\n", name, optarg);
+	return -EINVAL;
 }
 
 static int real(const char *name, float *v)
@@ -285,6 +308,8 @@ static int take_option(struct options *o, int c)
 		return number32("--threads", &o->threads);
 	case OPT_POOL:
 		return number32("--pool", &o->pool);
+	case OPT_KV_BUDGET:
+		return bytes("--kv-budget", &o->kv_budget);
 	case 'q':
 		o->quiet = true;
 		return 0;

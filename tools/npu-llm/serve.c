@@ -187,30 +187,48 @@ static enum MHD_Result post(struct exchange *x, enum request_kind kind)
 	return r->stream ? begin_stream(x) : answer(x);
 }
 
-static enum MHD_Result post_completion(struct exchange *x)
+static enum MHD_Result post_completion(struct exchange *x, const char *rest)
 {
+	(void)rest;
 	return post(x, REQUEST_COMPLETION);
 }
 
-static enum MHD_Result post_chat(struct exchange *x)
+static enum MHD_Result post_chat(struct exchange *x, const char *rest)
 {
+	(void)rest;
 	return post(x, REQUEST_CHAT);
 }
 
-static enum MHD_Result get_models(struct exchange *x)
+static enum MHD_Result get_models(struct exchange *x, const char *rest)
 {
 	size_t size = 0;
-	char *text = api_models(x->s, &size);
+	char *text = api_models(x->s, true, &size);
 
+	(void)rest;
 	return respond_json(x, MHD_HTTP_OK, text, size);
 }
 
-static enum MHD_Result get_health(struct exchange *x)
+static enum MHD_Result get_model(struct exchange *x, const char *name)
+{
+	struct api_error e = { .type = "" };
+	size_t size = 0;
+	char *text;
+
+	if (strcmp(name, x->s->name)) {
+		api_no_model(&e, x->s, "model", name);
+		return respond_error(x, &e, NULL);
+	}
+	text = api_models(x->s, false, &size);
+	return respond_json(x, MHD_HTTP_OK, text, size);
+}
+
+static enum MHD_Result get_health(struct exchange *x, const char *rest)
 {
 	struct server *s = x->s;
 	const char *what;
 	char *text;
 
+	(void)rest;
 	pthread_mutex_lock(&s->lock);
 	what = s->broken ? "the device is gone" : s->draining ? "ends" : "ok";
 	pthread_mutex_unlock(&s->lock);
@@ -220,21 +238,24 @@ static enum MHD_Result get_health(struct exchange *x)
 			    text, strlen(text));
 }
 
-static enum MHD_Result get_metrics(struct exchange *x)
+static enum MHD_Result get_metrics(struct exchange *x, const char *rest)
 {
 	size_t size = 0;
 	char *text = api_metrics(x->s, &size);
 
+	(void)rest;
 	return respond(x, MHD_HTTP_OK, "text/plain; version=0.0.4", text, size, NULL);
 }
 
+/* A path that ends with a slash stands for all that begin so; the handler gets the @rest. */
 static const struct route {
 	const char *path, *method, *allow;
-	enum MHD_Result (*handle)(struct exchange *x);
+	enum MHD_Result (*handle)(struct exchange *x, const char *rest);
 } routes[] = {
 	{ "/v1/completions", "POST", "POST", post_completion },
 	{ "/v1/chat/completions", "POST", "POST", post_chat },
 	{ "/v1/models", "GET", "GET, HEAD", get_models },
+	{ "/v1/models/", "GET", "GET, HEAD", get_model },
 	{ "/health", "GET", "GET, HEAD", get_health },
 	{ "/metrics", "GET", "GET, HEAD", get_metrics },
 };
@@ -242,15 +263,17 @@ static const struct route {
 static enum MHD_Result dispatch(struct exchange *x, const char *path, const char *method)
 {
 	struct api_error e = { .type = "" };
-	size_t i;
+	size_t i, len;
 
 	if (!strcmp(method, "HEAD"))	/* the library leaves the body away */
 		method = "GET";
 	for (i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
-		if (strcmp(path, routes[i].path))
+		len = strlen(routes[i].path);
+		if (strncmp(path, routes[i].path, len) ||
+		    (path[len] && routes[i].path[len - 1] != '/'))
 			continue;
 		if (!strcmp(method, routes[i].method))
-			return routes[i].handle(x);
+			return routes[i].handle(x, path + len);
 		api_fail(&e, 405, "", "%s takes %s", path, routes[i].allow);
 		return respond_error(x, &e, routes[i].allow);
 	}
@@ -529,7 +552,7 @@ static int server_init(struct server *s, const struct model *m, const struct opt
 		       struct npu_error *err)
 {
 	const struct npu_llm_info *info = &m->info;
-	uint64_t cache = (uint64_t)info->num_blocks * info->block;
+	uint64_t cache = (uint64_t)info->npu_blocks * info->block;	/* at most num_blocks */
 	pthread_condattr_t attr;
 	int form = o->form ? npu_chat_form_find(o->form) : NPU_CHAT_AUTO;
 

@@ -110,7 +110,7 @@ struct server {
 	char *name;			/* of the model */
 	enum npu_chat_form form;
 	int64_t created;
-	uint32_t limit;			/* tokens of a sequence: context, or the whole cache */
+	uint32_t limit;			/* tokens of a sequence: context, or the cache on the NPU */
 	uint32_t width;			/* sequences of a batch */
 	struct npu_llm_batch *batch;	/* of the thread that runs the model */
 	struct request **chosen;	/* [width], the same */
@@ -155,12 +155,15 @@ struct api_error {
 /* A request from @size bytes of JSON; 0, or @e says what is wrong with it. */
 int api_parse(struct server *s, enum request_kind kind, const char *body, size_t size,
 	      struct request **request, struct api_error *e);
+/* There is no model of that @name: 404; @param is the field that says so, or "". */
+int api_no_model(struct api_error *e, const struct server *s, const char *param, const char *name);
 /* ---- serve_text.c ---- */
 
 /* Texts, to be freed; NULL without memory. */
 char *api_error_text(const struct api_error *e, size_t *size);
 char *api_answer(const struct server *s, const struct request *r, size_t *size);
-char *api_models(const struct server *s, size_t *size);
+/* The list of models, or the one alone. */
+char *api_models(const struct server *s, bool list, size_t *size);
 /* Events of a stream: @num bytes of new text; the end, with an error if that was the reason. */
 char *api_chunk(const struct server *s, const struct request *r, const char *text, size_t num,
 		size_t *size);

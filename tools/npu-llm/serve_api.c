@@ -30,6 +30,13 @@ int api_fail(struct api_error *e, unsigned int status, const char *param, const 
 	return -EINVAL;
 }
 
+int api_no_model(struct api_error *e, const struct server *s, const char *param, const char *name)
+{
+	api_fail(e, 404, param, "there is no model '%.100s', only '%.100s'", name, s->name);
+	e->code = "model_not_found";
+	return -EINVAL;
+}
+
 /* ---- fields ---- */
 
 struct parser {
@@ -164,10 +171,7 @@ static int take_model(struct parser *p, const struct field *f, const cJSON *v)
 		return refuse(p, f, "expected a string");
 	if (!strcmp(v->valuestring, p->s->name))
 		return 0;
-	api_fail(p->e, 404, f->name, "there is no model '%.100s', only '%.100s'", v->valuestring,
-		 p->s->name);
-	p->e->code = "model_not_found";
-	return -EINVAL;
+	return api_no_model(p->e, p->s, f->name, v->valuestring);
 }
 
 static int add_stop(struct parser *p, const struct field *f, const cJSON *v)

@@ -23,7 +23,7 @@ struct batcher {
 	struct npu_llm_batch *batch;	/* s->batch */
 	struct request **chosen;	/* s->chosen, oldest first */
 	uint32_t num_chosen;
-	uint32_t free_blocks;		/* that the step leaves */
+	uint32_t free_blocks;		/* that the step leaves, and the NPU has room for */
 	double checked;			/* when the sockets were looked at */
 };
 
@@ -217,6 +217,11 @@ static uint32_t length(const struct request *r)
 	return r->session ? npu_llm_session_length(r->session) : 0;
 }
 
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 static uint32_t blocks(const struct server *s, uint32_t positions)
 {
 	uint32_t block = s->m->info.block;
@@ -287,6 +292,21 @@ static struct request *victim(const struct server *s, const struct request *r)
 }
 
 /*
+ * As many of the planned rows of @r as fit in *@room blocks of the NPU, which older requests of the
+ * step have left. One that has none waits: its blocks may move to the host's memory meanwhile.
+ */
+static void fit_on_npu(const struct server *s, struct request *r, uint32_t *room)
+{
+	uint64_t fit = (uint64_t)*room * s->m->info.block;
+	uint32_t len = length(r);
+
+	if (len + r->planned > fit)
+		r->planned = fit > len ? (uint32_t)fit - len : 0;
+	if (r->planned)
+		*room -= blocks(s, len + r->planned);
+}
+
+/*
  * See to it that the rows of a step have room in the cache, the oldest first. One that has nothing
  * in it yet takes nothing from others, and waits until all of it fits with a block to grow for
  * each before it; the oldest always runs, so all of them do some time.
@@ -296,15 +316,18 @@ static void share_blocks(struct batcher *b)
 	struct npu_llm_info info = NPU_INIT(info);
 	struct server *s = b->s;
 	struct request *r, *v;
-	uint32_t i, need, free_blocks;
+	uint32_t i, need, free_blocks, room;
 
 	npu_llm_info(s->m->llm, &info);
 	free_blocks = info.free_blocks;
+	room = info.npu_blocks;
 	for (i = 0; i < b->num_chosen; i++) {
 		r = b->chosen[i];
-		need = blocks(s, length(r) + r->planned) - blocks(s, length(r));
-		if (i && !length(r) && blocks(s, r->num) + i > free_blocks)
+		if (i && !length(r) &&
+		    blocks(s, r->num) + i > smaller(free_blocks, room))
 			r->planned = 0;
+		fit_on_npu(s, r, &room);
+		need = blocks(s, length(r) + r->planned) - blocks(s, length(r));
 		while (r->planned && need > free_blocks && (v = victim(s, r))) {
 			free_blocks += blocks(s, length(v));
 			npu_llm_session_truncate(v->session, 0, NULL);
@@ -315,7 +338,7 @@ static void share_blocks(struct batcher *b)
 			r->planned = 0;
 		free_blocks -= r->planned ? need : 0;
 	}
-	b->free_blocks = free_blocks;
+	b->free_blocks = smaller(free_blocks, room);
 }
 
 /* Returns whether there is anything to run. */
@@ -339,11 +362,6 @@ static bool plan(struct batcher *b)
 static bool is_whole(const struct request *r)
 {
 	return length(r) + r->planned == r->num;
-}
-
-static uint32_t smaller(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
 }
 
 /* Tokens that may be drafted for @r: up to its end, that of the context and that of the cache. */

@@ -3,23 +3,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/error.h"
+#include "llm/unicode.h"
 #include "serve.h"
 
-/* A string with its quotation marks. The bytes are UTF-8. */
+/* A string with its quotation marks. Paths, and what was cut off, may have bytes that are no UTF-8. */
 static void put_string(FILE *f, const char *text, size_t size)
 {
+	unsigned int n;
 	size_t i;
 
 	putc('"', f);
-	for (i = 0; i < size; i++) {
+	for (i = 0; i < size; i += n) {
 		unsigned char c = (unsigned char)text[i];
 
-		if (c == '"' || c == '\\')
+		if (unicode_decode(text + i, size - i, &n) == UNICODE_BAD)
+			fputs("\xef\xbf\xbd", f);
+		else if (c == '"' || c == '\\')
 			fprintf(f, "\\%c", c);
 		else if (c < 0x20 || c == 0x7f)
 			fprintf(f, "\\u%04x", c);
 		else
-			putc(c, f);
+			fwrite(text + i, 1, n, f);
 	}
 	putc('"', f);
 }
@@ -185,17 +189,24 @@ char *api_stream_end(const struct server *s, const struct request *r, size_t *si
 	return close_text(f, &text);
 }
 
-char *api_models(const struct server *s, size_t *size)
+static void put_model(FILE *f, const struct server *s)
+{
+	fputs("{\"id\":", f);
+	put_text(f, s->name);
+	fprintf(f, ",\"object\":\"model\",\"created\":%lld,\"owned_by\":\"npu-llm\"}",
+		(long long)s->created);
+}
+
+char *api_models(const struct server *s, bool list, size_t *size)
 {
 	char *text = NULL;
 	FILE *f = open_memstream(&text, size);
 
 	if (!f)
 		return NULL;
-	fputs("{\"object\":\"list\",\"data\":[{\"id\":", f);
-	put_text(f, s->name);
-	fprintf(f, ",\"object\":\"model\",\"created\":%lld,\"owned_by\":\"npu-llm\"}]}\n",
-		(long long)s->created);
+	fputs(list ? "{\"object\":\"list\",\"data\":[" : "", f);
+	put_model(f, s);
+	fputs(list ? "]}\n" : "\n", f);
 	return close_text(f, &text);
 }
 
@@ -206,15 +217,28 @@ static void put_metric(FILE *f, const char *name, const char *type, const char *
 	fprintf(f, "# HELP npu_llm_%s %s\n# TYPE npu_llm_%s %s\n", name, help, name, type);
 }
 
+/* X(value, name, type, help): the KV cache. */
+#define CACHE_METRICS(X) \
+	X(info.num_blocks, "kv_blocks", "gauge", "Blocks of the KV cache.") \
+	X(info.num_blocks - info.free_blocks, "kv_blocks_used", "gauge", "That sequences have.") \
+	X(info.npu_blocks, "kv_blocks_npu", "gauge", "Blocks that the NPU holds at once.") \
+	X(info.host_blocks, "kv_blocks_host", "gauge", "Used ones that are not on the NPU now.") \
+	X(info.kv_host, "kv_host_bytes", "gauge", "Memory of the host that blocks have.") \
+	X(info.blocks_out, "kv_blocks_out_total", "counter", "Blocks that left the NPU.") \
+	X(info.blocks_in, "kv_blocks_in_total", "counter", "Blocks that came back.") \
+	X(info.bytes_out, "kv_bytes_out_total", "counter", "Copied of those that left.") \
+	X(info.bytes_in, "kv_bytes_in_total", "counter", "Copied of those that came back.")
+
 static void put_cache(FILE *f, const struct server *s)
 {
 	struct npu_llm_info info = NPU_INIT(info);
 
 	npu_llm_info(s->m->llm, &info);
-	put_metric(f, "kv_blocks", "gauge", "Blocks of the KV cache.");
-	fprintf(f, "npu_llm_kv_blocks %u\n", info.num_blocks);
-	put_metric(f, "kv_blocks_used", "gauge", "Those that sequences have.");
-	fprintf(f, "npu_llm_kv_blocks_used %u\n", info.num_blocks - info.free_blocks);
+#define X(value, name, type, help) \
+	put_metric(f, name, type, help); \
+	fprintf(f, "npu_llm_" name " %llu\n", (unsigned long long)(value));
+	CACHE_METRICS(X)
+#undef X
 }
 
 char *api_metrics(struct server *s, size_t *size)
