@@ -19,7 +19,7 @@ static int tokenizer_of(struct npu_llm *llm, struct npu_tokenizer **t, struct np
 	const void *data = npu_llm_metadata(llm, &size);
 	int ret = npu_tokenizer_parse(data, size, llm->job->path, t, err);
 
-	return ret ? npu_error_prefix(err, ret, "%s: its vocabulary", llm->job->path) : 0;
+	return ret ? npu_error_prefix(err, ret, "both models need a vocabulary") : 0;
 }
 
 static int compare(const struct npu_tokenizer *a, const char *a_name, const struct npu_tokenizer *b,

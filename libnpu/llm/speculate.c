@@ -244,7 +244,7 @@ int npu_llm_speculate(struct npu_llm_speculator *sp, struct npu_llm_session *s, 
 	ret = ret ?: draft_rows(sp, s, err);
 	drafts = ret > 0 ? (uint32_t)ret : 0;
 	ret = ret < 0 ? ret : run_rows(sp, s, 1 + drafts, err);
-	if ((ret == -ENOSPC || ret == -E2BIG) && drafts) {	/* the drafts have no block, the token may have */
+	if ((ret == -ENOSPC || ret == -E2BIG) && drafts) {	/* one row may have room */
 		drafts = 0;
 		ret = run_rows(sp, s, 1, err);
 	}
