@@ -38,11 +38,12 @@ my @long = splice @refs, -2;
 
 # ---- servers ----
 
-# serve(MODEL, OPTION...): the process, and a client for it.
+# serve(MODEL, OPTION...): the process, and a client for it. Texts that ended are not kept, so that
+# their blocks can be counted, unless --prefixes is among the options.
 sub serve
 {
 	my ($model, @options) = @_;
-	my @command = ($llm, "$dir/$model", '--serve', 0, @options);
+	my @command = ($llm, "$dir/$model", '--serve', 0, '--prefixes', 0, @options);
 	my $pid = open(my $out, '-|', @command) // die "$llm: $!";
 	my $line = <$out> // die "$llm --serve does not start\n";
 
@@ -455,8 +456,63 @@ for my $more ([], [ '--speculate' ]) {
 		"$m->{kv_bytes_in_total} bytes came back";
 	is $m->{preemptions_total}, 0, 'no token was run twice';
 	is $m->{kv_host_bytes}, 0, "the host's memory is free again";
-	refused($c->request('POST', $path, { %ok, prompt => [ (5) x 641 ] }), 400, 'prompt',
-		'a prompt that the budget can not hold');
+	is end_server($s, 'TERM'), 0, 'it ends';
+}
+$s = serve('kjv.npu', '--kv-budget', '200K');
+$c = $s->{client};
+$r = $c->request('POST', $path, { %ok, prompt => [ (5) x 65 ] });
+refused($r, 400, 'prompt', 'a prompt that the budget can not hold');
+like $r->{text}, qr/65 tokens.* 64/, 'it has room for two blocks';
+is told($refs[3])->{text}, $refs[3]{text}, 'one that it can';
+is end_server($s, 'TERM'), 0, 'it ends';
+
+# ---- prompts that begin like others ----
+
+sub cached
+{
+	my ($num, $token) = @_;
+	my $answer = told({ prompt => [ ($token) x $num ], tokens => 3 });
+
+	return "$answer->{usage}{prompt_tokens_details}{cached_tokens}: $answer->{text}";
+}
+
+$s = serve('kjv.npu', '--client-timeout', 120);
+$c = $s->{client};
+my @plain = map { cached($_, 7) } 70, 65, 64, 33, 32;
+like $plain[0], qr/^0: /, 'without kept texts nothing is shared';
+is $c->metrics->{reused_tokens_total}, 0, 'as the metrics say';
+end_server($s, 'TERM');
+
+$s = serve('kjv.npu', '--prefixes', 8, '--client-timeout', 120);
+$c = $s->{client};
+is cached(70, 7), $plain[0], 'a prompt of 70 tokens: nothing is in the cache yet';
+for ([ 64, 0 ], [ 64, 1 ], [ 32, 2 ], [ 32, 3 ], [ 0, 4 ]) {
+	my ($want, $i) = @$_;
+	my $num = (70, 65, 64, 33, 32)[$i];
+
+	is cached($num, 7), $plain[$i] =~ s/^0/$want/r, "$num of them: $want are, the same text";
+}
+is $c->metrics->{reused_tokens_total}, 192, 'as the metrics say';
+is all_at_once($s, \@refs), @refs, 'all prompts at once: the same texts' for 1 .. 3;
+is all_at_once($s, [ @long, @long ], stream => $on), 4, 'long ones';
+my $again = told($refs[19]);
+is $again->{text}, $refs[19]{text}, 'a long prompt once more';
+is $again->{usage}{prompt_tokens_details}{cached_tokens},
+	32 * POSIX::floor(($again->{usage}{prompt_tokens} - 1) / 32), 'all whole blocks of it were there';
+$m = $c->metrics;
+cmp_ok $m->{kv_blocks_used}, '>', 0, "$m->{kv_blocks_used} blocks are kept";
+cmp_ok $m->{kv_blocks_used}, '<=', 8 * 16, 'of eight texts at most';
+is end_server($s, 'TERM'), 0, 'it ends';
+
+for my $with ([ 'small.npu' ], [ 'small.npu', '--speculate' ], [ 'kjv.npu', '--kv-budget', '1920K' ],
+	      [ 'kjv.npu', '--kv-budget', '1920K', '--speculate' ]) {
+	$s = serve(@$with, '--prefixes', 32, '--client-timeout', 120);
+	$c = $s->{client};
+	is all_at_once($s, [ @refs, @long ]), @refs + 2, "@$with, little room: the same texts" for 1, 2;
+	$m = $c->metrics;
+	cmp_ok $m->{reused_tokens_total}, '>', 32 * 10, "$m->{reused_tokens_total} tokens were not run again";
+	cmp_ok $m->{kv_blocks_out_total}, '>', 0, 'kept texts are in the host\'s memory, too'
+		if $with->[1] && $with->[1] eq '--kv-budget';
 	is end_server($s, 'TERM'), 0, 'it ends';
 }
 

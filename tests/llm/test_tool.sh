@@ -155,6 +155,7 @@ mistake npu-llm "one of --prompt" "$npu" --serve 0 --chat
 mistake npu-llm "one of --prompt" "$npu" --info -p x
 mistake npu-llm "from 0 to 65535" "$npu" --serve 65536
 mistake npu-llm "expected 1 or more" "$npu" --serve 0 --client-timeout 0
+mistake npu-llm "from 0 to 10000" "$npu" --serve 0 --prefixes 10001
 mistake npu-llm "expected a number" "$npu" --temp warm
 mistake npu-llm "expected a number" "$npu" -n -1
 mistake npu-llm "expected 1 or more" "$npu" --speculate --draft 0

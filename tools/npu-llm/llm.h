@@ -27,6 +27,7 @@ struct options {
 	uint32_t draft;			/* tokens of a draft at most, 0: by default */
 	bool serve, info;
 	uint32_t port, queue, client_timeout;	/* of the server; waiting requests; seconds */
+	uint32_t prefixes;		/* texts that ended whose cache is kept */
 	struct npu_llm_sampler_options sampler;
 };
 

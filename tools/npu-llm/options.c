@@ -44,6 +44,8 @@ static const char usage[] =
 "                           printed); sampling options above are for what a request leaves\n"
 "                           out, --speculate is for all\n"
 "      --queue N            requests that may wait while a full batch runs (default 64)\n"
+"      --prefixes N         texts that ended and stay in the cache while there is room, for requests\n"
+"                           that begin like them (default 32; 0: none, nothing is shared)\n"
 "      --client-timeout S   seconds after which an idle client, or one that reads too slowly,\n"
 "                           is dropped (default 60)\n"
 "\n"
@@ -60,7 +62,7 @@ static const char usage[] =
 enum {
 	OPT_FILE = 256, OPT_STOP, OPT_IGNORE_END, OPT_NO_PROMPT, OPT_CHAT, OPT_SYSTEM, OPT_FORM,
 	OPT_GREEDY, OPT_TEMP, OPT_TOP_K, OPT_TOP_P, OPT_MIN_P, OPT_PENALTY, OPT_LAST, OPT_SEED,
-	OPT_SPECULATE, OPT_SMALL, OPT_DRAFT, OPT_PERPLEXITY, OPT_BENCH, OPT_SERVE, OPT_QUEUE,
+	OPT_SPECULATE, OPT_SMALL, OPT_DRAFT, OPT_PERPLEXITY, OPT_BENCH, OPT_SERVE, OPT_QUEUE, OPT_PREFIXES,
 	OPT_TIMEOUT, OPT_INFO, OPT_DEVICE, OPT_POOL, OPT_KV_BUDGET, OPT_VERSION,
 };
 
@@ -91,6 +93,7 @@ static const struct option long_options[] = {
 	{ "repeat", required_argument, NULL, 'r' },
 	{ "serve", required_argument, NULL, OPT_SERVE },
 	{ "queue", required_argument, NULL, OPT_QUEUE },
+	{ "prefixes", required_argument, NULL, OPT_PREFIXES },
 	{ "client-timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "info", no_argument, NULL, OPT_INFO },
 	{ "device", required_argument, NULL, OPT_DEVICE },
@@ -270,6 +273,8 @@ static int take_serve(struct options *o, int c)
 		return ranged("--serve", 0, 65535, &o->port);
 	case OPT_QUEUE:
 		return ranged("--queue", 0, 100000, &o->queue);
+	case OPT_PREFIXES:
+		return ranged("--prefixes", 0, 10000, &o->prefixes);
 	case OPT_TIMEOUT:
 		return ranged("--client-timeout", 1, 86400, &o->client_timeout);
 	default:
@@ -350,7 +355,8 @@ int options_parse(struct options *o, int argc, char **argv)
 	const char *why;
 	int c, ret;
 
-	*o = (struct options){ .num = 128, .repeat = 5, .queue = 64, .client_timeout = 60 };
+	*o = (struct options){ .num = 128, .repeat = 5, .queue = 64, .client_timeout = 60,
+				.prefixes = 32 };
 	npu_llm_sampler_options_init(&o->sampler);
 	while ((c = getopt_long(argc, argv, "p:n:c:r:t:qh", long_options, NULL)) != -1) {
 		ret = take_option(o, c);

@@ -570,7 +570,8 @@ static int server_init(struct server *s, const struct model *m, const struct opt
 	pthread_condattr_destroy(&attr);
 	s->name = model_name(o->model);
 	s->chosen = calloc(s->width, sizeof(struct request *));
-	if (!s->name || !s->chosen)
+	s->kept = calloc(o->prefixes + 1, sizeof(*s->kept));
+	if (!s->name || !s->chosen || !s->kept)
 		return npu_error_set(err, -ENOMEM, "no memory for a server");
 	return npu_llm_batch_create(m->llm, &s->batch, err);
 }
@@ -587,6 +588,7 @@ int run_serve(const struct model *m, const struct options *o, struct npu_error *
 	ret = server_init(&s, m, o, err);
 	ret = ret ?: serve(&s, err);
 	npu_llm_batch_destroy(s.batch);
+	prefix_free(&s);
 	free(s.chosen);
 	free(s.name);
 	return ret;

@@ -63,6 +63,8 @@ struct request {
 	enum outcome ending;		/* as the step that was just run has it */
 	struct npu_error why;		/* of OUT_ERROR */
 	bool started;			/* had a row in some step */
+	bool settled;			/* has room in the cache, until that is taken from it */
+	uint32_t reused;		/* tokens of the prompt that were in the cache already */
 	size_t sent;			/* bytes of the reply that went into out */
 	double arrived;			/* seconds: when */
 	double stalled;			/* since when its client does not read, or 0 */
@@ -87,6 +89,7 @@ struct request {
 	X(rows, "rows_total", "counter", "Tokens of all batches, once more run ones included.") \
 	X(drafted, "drafted_tokens_total", "counter", "Tokens that were drafted.") \
 	X(accepted, "accepted_tokens_total", "counter", "Drafted tokens that were right.") \
+	X(reused, "reused_tokens_total", "counter", "Tokens that other requests had in the cache.") \
 	X(preempted, "preemptions_total", "counter", "Caches given to older requests.") \
 	X(refused, "refused_total", "counter", "Requests refused because the queue was full.") \
 	X(batch, "batch_size", "gauge", "Sequences of the last batch.") \
@@ -114,6 +117,8 @@ struct server {
 	uint32_t width;			/* sequences of a batch */
 	struct npu_llm_batch *batch;	/* of the thread that runs the model */
 	struct request **chosen;	/* [width], the same */
+	struct npu_llm_session **kept;	/* [o->prefixes], the same; the one of use last is last */
+	uint32_t num_kept;
 
 	/* Protects all below, and what struct request says. Taken before libmicrohttpd's locks. */
 	pthread_mutex_t lock;
@@ -141,6 +146,16 @@ int serve_submit(struct server *s, struct request *r);
 /* The connection lets go of its request, which ends if it has not. */
 void serve_detach(struct server *s, struct request *r);
 void request_destroy(struct request *r);
+
+/* ---- serve_prefix.c ---- */
+
+/* @r, of which the cache has nothing, begins with what others have of its tokens. */
+void prefix_begin(struct server *s, struct request *r);
+/* The session of a request that ended, or NULL; it is taken over. */
+void prefix_keep(struct server *s, struct npu_llm_session *session);
+/* Let go of the one that was of use longest ago; false: there is none. */
+bool prefix_drop(struct server *s);
+void prefix_free(struct server *s);
 
 /* ---- serve_api.c ---- */
 

@@ -133,7 +133,7 @@ static int publish(struct server *s, struct request *r)
 	return push(r, text, size);
 }
 
-/* Out of the list; its cache is free from now on. */
+/* Out of the list; its cache is kept for others as long as there is room. */
 static void finish(struct server *s, struct request *r, enum outcome outcome)
 {
 	struct request **p = &s->list;
@@ -146,7 +146,7 @@ static void finish(struct server *s, struct request *r, enum outcome outcome)
 	s->num_requests--;
 	s->metrics.outcomes[outcome]++;
 	r->outcome = outcome;
-	npu_llm_session_destroy(r->session);
+	prefix_keep(s, r->session);
 	r->session = NULL;
 	if (r->stream && outcome != OUT_GONE) {
 		text = api_stream_end(s, r, &size);
@@ -240,8 +240,11 @@ static void choose(struct batcher *b)
 	for (r = s->list; r; r = r->next) {
 		r->planned = 0;
 		begun += r->started;
-		if (r->stalled == 0 && b->num_chosen < s->width)
-			b->chosen[b->num_chosen++] = r;
+		if (r->stalled != 0 || b->num_chosen == s->width)
+			continue;
+		b->chosen[b->num_chosen++] = r;
+		if (!length(r))
+			prefix_begin(s, r);
 	}
 	s->metrics.running = begun;
 	s->metrics.queued = s->num_requests - begun;
@@ -306,39 +309,78 @@ static void fit_on_npu(const struct server *s, struct request *r, uint32_t *room
 		*room -= blocks(s, len + r->planned);
 }
 
+/* Blocks that are free, less what older requests of the step have been promised. */
+static uint32_t free_blocks(const struct server *s, uint32_t promised)
+{
+	struct npu_llm_info info = NPU_INIT(info);
+
+	npu_llm_info(s->m->llm, &info);
+	return info.free_blocks - promised;
+}
+
+/* Blocks for @r that others have: kept ones first. Some may be free when this returns true. */
+static bool take_blocks(struct server *s, const struct request *r)
+{
+	struct request *v;
+
+	if (prefix_drop(s))
+		return true;
+	v = victim(s, r);
+	if (!v)
+		return false;
+	npu_llm_session_truncate(v->session, 0, NULL);
+	s->metrics.preempted += v->settled;
+	v->planned = 0;
+	v->settled = false;
+	return true;
+}
+
+/* Whether all of @r fits behind @before others that run, with a block to grow for each of them. */
+static bool settle(struct server *s, struct request *r, uint32_t before, uint32_t promised,
+		   uint32_t room)
+{
+	uint32_t all = blocks(s, r->num), need = all - blocks(s, length(r)) + before;
+
+	while (need > free_blocks(s, promised) && prefix_drop(s))
+		;
+	return need <= free_blocks(s, promised) && all + before <= room;
+}
+
+/* @r has a place in steps from now on. What it has in the cache already it has from others. */
+static void begin(struct server *s, struct request *r)
+{
+	r->settled = true;
+	s->metrics.reused += length(r);
+	if (!r->started)
+		r->reused = smaller(length(r), r->num_prompt);
+}
+
 /*
- * See to it that the rows of a step have room in the cache, the oldest first. One that has nothing
- * in it yet takes nothing from others, and waits until all of it fits with a block to grow for
- * each before it; the oldest always runs, so all of them do some time.
+ * See to it that the rows of a step have room in the cache, the oldest first. One that is not
+ * settled takes nothing from others that run, and waits until all of it fits; the oldest always
+ * runs, so all of them do some time.
  */
 static void share_blocks(struct batcher *b)
 {
-	struct npu_llm_info info = NPU_INIT(info);
+	uint32_t i, need, promised = 0, room = b->s->m->info.npu_blocks;
 	struct server *s = b->s;
-	struct request *r, *v;
-	uint32_t i, need, free_blocks, room;
+	struct request *r;
 
-	npu_llm_info(s->m->llm, &info);
-	free_blocks = info.free_blocks;
-	room = info.npu_blocks;
 	for (i = 0; i < b->num_chosen; i++) {
 		r = b->chosen[i];
-		if (i && !length(r) &&
-		    blocks(s, r->num) + i > smaller(free_blocks, room))
+		if (i && !r->settled && !settle(s, r, i, promised, room))
 			r->planned = 0;
 		fit_on_npu(s, r, &room);
 		need = blocks(s, length(r) + r->planned) - blocks(s, length(r));
-		while (r->planned && need > free_blocks && (v = victim(s, r))) {
-			free_blocks += blocks(s, length(v));
-			npu_llm_session_truncate(v->session, 0, NULL);
-			v->planned = 0;
-			s->metrics.preempted++;
-		}
-		if (r->planned && need > free_blocks)
+		while (r->planned && need > free_blocks(s, promised) && take_blocks(s, r))
+			;
+		if (r->planned && need > free_blocks(s, promised))
 			r->planned = 0;
-		free_blocks -= r->planned ? need : 0;
+		if (r->planned && !r->settled)
+			begin(s, r);
+		promised += r->planned ? need : 0;
 	}
-	b->free_blocks = smaller(free_blocks, room);
+	b->free_blocks = smaller(free_blocks(s, promised), room);
 }
 
 /* Returns whether there is anything to run. */
@@ -469,7 +511,9 @@ static enum outcome advance(struct batcher *b, struct request *r)
 	r->accepted = i;
 	if (!r->drafted)
 		return ending;
-	npu_llm_session_truncate(r->session, ending == OUT_NONE ? r->num - 1 : 0, NULL);
+	npu_llm_session_truncate(r->session,
+				 ending == OUT_NONE ? r->num - 1 : smaller(r->num, length(r)),
+				 NULL);
 	npu_llm_speculator_report(r->speculator, ending == OUT_NONE ? r->drafted : i, i);
 	return ending;
 }

@@ -63,8 +63,8 @@ static void put_head(FILE *f, const struct server *s, const struct request *r, b
 
 static void put_usage(FILE *f, const struct request *r)
 {
-	fprintf(f, ",\"usage\":{\"prompt_tokens\":%u,\"completion_tokens\":%u,\"total_tokens\":%u}",
-		r->num_prompt, r->num - r->num_prompt, r->num);
+	fprintf(f, ",\"usage\":{\"prompt_tokens\":%u,\"completion_tokens\":%u,\"total_tokens\":%u,\"prompt_tokens_details\":{\"cached_tokens\":%u}}",
+		r->num_prompt, r->num - r->num_prompt, r->num, r->reused);
 }
 
 char *api_answer(const struct server *s, const struct request *r, size_t *size)
