@@ -7,6 +7,8 @@
 #include "npu_math.h"
 #include "reduce.h"
 
+#define GLANCE	16u	/* values that are looked at together */
+
 struct entry {
 	npu_u64 key;	/* larger is better */
 	npu_u64 index;
@@ -33,6 +35,11 @@ static npu_u64 key_of_float(float v)
 	npu_u32 u = npu_bits_f32(v == 0.0f ? 0.0f : npu_canon_f32(v));
 
 	return u >> 31 ? ~u & 0xffffffffu : u | 0x80000000u;
+}
+
+static float float_of_key(npu_u32 key)
+{
+	return npu_f32_bits(key >> 31 ? key & 0x7fffffffu : ~key);
 }
 
 static void sift_down(struct entry *h, npu_u64 n, npu_u64 i)
@@ -67,43 +74,86 @@ static void offer(const struct npu_exec *x, struct entry *h, npu_u64 *n, npu_u64
 			sift_down(h, k, i);
 }
 
-static void load_keys(const struct topk *w, const char *in, npu_u64 i, npu_u32 n, npu_u64 *key)
+/* The heap while a line is read. */
+struct best {
+	struct entry *heap;
+	npu_u64 count;
+};
+
+static void offer_ints(const struct npu_exec *x, const struct topk *w, struct best *b,
+		       const struct npu_patch *p, npu_u64 first)
 {
-	struct npu_patch p = {
-		.p = (char *)in + (npu_s64)i * w->step, .col = w->step, .rows = 1, .cols = n
-	};
 	npu_s64 v[NPU_BLOCK];
-	float f[NPU_BLOCK];
+	npu_u64 key;
 	npu_u32 j;
 
-	if (npu_elem_plain_int(&w->ie)) {
-		w->vec->load_int(v, &w->ie, &p);
-		for (j = 0; j < n; j++)
-			key[j] = (npu_u64)v[j] ^ 1ull << 63;
-	} else {
-		w->vec->load(f, &w->ie, &p);
-		for (j = 0; j < n; j++)
-			key[j] = key_of_float(f[j]);
+	w->vec->load_int(v, &w->ie, p);
+	for (j = 0; j < p->cols; j++) {
+		key = (npu_u64)v[j] ^ 1ull << 63;
+		offer(x, b->heap, &b->count, w->k, (struct entry){ w->smallest ? ~key : key, first + j });
 	}
-	for (j = 0; w->smallest && j < n; j++)
-		key[j] = ~key[j];
+}
+
+/* Whether any of @n values may be better than the worst that is kept, @worst; NaN may. */
+static bool may_improve(const float *v, npu_u32 n, float worst, bool smallest)
+{
+	int any = 0;
+	npu_u32 j;
+
+	if (smallest)
+		for (j = 0; j < n; j++)
+			any |= !(v[j] >= worst);
+	else
+		for (j = 0; j < n; j++)
+			any |= !(v[j] <= worst);
+	return any;
+}
+
+/* Most values of a long line are worse than all that are kept: seen by a few at a time. */
+static void offer_floats(const struct npu_exec *x, const struct topk *w, struct best *b,
+			 const struct npu_patch *p, npu_u64 first)
+{
+	float v[NPU_BLOCK];
+	npu_u32 j, end;
+	npu_u64 key;
+
+	w->vec->load(v, &w->ie, p);
+	for (j = 0; j < p->cols; j = end) {
+		end = j + GLANCE < p->cols ? j + GLANCE : p->cols;
+		if (b->count == w->k) {
+			key = b->heap[0].key;
+			if (!may_improve(v + j, end - j, float_of_key((npu_u32)(w->smallest ? ~key : key)),
+					 w->smallest))
+				continue;
+		}
+		for (; j < end; j++) {
+			key = key_of_float(v[j]);
+			offer(x, b->heap, &b->count, w->k,
+			      (struct entry){ w->smallest ? ~key : key, first + j });
+		}
+	}
 }
 
 static void line(struct npu_exec *x, const struct topk *w, npu_u64 index, struct entry *heap)
 {
 	npu_s64 vo, no, io = npu_axes_offset(&w->lines, index, &vo);
-	npu_u64 key[NPU_BLOCK], i, n, count = 0;
-	npu_u32 j;
+	struct best b = { .heap = heap };
+	npu_u64 i;
 
 	npu_axes_offset(&w->more, index, &no);
-	for (i = 0; i < w->len && !npu_exec_stopped(x); i += n) {
-		n = w->len - i < NPU_BLOCK ? w->len - i : NPU_BLOCK;
-		load_keys(w, w->in + io, i, (npu_u32)n, key);
-		for (j = 0; j < n; j++)
-			offer(x, heap, &count, w->k, (struct entry){ key[j], i + j });
+	for (i = 0; i < w->len && !npu_exec_stopped(x); i += NPU_BLOCK) {
+		const struct npu_patch p = {
+			.p = (char *)w->in + io + (npu_s64)i * w->step, .col = w->step, .rows = 1,
+			.cols = (npu_u32)(w->len - i < NPU_BLOCK ? w->len - i : NPU_BLOCK),
+		};
+
+		if (npu_elem_plain_int(&w->ie))
+			offer_ints(x, w, &b, &p, i);
+		else
+			offer_floats(x, w, &b, &p, i);
 	}
 	/* the worst of what is left goes to the end */
-	for (i = count; i-- > 0;) {
+	for (i = b.count; i-- > 0;) {
 		struct entry worst = heap[0];
 		npu_s64 at = (npu_s64)worst.index;
 
@@ -156,5 +206,5 @@ int npu_op_topk(struct npu_exec *x)
 		npu_axes_add(&w.lines, in->dim[d], in->stride[d], val->stride[d]);
 		npu_axes_add(&w.more, in->dim[d], in->stride[d], idx->stride[d]);
 	}
-	return npu_exec_parallel(x, w.lines.count, 100 + 3.0 * (double)w.len, run, &w);
+	return npu_exec_parallel(x, w.lines.count, 100 + 1.0 * (double)w.len, run, &w);
 }
