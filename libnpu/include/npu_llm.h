@@ -6,11 +6,9 @@
  *
  *	npu_llm_open("model.npu", NULL, &llm, &err);
  *	npu_llm_session_create(llm, &s, &err);
- *	npu_llm_prefill(s, tokens, num, &logits, &err);
- *	for (...) {
- *		token = npu_llm_sample(sampler, logits, vocab, recent, num_recent);
- *		npu_llm_decode(s, token, &logits, &err);
- *	}
+ *	npu_llm_next(s, tokens, num, sampler, &token, &err);
+ *	for (...)
+ *		npu_llm_next(s, &token, 1, sampler, &token, &err);
  *
  * The weights stay as quantized as the file has them; the KV cache is a pool of blocks on the NPU
  * that sessions share; one program runs prefill, decode and both mixed, for any number of rows. A
@@ -103,6 +101,7 @@ int npu_llm_compile(const char *path, const char *out,
 struct npu_llm;
 struct npu_llm_session;
 struct npu_llm_batch;
+struct npu_llm_sampler;
 
 struct npu_llm_options {
 	uint32_t size;
@@ -246,6 +245,13 @@ int npu_llm_prefill(struct npu_llm_session *s, const int32_t *tokens, size_t num
 int npu_llm_decode(struct npu_llm_session *s, int32_t token, const float **logits,
 		   struct npu_error *err);
 
+/*
+ * npu_llm_prefill() and the choice of *@next by npu_llm_batch_sample(), with the session's tokens as
+ * the recent ones. -EINVAL also when no logit is a number.
+ */
+int npu_llm_next(struct npu_llm_session *s, const int32_t *tokens, size_t num,
+		 struct npu_llm_sampler *sampler, int32_t *next, struct npu_error *err);
+
 /* ---- batches ---- */
 
 /* Which rows of an entry give logits. */
@@ -283,13 +289,10 @@ int npu_llm_batch_run(struct npu_llm_batch *b, struct npu_error *err);
  * the token with the largest one, the first of equals. Valid until the batch runs or is cleared.
  * NULL and -1: there is no such row, or the batch has not run.
  */
-const float *npu_llm_batch_logits(const struct npu_llm_batch *b, unsigned int entry,
-				  unsigned int row);
+const float *npu_llm_batch_logits(struct npu_llm_batch *b, unsigned int entry, unsigned int row);
 int32_t npu_llm_batch_argmax(const struct npu_llm_batch *b, unsigned int entry, unsigned int row);
 
 /* ---- sampling ---- */
-
-struct npu_llm_sampler;
 
 struct npu_llm_sampler_options {
 	uint32_t size;
@@ -405,6 +408,16 @@ void npu_llm_speculator_report(struct npu_llm_speculator *sp, uint32_t drafted, 
 /* Returns 0 or -EINVAL (size). */
 int npu_llm_speculator_stats(const struct npu_llm_speculator *sp,
 			     struct npu_llm_speculator_stats *stats);
+
+/*
+ * The same from a row of a batch (as npu_llm_batch_logits() counts them), with the same result. When
+ * the sampler looks at the largest logits only (top-k of at most 64, or greedy, and no penalty) the
+ * NPU finds these from the batch's next run on, and the others do not cross to the host. Returns a
+ * token, -EINVAL (no such row; no logit is a number) or -ENOMEM.
+ */
+int32_t npu_llm_batch_sample(struct npu_llm_batch *b, unsigned int entry, unsigned int row,
+			     struct npu_llm_sampler *sampler, const int32_t *recent,
+			     size_t num_recent);
 
 /* ---- tokenizers ---- */
 

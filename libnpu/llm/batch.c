@@ -23,7 +23,12 @@ struct npu_llm_batch {
 	int32_t *out_rows, *argmax;		/* [max_logits] */
 	struct npu_buffer *out;		/* logits lie in it: [room][vocab], room 0: none */
 	const float *logits;		/* the host's view of it */
+	bool synced;			/* which is what the device wrote */
 	uint32_t room;
+	/* Largest logits of the first rows: what samplers wanted in runs before, and what there is. */
+	uint32_t want_top, num_top, top_rows;
+	float *top_values;		/* [top_rows][num_top], room for the most */
+	int32_t *top_tokens;
 };
 
 int npu_llm_batch_create(struct npu_llm *llm, struct npu_llm_batch **batch, struct npu_error *err)
@@ -47,8 +52,10 @@ int npu_llm_batch_create(struct npu_llm *llm, struct npu_llm_batch **batch, stru
 	b->table = calloc((size_t)info->max_sequences * llm->table_width, sizeof(int32_t));
 	b->out_rows = calloc(info->max_logits, sizeof(int32_t));
 	b->argmax = calloc(info->max_logits, sizeof(int32_t));
+	b->top_values = calloc((size_t)llm->max_top_rows * llm->max_top + 1, sizeof(float));
+	b->top_tokens = calloc((size_t)llm->max_top_rows * llm->max_top + 1, sizeof(int32_t));
 	if (!b->entries || !b->tokens || !b->positions || !b->slots || !b->q_start || !b->kv_len ||
-	    !b->table || !b->out_rows || !b->argmax) {
+	    !b->table || !b->out_rows || !b->argmax || !b->top_values || !b->top_tokens) {
 		npu_llm_batch_destroy(b);
 		return npu_error_set(err, -ENOMEM, "no memory for a batch");
 	}
@@ -70,6 +77,8 @@ void npu_llm_batch_destroy(struct npu_llm_batch *b)
 	free(b->table);
 	free(b->out_rows);
 	free(b->argmax);
+	free(b->top_values);
+	free(b->top_tokens);
 	npu_buffer_put(b->out);
 	npu_llm_put(b->llm);
 	free(b);
@@ -82,7 +91,7 @@ void npu_llm_batch_clear(struct npu_llm_batch *b)
 	for (i = 0; i < b->num_entries; i++)
 		if (b->entries[i].session->batch == b)
 			b->entries[i].session->batch = NULL;
-	b->num_entries = b->num_rows = b->num_out = 0;
+	b->num_entries = b->num_rows = b->num_out = b->num_top = 0;
 	b->done = false;
 }
 
@@ -220,6 +229,37 @@ static void fill_entry(struct npu_llm_batch *b, uint32_t i)
 			k < s->num_blocks ? (int32_t)slot_of(s, k) : 0;
 }
 
+/* How many of the largest logits this run finds: as many as samplers wanted, if all rows can have them. */
+static int bind_top(struct npu_llm_batch *b, struct npu_error *err)
+{
+	bool want = b->want_top && b->num_out && b->num_out <= b->llm->max_top_rows;
+	int64_t dims[2] = { want ? b->num_out : 1, want ? b->want_top : 1 };
+
+	b->num_top = want ? b->want_top : 0;
+	b->top_rows = want ? b->num_out : 0;
+	if (!b->llm->max_top)
+		return 0;
+	return npu_run_set_shape(b->llm->run, NPU_LLM_T_TOP_VALUES, 2, dims, err);
+}
+
+static int read_top(struct npu_llm_batch *b, struct npu_error *err)
+{
+	size_t bytes = (size_t)b->top_rows * b->num_top * sizeof(float);
+	int ret = npu_run_read(b->llm->run, NPU_LLM_T_TOP_VALUES, b->top_values, bytes, err);
+
+	return ret ?: npu_run_read(b->llm->run, NPU_LLM_T_TOP_TOKENS, b->top_tokens, bytes, err);
+}
+
+/* The host's view of the logits becomes what the device wrote. */
+static int sync_logits(struct npu_llm_batch *b, struct npu_error *err)
+{
+	int ret = npu_buffer_sync(b->out, 0, (uint64_t)b->num_out * b->llm->info.vocab * sizeof(float),
+				  NPU_SYNC_FROM_DEVICE, err);
+
+	b->synced = !ret;
+	return ret;
+}
+
 /* The lengths first, all of them: what is written lies where they say. */
 static int bind(struct npu_llm_batch *b, uint32_t outs, struct npu_error *err)
 {
@@ -276,8 +316,8 @@ static int submit(struct npu_llm_batch *b, struct npu_error *err)
 	npu_fence_put(fence);
 	if (ret || !b->num_out)
 		return ret;
-	ret = npu_buffer_sync(b->out, 0, (uint64_t)b->num_out * llm->info.vocab * sizeof(float),
-			      NPU_SYNC_FROM_DEVICE, err);
+	b->synced = false;
+	ret = b->num_top ? read_top(b, err) : sync_logits(b, err);
 	return ret ?: npu_run_read(llm->run, NPU_LLM_T_ARGMAX, b->argmax,
 				   b->num_out * sizeof(int32_t), err);
 }
@@ -292,6 +332,7 @@ static int run_locked(struct npu_llm_batch *b, struct npu_error *err)
 	if (!b->num_out)
 		b->out_rows[0] = 0;	/* a row has to be computed, and is not looked at */
 	ret = npu_run_bind(b->llm->run, NPU_LLM_T_LOGITS, b->out, 0, err);
+	ret = ret ?: bind_top(b, err);
 	ret = ret ?: bind(b, b->num_out ? b->num_out : 1, err);
 	ret = ret ?: submit(b, err);
 	npu_run_bind(b->llm->run, NPU_LLM_T_LOGITS, NULL, 0, NULL);
@@ -338,11 +379,12 @@ static int out_row(const struct npu_llm_batch *b, unsigned int entry, unsigned i
 	return (int)(b->entries[entry].first_out + row);
 }
 
-const float *npu_llm_batch_logits(const struct npu_llm_batch *b, unsigned int entry,
-				  unsigned int row)
+const float *npu_llm_batch_logits(struct npu_llm_batch *b, unsigned int entry, unsigned int row)
 {
 	int i = out_row(b, entry, row);
 
+	if (i >= 0 && !b->synced && sync_logits(b, NULL))
+		return NULL;
 	return i < 0 ? NULL : b->logits + (size_t)i * b->llm->info.vocab;
 }
 
@@ -351,4 +393,27 @@ int32_t npu_llm_batch_argmax(const struct npu_llm_batch *b, unsigned int entry, 
 	int i = out_row(b, entry, row);
 
 	return i < 0 ? -1 : b->argmax[i];
+}
+
+int32_t npu_llm_batch_sample(struct npu_llm_batch *b, unsigned int entry, unsigned int row,
+			     struct npu_llm_sampler *sampler, const int32_t *recent, size_t num_recent)
+{
+	uint32_t need = npu_llm_sampler_top(sampler);
+	int i = out_row(b, entry, row);
+	int32_t token = -EAGAIN;
+	size_t at;
+
+	if (i < 0)
+		return -EINVAL;
+	if (need && need <= b->llm->max_top) {
+		at = (size_t)i * b->num_top;
+		if (need <= b->num_top)
+			token = npu_llm_sample_top(sampler, b->top_values + at, b->top_tokens + at);
+		if (need > b->want_top)
+			b->want_top = need;
+	}
+	if (token != -EAGAIN)
+		return token;
+	return npu_llm_sample(sampler, npu_llm_batch_logits(b, entry, row), b->llm->info.vocab, recent,
+			      num_recent);
 }

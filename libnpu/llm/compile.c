@@ -13,6 +13,7 @@
 #define MAX_CONTEXT	(1u << 24)
 #define MAX_BATCH	1024u
 #define MAX_CHUNK	8192u
+#define MAX_TOP		64u	/* largest logits of a row */
 
 static const char *const quant_names[NPU_LLM_NUM_QUANTS] = {
 	[NPU_LLM_QUANT_KEEP] = "keep", [NPU_LLM_QUANT_F16] = "f16",
@@ -98,6 +99,8 @@ static void make_plan(const struct npu_llm_model *m, const struct npu_llm_compil
 	p->max[NPU_LLM_LEN_LOGITS] = at_most(
 		at_most(p->max[NPU_LLM_LEN_ROWS], NPU_MAX_INSN_MACS / ((uint64_t)m->dim * m->vocab)),
 		NPU_MAX_INSN_BYTES / 8 / m->vocab);
+	p->max[NPU_LLM_LEN_TOP_ROWS] = at_most(o->batch, p->max[NPU_LLM_LEN_LOGITS]);
+	p->max[NPU_LLM_LEN_TOP] = at_most(MAX_TOP, m->vocab);
 	p->max[NPU_LLM_LEN_BLOCKS] =
 		at_most(at_most(o->pool / BLOCK + (o->pool % BLOCK != 0), MAX_POOL_BYTES / kv),
 			INT32_MAX / slots);

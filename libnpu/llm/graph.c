@@ -334,6 +334,26 @@ static int largest(struct npu_llm_graph *g)
 	return ret ?: npu_llm_graph_check(g, a.tag ? npu_emit_arg_reduce(g->b, &a) : -ENOMEM);
 }
 
+/* A tensor of which dim @d is as long as @length says. */
+static struct npu_tensor part_of(const struct npu_tensor *whole, unsigned int d, enum npu_llm_length length)
+{
+	struct npu_tensor t = *whole;
+
+	t.dim[d] = npu_llm_len(length);
+	return t;
+}
+
+static int top(struct npu_llm_graph *g)
+{
+	struct npu_tensor in = part_of(&g->in[NPU_LLM_IO_LOGITS], 0, NPU_LLM_LEN_TOP_ROWS),
+			  values = part_of(&g->in[NPU_LLM_IO_TOP_VALUES], 1, NPU_LLM_LEN_TOP),
+			  tokens = part_of(&g->in[NPU_LLM_IO_TOP_TOKENS], 1, NPU_LLM_LEN_TOP);
+	struct npu_topk_args a = { .values = &values, .indices = &tokens, .in = &in, .axis = 1 };
+
+	a.tag = npu_llm_graph_tag(g, -1, "top", "TopK", 0);
+	return npu_llm_graph_check(g, a.tag ? npu_emit_topk(g->b, &a) : -ENOMEM);
+}
+
 static int head(struct npu_llm_graph *g, const struct npu_llm_weight *placed, struct stream *s)
 {
 	const struct npu_tensor *logits = &g->in[NPU_LLM_IO_LOGITS];
@@ -348,7 +368,8 @@ static int head(struct npu_llm_graph *g, const struct npu_llm_weight *placed, st
 		ret = scale_rows(g, logits, cap, "logit_cap");
 	npu_llm_input_free(&in);
 	npu_llm_act_free(&s->x);
-	return ret ?: largest(g);
+	ret = ret ?: largest(g);
+	return ret ?: top(g);
 }
 
 static int build(struct npu_llm_graph *g)

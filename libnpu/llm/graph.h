@@ -15,6 +15,8 @@ enum npu_llm_length {
 	NPU_LLM_LEN_SEQUENCES,		/* B */
 	NPU_LLM_LEN_LOGITS,		/* R: rows whose logits are wanted */
 	NPU_LLM_LEN_BLOCKS,		/* N: of the pool */
+	NPU_LLM_LEN_TOP_ROWS,		/* S: the first of the R rows, whose largest logits are wanted */
+	NPU_LLM_LEN_TOP,		/* K: how many of them */
 	NPU_LLM_NUM_LENGTHS
 };
 
@@ -139,7 +141,8 @@ int npu_llm_graph_linear_to(struct npu_llm_graph *g, const struct npu_llm_linear
 enum npu_llm_io {
 	NPU_LLM_IO_TOKENS, NPU_LLM_IO_POSITIONS, NPU_LLM_IO_SLOTS, NPU_LLM_IO_Q_START,
 	NPU_LLM_IO_KV_LEN, NPU_LLM_IO_TABLE, NPU_LLM_IO_ROWS, NPU_LLM_IO_KV, NPU_LLM_IO_KV_SCALE,
-	NPU_LLM_IO_LOGITS, NPU_LLM_IO_ARGMAX, NPU_LLM_NUM_IO
+	NPU_LLM_IO_LOGITS, NPU_LLM_IO_ARGMAX, NPU_LLM_IO_TOP_VALUES, NPU_LLM_IO_TOP_TOKENS,
+	NPU_LLM_NUM_IO
 };
 
 /* Regions, tensors and symbols; g->in[NPU_LLM_IO_*] are their operands. */

@@ -14,6 +14,8 @@ static const char *const length_names[NPU_LLM_NUM_LENGTHS] = {
 	[NPU_LLM_LEN_SEQUENCES] = "sequences",
 	[NPU_LLM_LEN_LOGITS] = "logits_rows",
 	[NPU_LLM_LEN_BLOCKS] = "blocks",
+	[NPU_LLM_LEN_TOP_ROWS] = "top_rows",
+	[NPU_LLM_LEN_TOP] = "top",
 };
 
 /* Regions that no user sees come first. */
@@ -38,6 +40,8 @@ static const struct io ios[NPU_LLM_NUM_IO] = {
 	[NPU_LLM_IO_KV_SCALE] = { NPU_LLM_T_KV_SCALE, "store", NPU_TENSOR_STATE, NPU_LLM_LEN_BLOCKS, 0 },
 	[NPU_LLM_IO_LOGITS] = { NPU_LLM_T_LOGITS, "output", NPU_TENSOR_OUTPUT, NPU_LLM_LEN_LOGITS, 0 },
 	[NPU_LLM_IO_ARGMAX] = { NPU_LLM_T_ARGMAX, "argmax", NPU_TENSOR_OUTPUT, NPU_LLM_LEN_LOGITS, 0 },
+	[NPU_LLM_IO_TOP_VALUES] = { NPU_LLM_T_TOP_VALUES, "top", NPU_TENSOR_OUTPUT, NPU_LLM_LEN_TOP_ROWS, 0 },
+	[NPU_LLM_IO_TOP_TOKENS] = { NPU_LLM_T_TOP_TOKENS, "top", NPU_TENSOR_OUTPUT, NPU_LLM_LEN_TOP_ROWS, 0 },
 };
 
 static const enum npu_dtype kv_types[NPU_LLM_NUM_KVS] = {
@@ -63,6 +67,11 @@ static unsigned int inner_dims(const struct npu_llm_graph *g, enum npu_llm_io io
 	case NPU_LLM_IO_LOGITS:
 		*dtype = NPU_F32;
 		dim[0] = m->vocab;
+		return 1;
+	case NPU_LLM_IO_TOP_VALUES:
+	case NPU_LLM_IO_TOP_TOKENS:
+		*dtype = io == NPU_LLM_IO_TOP_VALUES ? NPU_F32 : NPU_I32;
+		dim[0] = g->plan->max[NPU_LLM_LEN_TOP];
 		return 1;
 	case NPU_LLM_IO_KV:
 	case NPU_LLM_IO_KV_SCALE:
@@ -121,6 +130,13 @@ static int add_io(struct npu_llm_graph *g, enum npu_llm_io i)
 		t->dim[d + 1] = NPU_JOBFILE_CONST(inner[d]);
 		dim[d + 1] = npu_len(inner[d]);
 		row *= inner[d];
+	}
+	/* Of a row of room for the most, so many as the length says. */
+	if (i == NPU_LLM_IO_TOP_VALUES || i == NPU_LLM_IO_TOP_TOKENS) {
+		t->flags = 0;
+		t->dim[1] = linear(0, 1, NPU_LLM_LEN_TOP);
+		t->stride[0] = NPU_JOBFILE_CONST(row);
+		t->stride[1] = NPU_JOBFILE_CONST(npu_dtype_bits(dtype) / 8);
 	}
 	region = add_region(g, io->name, region_role[io->role],
 			    linear(io->base * row, row, io->length));

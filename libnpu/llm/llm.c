@@ -140,6 +140,34 @@ static int check_kv(struct npu_llm *llm, const struct npu_tensor_info *kv, bool 
 	return 0;
 }
 
+/* The largest logits of a row, whose lengths follow from nothing else; jobs of before have none. */
+static int check_top(struct npu_llm *llm, struct npu_error *err)
+{
+	struct npu_tensor_info values, tokens;
+	int ret, d;
+
+	if (npu_llm_find_tensor(llm, NPU_LLM_T_TOP_VALUES, &values, NULL) &&
+	    npu_llm_find_tensor(llm, NPU_LLM_T_TOP_TOKENS, &tokens, NULL))
+		return 0;
+	ret = npu_llm_find_tensor(llm, NPU_LLM_T_TOP_VALUES, &values, err);
+	ret = ret ?: npu_llm_find_tensor(llm, NPU_LLM_T_TOP_TOKENS, &tokens, err);
+	if (ret)
+		return ret;
+	for (d = 0; d < 2; d++)
+		if (values.rank != 2 || tokens.rank != 2 || values.symbol[d] < 0 ||
+		    values.symbol[d] != tokens.symbol[d])
+			return npu_error_set(err, -EINVAL,
+					     "%s: its tensors '%s' and '%s' are not those of a language model",
+					     llm->job->path, values.name, tokens.name);
+	if (values.dtype != NPU_F32 || tokens.dtype != NPU_I32 || values.role != NPU_TENSOR_OUTPUT ||
+	    tokens.role != NPU_TENSOR_OUTPUT)
+		return npu_error_set(err, -EINVAL, "%s: its tensors '%s' and '%s' are of other types",
+				     llm->job->path, values.name, tokens.name);
+	llm->max_top_rows = symbol_max(llm, values.symbol[0]);
+	llm->max_top = symbol_max(llm, values.symbol[1]);
+	return 0;
+}
+
 /* What the job can do, from the shapes of its tensors. */
 static int read_job(struct npu_llm *llm, struct npu_error *err)
 {
@@ -164,6 +192,7 @@ static int read_job(struct npu_llm *llm, struct npu_error *err)
 	info->vocab = ret ? 0 : (uint32_t)t.max_dim[1];
 	if (!ret && (uint64_t)llm->table_width * info->block > INT32_MAX)
 		ret = npu_error_set(err, -EINVAL, "%s: its block table is too wide", llm->job->path);
+	ret = ret ?: check_top(llm, err);
 	info->context = llm->table_width * info->block;
 	info->name = record(llm, "llm.name");
 	info->arch = record(llm, "llm.arch");
@@ -233,7 +262,7 @@ static int first_shapes(struct npu_llm *llm, struct npu_error *err)
 	const struct npu_llm_info *i = &llm->info;
 	const int64_t kv[KV_RANK] = { i->npu_blocks, i->num_layers, 2, i->block, i->kv_heads,
 				      i->head_dim };
-	const int64_t one = 1, two = 2, table[2] = { 1, llm->table_width };
+	const int64_t one = 1, two = 2, ones[2] = { 1, 1 }, table[2] = { 1, llm->table_width };
 	struct npu_run *run = llm->run;
 
 	return npu_run_set_shape(run, NPU_LLM_T_KV, KV_RANK, kv, err)		   ?:
@@ -244,7 +273,8 @@ static int first_shapes(struct npu_llm *llm, struct npu_error *err)
 	       npu_run_set_shape(run, NPU_LLM_T_Q_START, 1, &two, err)		   ?:
 	       npu_run_set_shape(run, NPU_LLM_T_KV_LEN, 1, &one, err)		   ?:
 	       npu_run_set_shape(run, NPU_LLM_T_TABLE, 2, table, err)		   ?:
-	       npu_run_set_shape(run, NPU_LLM_T_ROWS, 1, &one, err);
+	       npu_run_set_shape(run, NPU_LLM_T_ROWS, 1, &one, err)		   ?:
+	       (llm->max_top ? npu_run_set_shape(run, NPU_LLM_T_TOP_VALUES, 2, ones, err) : 0);
 }
 
 /* The buffer of one of the cache's tensors, bound to it for good. */

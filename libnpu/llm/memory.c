@@ -56,7 +56,7 @@ int npu_llm_memory(const struct npu_llm *llm, struct npu_llm_memory *memory)
 	struct npu_llm_memory m = NPU_INIT(m);
 	const struct npu_jobfile *file = llm->job->file;
 	npu_u32 scalar[NPU_MAX_SCALARS] = { 0 };
-	uint32_t blocks = llm->info.npu_blocks;
+	uint32_t blocks = llm->info.npu_blocks, top;
 	struct npu_job_info job = NPU_INIT(job);
 	struct npu_memory_room room;
 
@@ -69,6 +69,8 @@ int npu_llm_memory(const struct npu_llm *llm, struct npu_llm_memory *memory)
 	set_length(llm, NPU_LLM_T_TABLE, &m.sequences, scalar);
 	set_length(llm, NPU_LLM_T_LOGITS, &m.logits, scalar);
 	set_length(llm, NPU_LLM_T_KV, &blocks, scalar);
+	top = m.logits;
+	set_length(llm, NPU_LLM_T_TOP_VALUES, &top, scalar);
 	npu_job_info(llm->job, &job);
 	m.weights = npu_mapping_size(file->weights_size);
 	m.kv = role_bytes(llm, NPU_REGION_STATE, scalar);
@@ -101,6 +103,6 @@ int npu_llm_check_memory(const struct npu_llm *llm, const struct npu_memory_room
 		return ret;
 	return npu_error_set(err, -ENOMEM,
 			     "%s: needs %.1f MiB (weights %.1f, KV cache %.1f and up to %.1f of the host, scratch %.1f, program and tables %.1f), %.1f MiB are available (%s); a smaller pool, context, batch or chunk needs less",
-			     llm->job->path, mib(m.total), mib(m.weights), mib(m.kv), mib(m.kv_host), mib(m.scratch),
-			     mib(m.program + m.host), mib(room->bytes), room->limit);
+			     llm->job->path, mib(m.total), mib(m.weights), mib(m.kv), mib(m.kv_host),
+			     mib(m.scratch), mib(m.program + m.host), mib(room->bytes), room->limit);
 }

@@ -20,6 +20,9 @@
 #define NPU_LLM_T_KV_SCALE	"kv_scale"
 #define NPU_LLM_T_LOGITS	"logits"
 #define NPU_LLM_T_ARGMAX	"argmax"
+/* Not in jobs of before: the first of the rows with logits, their largest ones and which they are. */
+#define NPU_LLM_T_TOP_VALUES	"top_values"
+#define NPU_LLM_T_TOP_TOKENS	"top_tokens"
 
 #define NPU_LLM_NONE	(~0u)		/* no block, no slot */
 
@@ -76,6 +79,7 @@ struct npu_llm {
 	struct npu_llm_pool pool;
 	uint32_t slots_per_block;	/* rows of a block that a slot mapping counts */
 	uint32_t table_width;		/* blocks of a sequence at most */
+	uint32_t max_top, max_top_rows;	/* largest logits of a row, rows that have them; 0: none */
 	/* One run at a time: protects run, what is bound to it, and where blocks are. */
 	pthread_mutex_t run_lock;
 	struct npu_run *run;
@@ -100,6 +104,13 @@ int npu_llm_find_tensor(const struct npu_llm *llm, const char *name, struct npu_
 /* -ENOMEM with both figures when a largest step needs more than @room. */
 int npu_llm_check_memory(const struct npu_llm *llm, const struct npu_memory_room *room,
 			 struct npu_error *err);
+
+/*
+ * How many of the largest logits are all that the sampler looks at, 0: it needs every one; and the
+ * choice among so many, in the order of npu_llm_sample(). -EAGAIN: these will not do.
+ */
+uint32_t npu_llm_sampler_top(const struct npu_llm_sampler *s);
+int32_t npu_llm_sample_top(struct npu_llm_sampler *s, const float *values, const int32_t *tokens);
 
 struct npu_llm *npu_llm_get(struct npu_llm *llm);
 void npu_llm_put(struct npu_llm *llm);

@@ -8,8 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/object.h"
-#include "npu_llm.h"
+#include "llm/runtime.h"
 #include "npu_math.h"
 
 struct candidate {
@@ -239,6 +238,36 @@ static int32_t largest(const struct candidate *c, size_t n)
 	return c[best].id;
 }
 
+/* The first @k candidates are those that top-k leaves, in order: the rest of the way. */
+static int32_t choose(struct npu_llm_sampler *s, size_t k)
+{
+	probabilities(s->list, k, 1);
+	k = cut(&s->opt, s->list, k);
+	probabilities(s->list, k, (double)s->opt.temperature);
+	return draw(s, s->list, k);
+}
+
+uint32_t npu_llm_sampler_top(const struct npu_llm_sampler *s)
+{
+	if (s->opt.repeat_penalty != 1.0f)
+		return 0;
+	return s->opt.temperature == 0 ? 1 : s->opt.top_k;
+}
+
+int32_t npu_llm_sample_top(struct npu_llm_sampler *s, const float *values, const int32_t *tokens)
+{
+	uint32_t k = npu_llm_sampler_top(s), i;
+
+	if (reserve(s, k))
+		return -ENOMEM;
+	for (i = 0; i < k; i++) {
+		if (!(values[i] > -INFINITY) || tokens[i] < 0)
+			return -EAGAIN;
+		s->list[i] = (struct candidate){ tokens[i], values[i], 0 };
+	}
+	return s->opt.temperature == 0 ? s->list[0].id : choose(s, k);
+}
+
 int32_t npu_llm_sample(struct npu_llm_sampler *s, const float *logits, uint32_t vocab,
 		       const int32_t *recent, size_t num_recent)
 {
@@ -262,8 +291,5 @@ int32_t npu_llm_sample(struct npu_llm_sampler *s, const float *logits, uint32_t 
 	if (k < n)
 		select_top(s->list, n, k);
 	qsort(s->list, k, sizeof(*s->list), compare);
-	probabilities(s->list, k, 1);
-	k = cut(o, s->list, k);
-	probabilities(s->list, k, (double)o->temperature);
-	return draw(s, s->list, k);
+	return choose(s, k);
 }

@@ -247,14 +247,13 @@ static int step(struct npu_llm_session *s, const int32_t *tokens, uint32_t num, 
 	return ret < 0 ? ret : npu_llm_batch_run(s->own, err);
 }
 
-int npu_llm_prefill(struct npu_llm_session *s, const int32_t *tokens, size_t num,
-		    const float **logits, struct npu_error *err)
+/* In as many runs as it takes; @last: with logits after the last one. */
+static int append_tokens(struct npu_llm_session *s, const int32_t *tokens, size_t num, bool last,
+			 struct npu_error *err)
 {
 	uint32_t n;
 	int ret = 0;
 
-	if (logits)
-		*logits = NULL;
 	if (!num || !tokens)
 		return npu_error_set(err, -EINVAL, "npu_llm_prefill: no tokens");
 	if (num > s->llm->info.context - s->length)
@@ -265,13 +264,39 @@ int npu_llm_prefill(struct npu_llm_session *s, const int32_t *tokens, size_t num
 		ret = npu_llm_batch_create(s->llm, &s->own, err);
 	for (; num && !ret; num -= n, tokens += n) {
 		n = num < s->llm->info.max_rows ? (uint32_t)num : s->llm->info.max_rows;
-		ret = step(s, tokens, n, n == num && logits, err);
+		ret = step(s, tokens, n, n == num && last, err);
 	}
-	if (!ret && logits)
-		*logits = npu_llm_batch_logits(s->own, 0, 0);
 	if (s->own)
 		s->batch = s->batch == s->own ? NULL : s->batch;
 	return ret;
+}
+
+int npu_llm_prefill(struct npu_llm_session *s, const int32_t *tokens, size_t num,
+		    const float **logits, struct npu_error *err)
+{
+	int ret;
+
+	if (logits)
+		*logits = NULL;
+	ret = append_tokens(s, tokens, num, logits, err);
+	if (!ret && logits)
+		*logits = npu_llm_batch_logits(s->own, 0, 0);
+	return ret;
+}
+
+int npu_llm_next(struct npu_llm_session *s, const int32_t *tokens, size_t num,
+		 struct npu_llm_sampler *sampler, int32_t *next, struct npu_error *err)
+{
+	int ret = append_tokens(s, tokens, num, true, err);
+	int32_t token;
+
+	if (ret)
+		return ret;
+	token = npu_llm_batch_sample(s->own, 0, 0, sampler, s->tokens, s->length);
+	if (token < 0)
+		return npu_error_set(err, token, "no token can be chosen: %s", strerror(-token));
+	*next = token;
+	return 0;
 }
 
 int npu_llm_decode(struct npu_llm_session *s, int32_t token, const float **logits,

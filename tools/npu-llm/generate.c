@@ -42,11 +42,11 @@ static int put_token(struct generation *g, int32_t token, struct npu_error *err)
 	return ret ? END_STOP : 0;
 }
 
-static int prefill(struct generation *g, const int32_t *ids, size_t num, const float **logits,
+static int prefill(struct generation *g, const int32_t *ids, size_t num, int32_t *next,
 		   struct npu_error *err)
 {
 	double start = seconds();
-	int ret = npu_llm_prefill(g->s, ids, num, logits, err);
+	int ret = npu_llm_next(g->s, ids, num, g->sampler, next, err);
 
 	g->stats.prompt_tokens += num;
 	g->stats.prefill += seconds() - start;
@@ -72,20 +72,26 @@ static int take(struct generation *g, int32_t token, size_t num)
 	return interrupt_pending() ? END_INTERRUPT : END_NONE;
 }
 
-/* The token after the @num ones at @tokens, or -1 with the reason in g->ending. */
+/* @token after @num others, which the text goes on with; or -1 with the reason in g->ending. */
+static int32_t accept(struct generation *g, int32_t token, size_t num)
+{
+	double start = seconds();
+
+	g->ending = take(g, token, num);
+	g->choosing += seconds() - start;
+	return g->ending == END_NONE ? token : -1;
+}
+
+/* The token after the @num ones at @tokens, as accept(). */
 static int32_t choose(void *arg, const float *logits, const int32_t *tokens, size_t num)
 {
 	struct generation *g = arg;
-	double start = seconds();
 	int32_t token = npu_llm_sample(g->sampler, logits, g->m->info.vocab, tokens, num);
 
-	if (token < 0)
-		g->ending = npu_error_set(g->err, token, "no token can be chosen: %s",
-					  strerror(-token));
-	else
-		g->ending = take(g, token, num);
-	g->choosing += seconds() - start;
-	return g->ending == END_NONE ? token : -1;
+	if (token >= 0)
+		return accept(g, token, num);
+	g->ending = npu_error_set(g->err, token, "no token can be chosen: %s", strerror(-token));
+	return -1;
 }
 
 /* Run @token, and with a speculator what was rightly drafted behind it; the next one in *@next. */
@@ -93,16 +99,14 @@ static int step(struct generation *g, int32_t token, int32_t *next, struct npu_e
 {
 	uint32_t before = npu_llm_session_length(g->s);
 	double start = seconds(), other = g->choosing;
-	const float *logits;
 	int ret;
 
 	if (g->speculator) {
 		ret = npu_llm_speculate(g->speculator, g->s, token, choose, g, next, err);
 	} else {
-		ret = npu_llm_decode(g->s, token, &logits, err);
+		ret = npu_llm_next(g->s, &token, 1, g->sampler, next, err);
 		if (!ret)
-			*next = choose(g, logits, npu_llm_session_tokens(g->s),
-				       npu_llm_session_length(g->s));
+			*next = accept(g, *next, npu_llm_session_length(g->s));
 	}
 	if (ret)
 		return ret;
@@ -111,13 +115,12 @@ static int step(struct generation *g, int32_t token, int32_t *next, struct npu_e
 	return 0;
 }
 
-/* From the logits after the prompt on. */
-static int go_on(struct generation *g, const float *logits, struct npu_error *err)
+/* From the token after the prompt on. */
+static int go_on(struct generation *g, int32_t token, struct npu_error *err)
 {
-	int32_t token = choose(g, logits, npu_llm_session_tokens(g->s),
-			       npu_llm_session_length(g->s));
 	int ret = 0;
 
+	token = accept(g, token, npu_llm_session_length(g->s));
 	while (token >= 0 && !ret)
 		ret = step(g, token, &token, err);
 	return ret ?: g->ending;
@@ -126,13 +129,13 @@ static int go_on(struct generation *g, const float *logits, struct npu_error *er
 int generate(struct generation *g, const int32_t *ids, size_t num, uint32_t max,
 	     struct npu_error *err)
 {
-	const float *logits = NULL;
-	int ret = prefill(g, ids, num, &logits, err);
+	int32_t token = -1;
+	int ret = prefill(g, ids, num, &token, err);
 
 	g->num = 0;
 	g->max = max;
 	g->err = err;
-	ret = ret ?: go_on(g, logits, err);
+	ret = ret ?: go_on(g, token, err);
 	reply_end(&g->reply);
 	show(g);
 	return ret == -ECANCELED && interrupt_pending() ? END_INTERRUPT : ret;

@@ -480,8 +480,8 @@ static int fill(struct batcher *b, struct npu_error *err)
 static enum outcome take(struct batcher *b, struct request *r, uint32_t row)
 {
 	const struct model *m = b->s->m;
-	const float *logits = npu_llm_batch_logits(b->batch, (unsigned int)r->entry, row);
-	int32_t token = npu_llm_sample(r->sampler, logits, m->info.vocab, r->ids, r->num);
+	int32_t token = npu_llm_batch_sample(b->batch, (unsigned int)r->entry, row, r->sampler, r->ids,
+					     r->num);
 	int ret;
 
 	if (token < 0) {
