@@ -502,6 +502,7 @@ is $again->{usage}{prompt_tokens_details}{cached_tokens},
 $m = $c->metrics;
 cmp_ok $m->{kv_blocks_used}, '>', 0, "$m->{kv_blocks_used} blocks are kept";
 cmp_ok $m->{kv_blocks_used}, '<=', 8 * 16, 'of eight texts at most';
+is $m->{prefixes_kept}, 8, 'as many as shall be';
 is end_server($s, 'TERM'), 0, 'it ends';
 
 for my $with ([ 'small.npu' ], [ 'small.npu', '--speculate' ], [ 'kjv.npu', '--kv-budget', '1920K' ],

@@ -2,7 +2,7 @@
 /*
  * A KV budget: blocks of sessions that were not run for long are in the host's memory, and the
  * logits are the bits that they are when all is on the NPU. What is compared with is an instance
- * without a budget that does the same.
+ * without a budget, and with another number of threads, that does the same.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -23,6 +23,8 @@ void *npu_llm_host_alloc(size_t size)
 {
 	void *p = atomic_load(&host_fails) ? NULL : malloc(size);
 
+	if (p)
+		memset(p, 0xff, size);	/* no numbers */
 	atomic_fetch_add(&host_live, p != NULL);
 	return p;
 }
@@ -51,7 +53,7 @@ static bool open_both(const char *arch, enum npu_llm_kv kv, uint32_t blocks, uin
 {
 	whole = write_job(arch, kv, FILE_Q8_0) ? open_llm("sim:threads=2", 0, 0) : NULL;
 	block_bytes = whole ? info_of(whole).kv_per_token * info_of(whole).block : 0;
-	part = whole ? open_llm("sim:threads=2", pool, blocks * block_bytes) : NULL;
+	part = whole ? open_llm("sim:threads=3", pool, blocks * block_bytes) : NULL;
 	want = malloc(vocab * sizeof(*want));
 	got = malloc(vocab * sizeof(*got));
 	return part;
@@ -303,6 +305,51 @@ static void check_writers(void)
 	npu_llm_session_destroy(ref);
 }
 
+/* A session of 70 tokens and its fork, and a step of both; its result. */
+static int step_forks(struct npu_llm *llm, struct npu_llm_session *s[2], struct npu_error *err)
+{
+	struct npu_llm_batch *batch = NULL;
+	int32_t ids[128] = { 0 };
+	int i, ret = 0;
+
+	s[0] = new_session(llm);
+	s[1] = NULL;
+	err->text[0] = 0;
+	if (npu_llm_prefill(s[0], ids, 60, NULL, err) || npu_llm_prefill(s[0], ids, 10, NULL, err) ||
+	    npu_llm_session_fork(s[0], &s[1], err) || npu_llm_batch_create(llm, &batch, err))
+		return 1;
+	for (i = 0; i < 2 && !ret; i++)
+		ret = npu_llm_batch_add(batch, s[i], ids, 1, NPU_LLM_WANT_LAST, err) != i;
+	ret = ret ?: npu_llm_batch_run(batch, err);
+	npu_llm_batch_destroy(batch);
+	return ret;
+}
+
+/* It takes one block more, and has four on the NPU: two in common, and two more. */
+static void check_copies_fit(void)
+{
+	struct npu_llm *llm = open_llm("sim:threads=1", 0, 3 * block_bytes);
+	struct npu_llm_session *s[2];
+	struct npu_error err;
+	int ret = step_forks(llm, s, &err);
+
+	tap_ok(ret == -E2BIG && strstr(err.text, "needs 4 blocks"),
+	       "a step of forks that needs a copy more than the budget: %s", err.text);
+	tap_ok(!npu_llm_decode(s[1], 1, NULL, NULL) && !npu_llm_decode(s[0], 1, NULL, NULL) &&
+	       info_of(llm).blocks_out && info_of(llm).blocks_in, "each of them fits");
+	npu_llm_session_destroy(s[0]);
+	npu_llm_session_destroy(s[1]);
+	npu_llm_close(llm);
+
+	llm = open_llm("sim:threads=1", 4 * 32, 0);
+	ret = step_forks(llm, s, &err);
+	tap_ok(!ret && !info_of(llm).free_blocks, "the same in a pool of four blocks: %s",
+	       ret ? err.text : "it fits");
+	npu_llm_session_destroy(s[0]);
+	npu_llm_session_destroy(s[1]);
+	npu_llm_close(llm);
+}
+
 /* ---- bounds ---- */
 
 static void check_bounds(void)
@@ -361,14 +408,17 @@ static void check_no_memory(void)
 	for (i = 2; i >= 0; i--)
 		ok = ok && step_both(a[i], b[i], i, 9);
 	tap_ok(ok, "with memory again all go on");
-	/* All of 0 and 1 are on the NPU, with copies: these are enough for what leaves. */
-	for (i = 0; i < 2; i++)
+	/* Next 1 is to leave, of which there is no copy; that of 0 makes room for it. */
+	for (i = 1; i >= 0; i--)
 		ok = ok && step_both(a[i], b[i], i, 3);
 	atomic_store(&host_fails, true);
 	for (i = 2; i >= 0; i--)
 		ok = ok && step_both(a[i], b[i], i, 4);
 	atomic_store(&host_fails, false);
 	tap_ok(ok, "copies of blocks that are on the NPU are given up before");
+	for (i = 0; i < 6; i++)
+		ok = ok && step_both(a[i % 3], b[i % 3], i % 3, 2);
+	tap_ok(ok, "and made again");
 	for (i = 0; i < 3; i++) {
 		npu_llm_session_destroy(a[i]);
 		npu_llm_session_destroy(b[i]);
@@ -489,6 +539,7 @@ int main(void)
 		check_states();
 		check_batch();
 		check_writers();
+		check_copies_fit();
 		check_bounds();
 		check_no_memory();
 		check_long();

@@ -95,6 +95,7 @@ struct request {
 	X(batch, "batch_size", "gauge", "Sequences of the last batch.") \
 	X(running, "requests_running", "gauge", "Requests that have begun.") \
 	X(queued, "requests_queued", "gauge", "Requests that wait to begin.") \
+	X(kept, "prefixes_kept", "gauge", "Texts that ended and are in the cache.") \
 	X(stalled, "requests_stalled", "gauge", "Requests that wait for their client to read.") \
 	X(connections, "connections", "gauge", "Open connections.")
 

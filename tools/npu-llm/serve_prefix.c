@@ -36,6 +36,7 @@ static void drop(struct server *s, uint32_t i)
 {
 	move_to_end(s, i);
 	npu_llm_session_destroy(s->kept[--s->num_kept]);
+	s->metrics.kept = s->num_kept;
 }
 
 bool prefix_drop(struct server *s)
@@ -78,6 +79,7 @@ void prefix_keep(struct server *s, struct npu_llm_session *session)
 	if (s->num_kept == s->o->prefixes)
 		prefix_drop(s);
 	s->kept[s->num_kept++] = session;
+	s->metrics.kept = s->num_kept;
 }
 
 /* Who has most of what @r begins with, and how much; its last token has to be run. */
