@@ -15,10 +15,10 @@ $(BUILD)/bench/bench_int8: $(BUILD)/obj/tests/isa/sample.o
 $(BUILD)/obj/bench/llm_model.o: EXTRA_CFLAGS += -Itests
 $(BUILD)/bench/llm_model: $(addprefix $(BUILD)/obj/tests/llm/,model_file.o gguf_make.o)
 
-## make bench-llm		language models beside llama.cpp (THREADS=1 ROUNDS=3)
+## make bench-llm		language models beside llama.cpp (THREADS=1,2 ROUNDS=3)
 .PHONY: bench-llm
-bench-llm: tools $(BUILD)/bench/llm_model
-	@NPU_BUILD=$(abspath $(BUILD)) bench/llm.sh $(or $(THREADS),1) $(or $(ROUNDS),3)
+bench-llm: tools $(BUILD)/bench/llm_model $(BUILD)/bench/bench_read
+	@NPU_BUILD=$(abspath $(BUILD)) bench/llm.sh $(or $(THREADS),1,2) $(or $(ROUNDS),3)
 
 # What drafts gain with the model of the tree, or MODEL.
 $(BUILD)/bench/speculate: $(BUILD)/obj/tools/common/file.o
@@ -35,6 +35,11 @@ bench-kv: tools $(BUILD)/kjv.npu $(BUILD)/bench/llm_model $(BUILD)/bench/kv_offl
 	@$(BUILD)/npu-compile -q $(BUILD)/bench/kv.gguf --quant w4g32 -o $(BUILD)/bench/kv.npu
 	@rm $(BUILD)/bench/kv.gguf
 	@for m in $(BUILD)/kjv.npu $(BUILD)/bench/kv.npu; do $(BUILD)/bench/kv_offload $$m || exit 1; done
+
+## make bench-serve	npu-llm --serve: what clients get together, by their number (MODEL=x.npu ROUNDS=5 SERVE=--speculate)
+.PHONY: bench-serve
+bench-serve: tools $(if $(MODEL),,$(BUILD)/kjv.npu)
+	@bench/serve.pl $(BUILD)/npu-llm $(or $(MODEL),$(BUILD)/kjv.npu) $(or $(ROUNDS),5) $(SERVE)
 
 .PHONY: bench bench-kernels bench-models
 bench-models:

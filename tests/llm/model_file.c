@@ -222,11 +222,15 @@ static void all_tensors(struct writer *w)
 		tensor(w, s->extra_tensor, FILE_F32, s->dim, 0, 0, 1);
 }
 
-/* Three control tokens, letters, space, point and comma, pairs of letters, then numbered ones. */
+/*
+ * Three control tokens, letters, space, point and comma, pairs of letters, bytes if there is room, then
+ * numbered ones.
+ */
 static void tokenizer_keys(struct writer *w)
 {
 	static const char singles[] = "abcdefghijklmnopqrstuvwxyz.,", pairs[] = "etaoinshrldu";
 	uint32_t n = w->s->vocab, i, k, num = 0;
+	bool with_bytes = n >= 1000;
 	const char **text = calloc(n, sizeof(*text));
 	char (*own)[12] = calloc(n, sizeof(*own));
 	float *score = calloc(n, sizeof(*score));
@@ -248,6 +252,10 @@ static void tokenizer_keys(struct writer *w)
 	for (k = 0; num < n && k < 144; k++, num++) {
 		own[num][0] = pairs[k / 12];
 		own[num][1] = pairs[k % 12];
+	}
+	for (k = 0; k < 256 && with_bytes; k++, num++) {
+		snprintf(own[num], sizeof(own[0]), "<0x%02X>", k);
+		type[num] = 6;
 	}
 	for (; num < n; num++)
 		snprintf(own[num], sizeof(own[0]), "z%u", num);

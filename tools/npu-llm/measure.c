@@ -131,48 +131,72 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* @num tokens at once, or one after the other; tokens a second in *@rate. */
-static int bench_once(const struct model *m, bool prompt, const int32_t *ids, uint32_t num,
-		      double *rate, struct npu_error *err)
+/* What is measured: "pp512", a prompt; "tg128", tokens one by one; "tg128x8", of 8 sequences at once. */
+struct bench {
+	bool prompt;
+	uint32_t num, width;
+};
+
+/* One token more for each sequence. */
+static int bench_step(const struct bench *w, struct npu_llm_session *const *s,
+		      struct npu_llm_batch *b, const int32_t *token, struct npu_error *err)
 {
-	struct npu_llm_session *s;
+	uint32_t i;
+	int ret = 0;
+
+	npu_llm_batch_clear(b);
+	for (i = 0; i < w->width && ret >= 0; i++)
+		ret = npu_llm_batch_add(b, s[i], token, 1, NPU_LLM_WANT_LAST, err);
+	return ret < 0 ? ret : npu_llm_batch_run(b, err);
+}
+
+/* Tokens a second in *@rate. */
+static int bench_once(const struct model *m, const struct bench *w, const int32_t *ids, double *rate,
+		      struct npu_error *err)
+{
+	struct npu_llm_session **s = calloc(w->width, sizeof(*s));
+	struct npu_llm_batch *b = NULL;
 	const float *logits;
 	double start;
 	uint32_t i;
-	int ret = npu_llm_session_create(m->llm, &s, err);
+	int ret = s ? 0 : npu_error_set(err, -ENOMEM, "no memory for %u sequences", w->width);
 
-	if (ret)
-		return ret;
+	for (i = 0; i < w->width && !ret; i++)
+		ret = npu_llm_session_create(m->llm, &s[i], err);
+	ret = ret ?: npu_llm_batch_create(m->llm, &b, err);
 	start = seconds();
-	if (prompt)
-		ret = npu_llm_prefill(s, ids, num, &logits, err);
-	for (i = 0; !prompt && i < num && !ret; i++)
-		ret = npu_llm_decode(s, ids[i], &logits, err);
-	*rate = num / (seconds() - start);
-	npu_llm_session_destroy(s);
+	if (!ret && w->prompt)
+		ret = npu_llm_prefill(s[0], ids, w->num, &logits, err);
+	for (i = 0; !w->prompt && i < w->num && !ret; i++)
+		ret = bench_step(w, s, b, &ids[i], err);
+	*rate = (double)w->num * w->width / (seconds() - start);
+	npu_llm_batch_destroy(b);
+	for (i = 0; s && i < w->width; i++)
+		npu_llm_session_destroy(s[i]);
+	free(s);
 	return ret;
 }
 
-static int bench_one(const struct model *m, const char *what, uint32_t num, uint32_t repeat,
+static int bench_one(const struct model *m, const struct bench *w, const char *name, uint32_t repeat,
 		     struct npu_error *err)
 {
-	int32_t *ids = malloc(num * sizeof(*ids));
+	int32_t *ids = malloc(w->num * sizeof(*ids));
 	double *rate = malloc(repeat * sizeof(*rate));
 	uint64_t state = 1;
 	uint32_t i;
-	int ret = ids && rate ? 0 : npu_error_set(err, -ENOMEM, "no memory for %u tokens", num);
+	int ret = ids && rate ? 0 : npu_error_set(err, -ENOMEM, "no memory for %u tokens", w->num);
 
-	for (i = 0; !ret && i < num; i++) {
+	for (i = 0; !ret && i < w->num; i++) {
 		state = state * 6364136223846793005ull + 1442695040888963407ull;
 		ids[i] = (int32_t)((state >> 33) % m->info.vocab);
 	}
 	/* one more before it, that does not count */
 	for (i = 0; !ret && i <= repeat; i++)
-		ret = bench_once(m, *what == 'p', ids, num, &rate[i ? i - 1 : 0], err);
+		ret = bench_once(m, w, ids, &rate[i ? i - 1 : 0], err);
 	if (!ret) {
 		qsort(rate, repeat, sizeof(*rate), compare);
-		printf("%s%u: %.2f tokens/s (median of %u, %.2f to %.2f)\n", what, num,
-		       rate[repeat / 2], repeat, rate[0], rate[repeat - 1]);
+		printf("%s: %.2f tokens/s (median of %u, %.2f to %.2f)\n", name, rate[repeat / 2],
+		       repeat, rate[0], rate[repeat - 1]);
 		fflush(stdout);
 	}
 	free(ids);
@@ -180,23 +204,48 @@ static int bench_one(const struct model *m, const char *what, uint32_t num, uint
 	return ret;
 }
 
+/* One item at *@p, which moves behind it; its name is what it says. */
+static bool bench_parse(const char **p, struct bench *w, char *name, size_t size)
+{
+	char what[3] = "";
+	int n = 0, more = 0;
+
+	*w = (struct bench){ .width = 1 };
+	if (sscanf(*p, "%2[pgt]%6u%n", what, &w->num, &n) != 2 || !w->num)
+		return false;
+	w->prompt = !strcmp(what, "pp");
+	if (!w->prompt && strcmp(what, "tg"))
+		return false;
+	if ((*p)[n] == 'x' && !w->prompt && sscanf(*p + n, "x%6u%n", &w->width, &more) == 1)
+		n += more;
+	snprintf(name, size, "%.*s", n, *p);
+	*p += n;
+	if (**p && **p != ',')
+		return false;
+	*p += **p == ',';
+	return w->width;
+}
+
 int run_bench(const struct model *m, const struct options *o, struct npu_error *err)
 {
 	const char *p = o->bench;
-	unsigned int num;
-	char what[3];
-	int n, ret = 0;
+	struct bench w;
+	char name[32];
+	int ret = 0;
 
 	while (*p && !ret) {
-		if (sscanf(p, "%2[pgt]%6u%n", what, &num, &n) != 2 || (p[n] && p[n] != ',') ||
-		    (strcmp(what, "pp") && strcmp(what, "tg")) || !num)
-			return npu_error_set(err, -EINVAL, "--bench %s: expected pp512, tg128, ...", o->bench);
-		if (num > m->info.context)
+		if (!bench_parse(&p, &w, name, sizeof(name)))
+			return npu_error_set(err, -EINVAL, "--bench %s: expected pp512, tg128, tg128x8, ...",
+					     o->bench);
+		if (w.num > m->info.context)
 			return npu_error_set(err, -EINVAL,
-					     "--bench %s%u: the model was compiled for a context of %u",
-					     what, num, m->info.context);
-		ret = bench_one(m, what, num, o->repeat, err);
-		p += n + (p[n] == ',');
+					     "--bench %s: the model was compiled for a context of %u",
+					     name, m->info.context);
+		if (w.width > m->info.max_sequences)
+			return npu_error_set(err, -EINVAL,
+					     "--bench %s: the model was compiled for %u sequences of a step",
+					     name, m->info.max_sequences);
+		ret = bench_one(m, &w, name, o->repeat, err);
 	}
 	return ret;
 }
