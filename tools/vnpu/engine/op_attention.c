@@ -76,6 +76,34 @@ static void load_cache(struct npu_exec *x, const struct attention *a, const stru
 	}
 }
 
+/*
+ * Have positions [j, j + n) fetched, which are looked at next: a head's part of a position is short,
+ * and its next one a row of the cache away, which no processor guesses.
+ */
+static void fetch_cache(struct npu_exec *x, const struct attention *a, const struct item *it,
+			unsigned int slot, npu_u32 j, npu_u32 n)
+{
+	const struct npu_operand *op = &a->op[slot];
+	npu_s64 bytes = (npu_s64)op->dim[3] * op->stride[3], block, at;
+	npu_u32 left = it->seq->kv_len > j ? it->seq->kv_len - j : 0, in, run;
+	const char *p;
+
+	if (op->stride[3] * 8 != npu_dtype_bits(op->dtype))
+		return;
+	for (n = n < left ? n : left; n; n -= run, j += run) {
+		block = a->paged ? npu_attention_block(x, a, it->b, j / a->block) : (npu_s64)it->b;
+		if (block < 0)
+			return;
+		in = j % a->block;
+		run = a->block - in < n ? a->block - in : n;
+		p = (const char *)a->ptr[slot] + block * op->stride[0] + in * op->stride[1] +
+		    (npu_s64)it->kv_head * op->stride[2];
+		for (in = 0; in < run; in++, p += op->stride[1])
+			for (at = 0; at < bytes; at += 64)
+				__builtin_prefetch(p + at);
+	}
+}
+
 static void rows_begin(const struct attention *a, struct item *it, npu_u64 first)
 {
 	const struct npu_operand *q = &a->op[NPU_ATTENTION_Q];
@@ -144,6 +172,7 @@ static void scores(struct npu_exec *x, const struct attention *a, struct item *i
 		n = it->seq->kv_len - (start + j) < PIECE ? it->seq->kv_len - (start + j) : PIECE;
 		load_cache(x, a, it, NPU_ATTENTION_K, NPU_ATTENTION_K_SCALE, &a->ke, start + j, n,
 			   it->piece);
+		fetch_cache(x, a, it, NPU_ATTENTION_K, start + j + n, PIECE);
 		if (n < PIECE)
 			memset(it->piece + (size_t)n * a->depth, 0,
 			       (size_t)(PIECE - n) * a->depth * sizeof(float));
@@ -236,6 +265,7 @@ static void chunk(struct npu_exec *x, const struct attention *a, struct item *it
 	if (min >= max)
 		return;
 	scores(x, a, it, start, min, max);
+	fetch_cache(x, a, it, NPU_ATTENTION_V, start + min, PIECE);
 	for (r = 0; r < it->num_rows; r++)
 		live[r] = live[r] && weights(a, it, r, start, lo[r], hi[r]);
 	memset(it->part, 0, (size_t)it->num_rows * a->v_depth * sizeof(float));
@@ -243,6 +273,7 @@ static void chunk(struct npu_exec *x, const struct attention *a, struct item *it
 		n = max - j < PIECE ? max - j : PIECE;
 		load_cache(x, a, it, NPU_ATTENTION_V, NPU_ATTENTION_V_SCALE, &a->ve, start + j, n,
 			   it->piece);
+		fetch_cache(x, a, it, NPU_ATTENTION_V, start + j + n, PIECE);
 		for (r = 0; r < it->num_rows; r++) {
 			npu_u32 from = lo[r] > j ? lo[r] : j, to = hi[r] < j + n ? hi[r] : j + n;
 
