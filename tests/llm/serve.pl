@@ -4,7 +4,6 @@
 use strict;
 use warnings;
 use JSON::PP;
-use List::Util qw(max sum);
 use POSIX ();
 use ServeClient;
 use Test::More;
@@ -337,23 +336,6 @@ is all_at_once($s, [ @refs[0 .. 7] ]), 8, 'beside 1,000 idle connections all is 
 cmp_ok $c->metrics->{connections}, '>', 1000, 'they are all there';
 close $_ for @idle;
 
-# ---- throughput ----
-
-sub rate
-{
-	my ($n) = @_;
-	my $began = time;
-	my @asked = map { $c->start('POST', $path, ask($long[0])) } 1 .. $n;
-
-	$c->run(120);
-	my $tokens = sum(map { ServeClient::completion($_)->{usage}{completion_tokens} } @asked);
-
-	return $tokens / (time - $began);
-}
-my @rates = map { [ rate(1), rate(8) ] } 1 .. 3;
-my ($alone, $eight) = map { my $i = $_; (sort { $a <=> $b } map { $_->[$i] } @rates)[1] } 0, 1;
-diag sprintf 'one client %.0f tokens/s, eight %.0f: %.2f times', $alone, $eight, $eight / $alone;
-
 # ---- the end ----
 
 my $last = $c->start('POST', $path, ask($long[0]));
@@ -432,13 +414,6 @@ for my $model ('kjv.npu', 'small.npu') {
 		"$m->{drafted_tokens_total} tokens drafted, $m->{accepted_tokens_total} right";
 	cmp_ok $m->{drafted_tokens_total}, '>=', $m->{accepted_tokens_total}, 'not more';
 	is $m->{kv_blocks_used}, 0, 'no block of the cache is left behind';
-	if ($model eq 'kjv.npu') {
-		my @with = map { [ rate(1), rate(8) ] } 1 .. 3;
-		my ($one, $all) = map { my $i = $_; (sort { $a <=> $b } map { $_->[$i] } @with)[1] } 0, 1;
-
-		diag sprintf 'one client %.0f tokens/s, eight %.0f, before %.0f and %.0f', $one, $all,
-			$alone, $eight;
-	}
 	is end_server($s, 'TERM'), 0, 'SIGTERM: exit status 0';
 }
 

@@ -42,7 +42,10 @@ stories()
 }
 kjv()
 {
-	perplexity "$models/kjv/kjv-$1.gguf" 512 "$models/kjv/val.txt"
+	local file=$1
+
+	shift
+	perplexity "$models/kjv/kjv-$file.gguf" 512 "$models/kjv/val.txt" "$@"
 }
 within "$(stories f32)" 2.9445 0.02 "stories260K F32"
 within "$(stories f32 --quant f16)" 2.9446 0.02 "stories260K F16"
@@ -58,4 +61,5 @@ within "$(kjv f16)" 16.2588 0.02 "kjv F16"
 within "$(kjv Q8_0)" 16.2592 0.1 "kjv Q8_0"
 within "$(kjv Q4_0)" 16.3489 0.5 "kjv Q4_0"
 within "$(kjv Q4_K_M)" 16.3343 0.5 "kjv Q4_K_M"
+within "$(kjv f16 --quant w4g32)" 16.3489 +0 "kjv, --quant w4g32 against Q4_0"
 tap_done
