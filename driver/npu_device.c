@@ -2,6 +2,7 @@
 /* Making a device ready for its users, and taking it from them. */
 #include <linux/dma-mapping.h>
 #include <linux/pci.h>
+#include <linux/pm_runtime.h>
 
 #include <drm/drm_drv.h>
 #include <drm/drm_print.h>
@@ -23,7 +24,6 @@ static void npu_device_init_locks(struct npu_device *npu)
 	init_rwsem(&npu->hw.lock);
 	spin_lock_init(&npu->irq.lock);
 	init_waitqueue_head(&npu->irq.wait);
-	init_waitqueue_head(&npu->jobs_wait);
 	npu_limits_init(npu);
 }
 
@@ -176,12 +176,22 @@ err_memory:
 	return ret;
 }
 
+/* The next driver finds a device that nobody keeps awake; jobs that live on let go of nothing. */
+static void npu_device_drop_pm_refs(struct npu_device *npu)
+{
+	int refs = atomic_xchg(&npu->pm_refs, 0);
+
+	while (refs--)
+		pm_runtime_put_noidle(npu->base.dev);
+}
+
 /**
  * npu_device_fini() - take the device from its users
  * @npu: device
  *
  * Files, mappings, dma-bufs and fences may live on; from here on they have nothing to do with the
- * hardware. Waits for jobs that wait for fences of others: those signal in bounded time.
+ * hardware. So may jobs that wait for fences of others: they are refused in npu_job_run() when
+ * these have signalled, and not before, as what waits for them relies on that.
  */
 void npu_device_fini(struct npu_device *npu)
 {
@@ -192,7 +202,6 @@ void npu_device_fini(struct npu_device *npu)
 
 	npu_device_shut(npu);
 	npu_queues_end(npu);
-	wait_event(npu->jobs_wait, !atomic_read(&npu->jobs));
 	npu_reset_fini(npu);
 	npu_hw_irq_fini(npu);
 	flush_workqueue(npu_release_wq);
@@ -202,4 +211,5 @@ void npu_device_fini(struct npu_device *npu)
 	npu_gem_unplug(npu);
 	npu_coredump_fini(npu);
 	npu_device_fini_memory(npu);
+	npu_device_drop_pm_refs(npu);
 }

@@ -174,11 +174,14 @@ struct npu_device {
 	/** @queues: hardware queues by number; written under @irq.lock */
 	struct npu_queue *queues[NPU_HW_MAX_QUEUES];
 
-	/** @jobs: jobs that exist, queued ones too; remove() waits until there are none */
+	/** @jobs: jobs that exist, queued ones too */
 	atomic_t jobs;
 
-	/** @jobs_wait: woken when @jobs falls to zero */
-	wait_queue_head_t jobs_wait;
+	/**
+	 * @pm_refs: of runtime PM, that jobs of the schedulers hold; which job has which does not
+	 * matter
+	 */
+	atomic_t pm_refs;
 
 	/** @inflight: jobs that the hardware has, or will have when it is back */
 	atomic_t inflight;

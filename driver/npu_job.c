@@ -42,6 +42,7 @@ static const char *npu_fence_timeline_name(struct dma_fence *fence)
 	return "npu-queue";
 }
 
+/* The last thing that is heard of a job. */
 static void npu_fence_free(struct rcu_head *rcu)
 {
 	struct dma_fence *fence = container_of(rcu, struct dma_fence, rcu);
@@ -59,7 +60,7 @@ static void npu_fence_release(struct dma_fence *fence)
 /*
  * A fence may live longer than all files, in a sync file for one, and so do the scheduler's, which
  * hold ours: older kernels ask their operations for names even when they have signalled, and the
- * scheduler for its own. While there are any the module stays.
+ * scheduler for its own. While there are any, or jobs that wait for their turn, the module stays.
  */
 static const struct dma_fence_ops npu_fence_ops = {
 	.get_driver_name = npu_fence_driver_name,
@@ -82,22 +83,25 @@ struct npu_job *npu_job_alloc(struct npu_queue *queue, u32 num_regions)
 	if (!job)
 		return NULL;
 
+	/* The caller has a file open. */
+	__module_get(THIS_MODULE);
 	spin_lock_init(&job->fence_lock);
 	INIT_LIST_HEAD(&job->node);
 	job->queue = npu_queue_get(queue);
 	drm_dev_get(&queue->npu->base);
+	atomic_inc(&queue->npu->jobs);
 
 	return job;
 }
 
-/* From now on unplug waits for it: between drm_dev_enter() and drm_dev_exit(). */
-void npu_job_count(struct npu_job *job)
+/* Not when unbind has dropped it, see npu_device_fini(). */
+static void npu_job_put_pm(struct npu_device *npu)
 {
-	if (job->counted)
+	if (atomic_dec_if_positive(&npu->pm_refs) < 0)
 		return;
 
-	job->counted = true;
-	atomic_inc(&job->queue->npu->jobs);
+	pm_runtime_mark_last_busy(npu->base.dev);
+	pm_runtime_put_autosuspend(npu->base.dev);
 }
 
 /* What it holds. In the interrupt, too: then the queue has other references, see npu_job_end(). */
@@ -105,22 +109,23 @@ static void npu_job_release(struct npu_job *job)
 {
 	struct npu_device *npu = job->queue->npu;
 
-	if (job->has_pm) {
-		pm_runtime_mark_last_busy(npu->base.dev);
-		pm_runtime_put_autosuspend(npu->base.dev);
-	}
+	if (job->has_pm)
+		npu_job_put_pm(npu);
 	npu_queue_put(job->queue);
-	if (job->counted && atomic_dec_and_test(&npu->jobs))
-		wake_up_all(&npu->jobs_wait);
+	atomic_dec(&npu->jobs);
 	drm_dev_put(&npu->base);
 }
 
 static void npu_job_put(struct npu_job *job)
 {
-	if (job->fence_live)
+	if (job->fence_live) {
 		dma_fence_put(&job->fence);
-	else
-		kfree(job);
+		return;
+	}
+
+	/* It never came to be pushed, and the caller still has the file open. */
+	kfree(job);
+	module_put(THIS_MODULE);
 }
 
 /* The scheduler has forgotten it, or never knew it; it has not been started without it. */
@@ -215,7 +220,6 @@ void npu_job_init_fence(struct npu_job *job)
 {
 	dma_fence_init(&job->fence, &npu_fence_ops, &job->fence_lock, job->queue->fence_context,
 		       job->id);
-	__module_get(THIS_MODULE);
 	job->fence_live = true;
 }
 
@@ -250,7 +254,6 @@ int npu_job_start(struct npu_job *job, bool ring)
 
 	/* For the list. */
 	dma_fence_get(&job->fence);
-	npu_job_count(job);
 	npu_queue_add(queue, job);
 	atomic_inc(&npu->inflight);
 	trace_npu_job_run(job);
@@ -272,11 +275,12 @@ static struct dma_fence *npu_job_run(struct drm_sched_job *sched_job)
 	spin_lock_irq(&queue->lock);
 	queue->num_scheduled--;
 	ret = npu_job_start(job, true);
+	/* With the lock: npu_queues_end() comes behind it, and then nothing is queued any more. */
 	if (ret)
 		npu_job_refuse(job, ret);
-	spin_unlock_irq(&queue->lock);
-	if (!ret)
+	else
 		npu_tdr_start(queue->npu);
+	spin_unlock_irq(&queue->lock);
 
 	return &job->fence;
 }

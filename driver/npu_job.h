@@ -44,10 +44,7 @@ struct npu_job {
 	/** @ringed: it is in the queue's ring. Under npu_queue.lock */
 	bool ringed;
 
-	/** @counted: in npu_device.jobs */
-	bool counted;
-
-	/** @has_pm: a runtime PM reference is held */
+	/** @has_pm: it holds one of npu_device.pm_refs */
 	bool has_pm;
 
 	/** @base: scheduler's part, with @scheduled */
@@ -100,7 +97,6 @@ extern const struct drm_sched_backend_ops npu_job_sched_ops;
 
 struct npu_job *npu_job_alloc(struct npu_queue *queue, u32 num_regions);
 void npu_job_free(struct npu_job *job);
-void npu_job_count(struct npu_job *job);
 void npu_job_init_fence(struct npu_job *job);
 int npu_job_start(struct npu_job *job, bool ring);
 int npu_job_complete(struct npu_device *npu, const struct npu_fw_msg *msg);

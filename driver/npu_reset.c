@@ -246,7 +246,7 @@ int npu_reset_init(struct npu_device *npu)
 	return npu->reset.wq ? 0 : -ENOMEM;
 }
 
-/* There are no jobs any more, and nobody asks for a reset. */
+/* None of the jobs there are will be started, and nobody asks for a reset. */
 void npu_reset_fini(struct npu_device *npu)
 {
 	cancel_delayed_work_sync(&npu->reset.tdr);

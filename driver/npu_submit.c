@@ -418,13 +418,13 @@ static struct dma_fence *npu_submit_push(struct npu_submit_ctx *ctx, struct npu_
 
 	/* It has to be on when the job's turn comes. The caller has one: it is only counted up. */
 	pm_runtime_get_noresume(queue->npu->base.dev);
+	atomic_inc(&queue->npu->pm_refs);
 	job->has_pm = true;
 	job->scheduled = true;
 
 	spin_lock_irq(&queue->lock);
 	queue->submitted = job->id;
 	queue->num_scheduled++;
-	npu_job_count(job);
 	spin_unlock_irq(&queue->lock);
 
 	drm_sched_job_arm(&job->base);

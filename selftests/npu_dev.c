@@ -359,6 +359,16 @@ int npu_syncobj_fence(int fd, uint32_t handle, int *file)
 	return ret;
 }
 
+int npu_syncobj_import(int fd, uint32_t handle, int file)
+{
+	struct drm_syncobj_handle args = {
+		.handle = handle, .fd = file,
+		.flags = DRM_SYNCOBJ_FD_TO_HANDLE_FLAGS_IMPORT_SYNC_FILE,
+	};
+
+	return npu_ioctl(fd, DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE, &args);
+}
+
 int npu_fence_status(int file)
 {
 	struct sync_file_info info = {};

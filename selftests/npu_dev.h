@@ -101,6 +101,8 @@ void npu_syncobj_destroy(int fd, uint32_t handle);
 int npu_syncobj_wait(int fd, uint32_t handle, uint64_t point, double seconds);
 /* A sync file of the fence that is in it, which tells of its end even when the device has gone. */
 int npu_syncobj_fence(int fd, uint32_t handle, int *file);
+/* And back: what the syncobj has is the fence of the file. */
+int npu_syncobj_import(int fd, uint32_t handle, int file);
 /* 1 signalled, 0 not yet, or the fence's error. */
 int npu_fence_status(int file);
 int npu_syncobj_status(int fd, uint32_t handle);

@@ -14,6 +14,7 @@
 #include "kselftest_harness.h"
 #include "npu_dev.h"
 #include "npu_test.h"
+#include "npu_vgem.h"
 
 #define SIZE	4096u
 #define WAIT	60
@@ -145,6 +146,97 @@ TEST_F_TIMEOUT(lifecycle, unbind_with_all_alive, 180)
 	close(prime.fd);
 	expect_well(_metadata, &again, &self->copy);
 	npu_dev_close(&again);
+}
+
+/* A job that waits for a fence of vgem's; how it ends, the file says. */
+static int submit_behind(struct npu_dev *dev, const struct npu_copy *copy, struct npu_vgem *vgem,
+			 int *end)
+{
+	struct drm_npu_sync_op sync[2] = {
+		{ .flags = DRM_NPU_SYNC_OP_WAIT }, { .flags = DRM_NPU_SYNC_OP_SIGNAL },
+	};
+	struct drm_npu_region regions[2];
+	struct drm_npu_job job;
+	int ret, file;
+
+	ret = npu_vgem_fence(vgem, &file);
+	if (ret)
+		return ret;
+	ret = npu_syncobj_create(dev->fd, &sync[0].handle);
+	if (!ret)
+		ret = npu_syncobj_create(dev->fd, &sync[1].handle);
+	if (!ret)
+		ret = npu_syncobj_import(dev->fd, sync[0].handle, file);
+	close(file);
+	if (ret)
+		return ret;
+	npu_copy_job(dev, copy, regions, &job);
+	job.syncs = (struct drm_npu_obj_array)DRM_NPU_OBJ_ARRAY(2, sync);
+	ret = npu_submit_jobs(dev->fd, dev->queue, &job, 1, NULL);
+	return ret ? ret : npu_syncobj_fence(dev->fd, sync[1].handle, end);
+}
+
+static bool comes_to_sleep(const char *pci)
+{
+	int i;
+
+	npu_write_file(pci, "power/autosuspend_delay_ms", "100");
+	for (i = 0; i < 50 && !npu_file_says(pci, "power/runtime_status", "suspended"); i++)
+		usleep(100000);
+	return npu_file_says(pci, "power/runtime_status", "suspended");
+}
+
+/*
+ * The driver goes though a job waits for another device, whose fence does not signal: with the
+ * job's file open, or closed. The job keeps neither the next driver's device awake, nor ends before
+ * what it waits for; but the module stays.
+ */
+static void unbind_before_stranger(struct __test_metadata *_metadata,
+				   FIXTURE_DATA(lifecycle) *self, bool closed)
+{
+	struct npu_dev dev, again;
+	struct npu_vgem vgem;
+	uint64_t start;
+	int end, i;
+
+	npu_expect_log("npu");
+	ASSERT_EQ(0, open_one(&dev));
+	ASSERT_EQ(0, npu_vgem_open(&vgem));
+	ASSERT_EQ(0, submit_behind(&dev, &self->copy, &vgem, &end));
+	if (closed)
+		npu_dev_close(&dev);
+	start = npu_now_ns();
+	ASSERT_EQ(0, npu_write_file(self->pci, "driver/unbind", self->name));
+	EXPECT_GT(5, (npu_now_ns() - start) / 1e9);
+	EXPECT_EQ(0, npu_fence_status(end));
+	EXPECT_EQ(-1, syscall(SYS_delete_module, "npu", O_NONBLOCK));
+	ASSERT_EQ(0, npu_write_file("/sys/bus/pci/drivers/npu", "bind", self->name));
+	ASSERT_EQ(0, open_again(&again));
+	expect_well(_metadata, &again, &self->copy);
+	npu_dev_close(&again);
+	EXPECT_TRUE(comes_to_sleep(self->pci));
+	EXPECT_EQ(0, npu_vgem_signal(&vgem));
+	for (i = 0; i < 500 && !npu_fence_status(end); i++)
+		usleep(10000);
+	EXPECT_EQ(-ENODEV, npu_fence_status(end));
+	if (!closed)
+		npu_dev_close(&dev);
+	close(end);
+	npu_vgem_close(&vgem);
+	ASSERT_EQ(0, open_again(&again));
+	expect_well(_metadata, &again, &self->copy);
+	npu_dev_close(&again);
+	EXPECT_TRUE(comes_to_sleep(self->pci));
+}
+
+TEST_F_TIMEOUT(lifecycle, unbind_while_a_job_waits_for_a_stranger, 60)
+{
+	unbind_before_stranger(_metadata, self, false);
+}
+
+TEST_F_TIMEOUT(lifecycle, unbind_behind_a_file_whose_job_waits_for_a_stranger, 60)
+{
+	unbind_before_stranger(_metadata, self, true);
 }
 
 /* 63 */
