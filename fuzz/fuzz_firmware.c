@@ -116,8 +116,8 @@ static void do_record(const npu_u8 *r)
 	memcpy(&value, r + 4, 4);
 	switch (r[0] % 9) {
 	case 0:
-		order(r[2] % (NPU_FW_CTL_JOB_CANCEL + 2), r[1] % 64 ? queue : value, (signed char)r[3], ~0u,
-		      0);
+		order(r[2] % (NPU_FW_CTL_JOB_CANCEL + 2), r[1] % 64 ? queue : value,
+		      (signed char)r[3], ~0u, 0);
 		break;
 	case 1:
 		order(r[2] % (NPU_FW_CTL_JOB_CANCEL + 2), queue, 0, r[3], value);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * libFuzzer target: a job file that is loaded and run to its end, host steps too. The last bytes of
- * the file fill its inputs. A job may fail, but says why; what takes long is cancelled and must then
- * end.
+ * the file fill its inputs. A job may fail, but says why; what takes long is cancelled and must
+ * then end.
  */
 #include <errno.h>
 #include <stdbool.h>

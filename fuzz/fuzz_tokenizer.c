@@ -50,11 +50,13 @@ static void must(int ok)
  */
 static int comes_back(const char *model, const char *text, size_t size)
 {
-	return !strcmp(model, "gpt2") || (!strcmp(model, "llama") && !memmem(text, size, "[us", 3) &&
-					  !memmem(text, size, "\xe2\x96\x81", 3));
+	return !strcmp(model, "gpt2") ||
+	       (!strcmp(model, "llama") && !memmem(text, size, "[us", 3) &&
+		!memmem(text, size, "\xe2\x96\x81", 3));
 }
 
-static void stream(const struct npu_tokenizer *t, const int32_t *ids, size_t num, unsigned int flags)
+static void stream(const struct npu_tokenizer *t, const int32_t *ids, size_t num,
+		   unsigned int flags)
 {
 	struct npu_token_stream s = { 0 };
 	struct npu_error err;
@@ -84,7 +86,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	flags = data[1] % 4;
 	size -= 2;
 	npu_tokenizer_info(t, &info);
-	must(npu_tokenizer_encode(t, text, size, flags, NULL, 0, &num, &err) == (num ? -ENOSPC : 0));
+	must(npu_tokenizer_encode(t, text, size, flags, NULL, 0, &num, &err) ==
+	     (num ? -ENOSPC : 0));
 	ids = malloc(num * sizeof(*ids) + 1);
 	back = malloc(6 * num + 6 * size + 1);
 	must(ids && back);

@@ -48,7 +48,9 @@ static struct gguf_make *make_spm(void)
 
 static struct gguf_make *make_bpe(const char *pre)
 {
-	static const char *const more[] = { "ab", "aa", "aab", "\304\240ab", "<s>", "[user]", NULL };
+	static const char *const more[] = {
+		"ab", "aa", "aab", "\304\240ab", "<s>", "[user]", NULL
+	};
 	static const char *const merges[] = { "a b", "a a", "aa b", "\xc4\xa0 ab", "b a", "ba b" };
 	struct gguf_make *m = gguf_make_new();
 	unsigned int i, n;

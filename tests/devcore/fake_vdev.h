@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A transport for tests of the core: guest memory in a memfd, a table of DMA addresses page by page,
- * interrupts that are counted. Stands in for the functions of vdev.h.
+ * A transport for tests of the core: guest memory in a memfd, a table of DMA addresses page by
+ * page, interrupts that are counted. Stands in for the functions of vdev.h.
  */
 #ifndef TESTS_DEVICE_FAKE_VDEV_H
 #define TESTS_DEVICE_FAKE_VDEV_H

@@ -30,7 +30,9 @@ struct guest {
 	npu_u32 seed;
 };
 
-/* The device is reset, events and context 0 are set up, DMA addresses lead to all of guest memory. */
+/*
+ * The device is reset, events and context 0 are set up, DMA addresses lead to all of guest memory.
+ */
 void guest_init(struct guest *g, const struct npu_vdev_config *config);
 void guest_fini(struct guest *g);
 /* After a reset of the device: all of guest memory is free and zero again. */
@@ -48,7 +50,9 @@ npu_u32 guest_alloc(struct guest *g, npu_u32 pages);
 unsigned char *guest_page(struct guest *g, npu_u32 page);
 npu_u64 page_iova(npu_u32 page);
 
-/* Put a page of @level (0: 4 KiB, 1: 2 MiB) at @va into the tables; @entry as it will stand there. */
+/*
+ * Put a page of @level (0: 4 KiB, 1: 2 MiB) at @va into the tables; @entry as it will stand there.
+ */
 void table_set(struct guest *g, npu_u32 context, npu_u64 va, unsigned int level, npu_u64 entry);
 /* Where the entry of @level for @va stands, NULL if there is no table. */
 npu_u64 *table_entry(struct guest *g, npu_u32 context, npu_u64 va, unsigned int level);

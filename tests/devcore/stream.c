@@ -99,10 +99,14 @@ void stream_gather(struct stream *s, unsigned int out, unsigned int data, unsign
 {
 	struct npu_operand *op = insn_add(s, NPU_OP_GATHER, NULL);
 
-	op[NPU_GATHER_OUT] = (struct npu_operand){ .region = (npu_u8)out, .dtype = NPU_U8, .rank = 3,
+	op[NPU_GATHER_OUT] = (struct npu_operand){ .region = (npu_u8)out,
+						   .dtype = NPU_U8,
+						   .rank = 3,
 						   .dim = { 1, n, cols },
 						   .stride = { (npu_s64)n * cols, cols, 1 } };
-	op[NPU_GATHER_IN] = (struct npu_operand){ .region = (npu_u8)data, .dtype = NPU_U8, .rank = 3,
+	op[NPU_GATHER_IN] = (struct npu_operand){ .region = (npu_u8)data,
+						  .dtype = NPU_U8,
+						  .rank = 3,
 						  .dim = { 1, rows, cols },
 						  .stride = { (npu_s64)rows * cols, cols, 1 } };
 	op[NPU_GATHER_INDEX] = (struct npu_operand){ .region = (npu_u8)idx, .dtype = NPU_I32,

@@ -126,8 +126,10 @@ static void compare_table(const char *doc)
 			 desc->writable ? "W" : "");
 		for (k = 0; k < d.num && strcmp(d.reg[k].name, name); k++)
 			;
-		if (k == d.num || d.reg[k].offset != desc->offset || strcmp(d.reg[k].access, access)) {
-			tap_diag("%s at 0x%x, %s is not so on the page", name, desc->offset, access);
+		if (k == d.num || d.reg[k].offset != desc->offset ||
+		    strcmp(d.reg[k].access, access)) {
+			tap_diag("%s at 0x%x, %s is not so on the page", name, desc->offset,
+				 access);
 			bad++;
 		}
 	}

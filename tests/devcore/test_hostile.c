@@ -157,8 +157,8 @@ static void spoil_tables(struct hostile *h, npu_u32 *seed)
 }
 
 /*
- * Pages that jobs write move elsewhere. From the acknowledgement on the old place is forbidden, until
- * the page moves back.
+ * Pages that jobs write move elsewhere. From the acknowledgement on the old place is forbidden,
+ * until the page moves back.
  */
 static void move_page(struct hostile *h, npu_u32 *seed)
 {

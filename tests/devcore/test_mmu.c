@@ -81,7 +81,8 @@ static unsigned int check_page(struct guest *g, npu_u32 context, npu_u64 root, n
 {
 	struct npu_mmu *mmu = &g->core->mmu;
 	struct expect e = expected(g, root, va);
-	unsigned char *at = e.mapped ? g->dev->mem + (e.iova - FAKE_IOVA_BASE) : NULL, byte = 0, old;
+	unsigned char *at = e.mapped ? g->dev->mem + (e.iova - FAKE_IOVA_BASE) : NULL, byte = 0,
+		      old;
 	unsigned int bad = 0;
 	npu_u64 where = 0;
 
@@ -97,8 +98,8 @@ static unsigned int check_page(struct guest *g, npu_u32 context, npu_u64 root, n
 	       (e.mapped && e.w);
 	bad += at && *at != (e.w ? (unsigned char)~old : old);
 	if (bad)
-		tap_diag("va 0x%llx: expected %d %d%d%d", (unsigned long long)va, e.mapped, e.r, e.w,
-			 e.x);
+		tap_diag("va 0x%llx: expected %d %d%d%d", (unsigned long long)va, e.mapped, e.r,
+			 e.w, e.x);
 	return bad;
 }
 
@@ -111,7 +112,8 @@ static npu_u64 large_place(struct guest *g, npu_u64 base)
 /* Random tables of all kinds of mistakes, looked up in a random order, some of it twice. */
 static void test_walk(struct guest *g)
 {
-	static const npu_u64 bases[] = { 0, 0x7ffffe00000ull, 0xffff80000000ull, 0xffffffe00000ull };
+	static const npu_u64 bases[] = { 0, 0x7ffffe00000ull, 0xffff80000000ull,
+					 0xffffffe00000ull };
 	npu_u32 pool = guest_alloc(g, 4096), context = 3, i, mapped = 0;
 	unsigned int bad = 0, n = tap_cases(20000);
 	npu_u64 va, root;
@@ -146,15 +148,16 @@ static void test_walk(struct guest *g)
 		mapped += expected(g, root, va).mapped;
 		bad += check_page(g, context, root, va);
 	}
-	tap_ok(!bad && mapped > n / 3 && mapped < n, "walks of random tables: %u, %u mapped, %u wrong",
-	       n, mapped, bad);
+	tap_ok(!bad && mapped > n / 3 && mapped < n,
+	       "walks of random tables: %u, %u mapped, %u wrong", n, mapped, bad);
 	bad = check_page(g, context, root, 0x100000000000ull) +
 	      check_page(g, context, root, 0x200000000123ull) +
 	      check_page(g, context, root, 0x300000000000ull) +
 	      check_page(g, context, root, 0x400000000000ull) +
 	      check_page(g, context, root, 0x480000000000ull) +
 	      check_page(g, context, root, 1ull << 48) + check_page(g, context, root, ~0ull);
-	tap_ok(!bad, "leaves too high, tables with permissions, tables in a circle, addresses too high");
+	tap_ok(!bad,
+	       "leaves too high, tables with permissions, tables in a circle, addresses too high");
 	tap_ok(reg_read64(g, 0x5000 + 8 * 2) && reg_read64(g, 0x5000 + 8 * 1) &&
 	       reg_read64(g, 0x5000 + 8 * 4), "counters: %llu walks, %llu hits, %llu faults",
 	       (unsigned long long)reg_read64(g, 0x5010), (unsigned long long)reg_read64(g, 0x5008),
@@ -594,7 +597,8 @@ static void test_removed(struct guest *g)
 		       npu_mmu_load(&g->core->mmu, 6, at, 4, &value),
 	       "a device that is removed reaches nothing, by known translations either");
 	atomic_store(&g->dev->armed[NPU_VDEV_FAULT_REMOVAL], 0);
-	tap_ok(before == 0x1234 && !npu_mmu_load(&g->core->mmu, 6, at, 4, &value) && value == 0x1234,
+	tap_ok(before == 0x1234 && !npu_mmu_load(&g->core->mmu, 6, at, 4, &value) &&
+		       value == 0x1234,
 	       "and has changed nothing");
 }
 

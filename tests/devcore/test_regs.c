@@ -76,8 +76,8 @@ static void test_resets(struct guest *g)
 		npu_vdev_core.reset(g->core, kinds[i].kind);
 		ok = wait_ready(g);
 		epoch++;
-		tap_ok(ok && reg_read(g, 0x64) == epoch && !reg_read(g, 0x98) && !reg_read(g, 0xb0) &&
-			       reg_read(g, 0x60) == 1,
+		tap_ok(ok && reg_read(g, 0x64) == epoch && !reg_read(g, 0x98) &&
+			       !reg_read(g, 0xb0) && reg_read(g, 0x60) == 1,
 		       "%s: epoch %u", kinds[i].what, epoch);
 	}
 	reg_write64(g, 0xb0, g->events);
@@ -159,8 +159,8 @@ static void test_doorbells(struct guest *g)
 	usleep(20000);
 	insns = reg_read64(g, 0x5000);
 	usleep(100000);
-	tap_ok(insns && reg_read64(g, 0x5000) == insns, "asleep it executes nothing: %llu instructions",
-	       (unsigned long long)insns);
+	tap_ok(insns && reg_read64(g, 0x5000) == insns,
+	       "asleep it executes nothing: %llu instructions", (unsigned long long)insns);
 	seen = guest_event(g, 0);
 	reg_write(g, 0x1000, 1);
 	guest_wait_event(g, 0, seen);
@@ -180,7 +180,8 @@ static void test_doorbells(struct guest *g)
 	for (i = 0; i < 500; i++)
 		reg_write(g, 0x1000, 1);
 	usleep(20000);
-	tap_ok(guest_event(g, 0) > seen + 2, "500 doorbells: %u times awake", guest_event(g, 0) - seen - 2);
+	tap_ok(guest_event(g, 0) > seen + 2, "500 doorbells: %u times awake",
+	       guest_event(g, 0) - seen - 2);
 	tap_ok(mcu_load(g, 0, 16) == 3, "nothing is loaded while it runs");
 	reg_write(g, 0x9c, 0);
 	usleep(5000);
@@ -267,10 +268,10 @@ static void expect_fatal(struct guest *g, const char *what, npu_u32 kind, npu_u3
 	bool ok = mcu_run(g) && guest_wait_event(g, 8, count);
 
 	usleep(1000);
-	tap_ok(ok && guest_event(g, 12) == kind && guest_event(g, 20) == info && reg_read(g, 0x60) == 5 &&
-		       (kind == 5 || reg_read(g, 0xa0) == 18),
-	       "%s: kind %u, information 0x%x, status %u", what, guest_event(g, 12), guest_event(g, 20),
-	       reg_read(g, 0x60));
+	tap_ok(ok && guest_event(g, 12) == kind && guest_event(g, 20) == info &&
+		       reg_read(g, 0x60) == 5 && (kind == 5 || reg_read(g, 0xa0) == 18),
+	       "%s: kind %u, information 0x%x, status %u", what, guest_event(g, 12),
+	       guest_event(g, 20), reg_read(g, 0x60));
 }
 
 static void test_fatal(struct guest *g)
@@ -318,7 +319,8 @@ static void test_fatal(struct guest *g)
 	atomic_store(&g->dev->armed[NPU_VDEV_FAULT_FW_CRASH], 1);
 	reg_write(g, 0x1000, 1);
 	ok = ok && guest_wait_event(g, 8, count);
-	tap_ok(ok && guest_event(g, 12) == 1 && reg_read(g, 0xa0) == 18, "it crashes at the next doorbell");
+	tap_ok(ok && guest_event(g, 12) == 1 && reg_read(g, 0xa0) == 18,
+	       "it crashes at the next doorbell");
 	reg_write(g, 0x9c, 1);
 	tap_ok(!(reg_read(g, 0x60) & 2), "and does not start again before a reset");
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Engine units, driven through their registers as the firmware does it: what commands do in every
- * state, real jobs whole, in slices and saved and restored behind every instruction, faults, resets,
- * records, two units at once.
+ * state, real jobs whole, in slices and saved and restored behind every instruction, faults,
+ * resets, records, two units at once.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,7 +172,8 @@ static void test_faults(struct guest *g, struct small *t, struct small *other)
 	unit_cmd(g, 0, CMD_RELEASE);
 	small_fill(g, t);
 	put32(kernel_at(g, t->job.desc), 24, GUEST_KERNEL + GUEST_KERNEL_SIZE - 8);
-	tap_ok(job_run(g, 0, t->queue, &t->job) == ERROR, "a region table outside of kernel memory");
+	tap_ok(job_run(g, 0, t->queue, &t->job) == ERROR,
+	       "a region table outside of kernel memory");
 	unit_cmd(g, 0, CMD_RELEASE);
 	small_fill(g, t);
 	tap_ok(job_run(g, 0, 40, &t->job) == ERROR, "a queue without a context");
@@ -233,7 +234,8 @@ static void test_bad_save(struct guest *g, struct small *t)
 	tap_ok(unit_wait(g, 0) == DONE && !small_right(g, t),
 	       "less on-chip memory: the rest is zero, the job is wrong, and that is all");
 	unit_cmd(g, 0, CMD_RELEASE);
-	tap_ok(job_run(g, 0, t->queue, &t->job) == DONE && small_right(g, t), "then a good job runs");
+	tap_ok(job_run(g, 0, t->queue, &t->job) == DONE && small_right(g, t),
+	       "then a good job runs");
 	unit_cmd(g, 0, CMD_RELEASE);
 }
 
@@ -400,7 +402,8 @@ static void test_resets(struct guest *g, struct small *t)
 	state_reach(g, t, STOPPED);
 	tap_ok(result32(g, &t->job, RESULT_RESET) == 0, "a stop by the firmware is no reset");
 	unit_cmd(g, 0, CMD_RELEASE);
-	tap_ok(job_run(g, 0, t->queue, &t->job) == DONE && small_right(g, t), "then a good job runs");
+	tap_ok(job_run(g, 0, t->queue, &t->job) == DONE && small_right(g, t),
+	       "then a good job runs");
 	unit_cmd(g, 0, CMD_RELEASE);
 	atomic_store(&g->dev->armed[NPU_VDEV_FAULT_SLOW_JOB], 1);
 	state = job_run(g, 0, t->queue, &t->job);
@@ -457,7 +460,8 @@ static void test_hard_hangs(struct guest *g, struct small *t)
 	tap_ok(wait_ready(g), "but that of the device");
 	guest_restart(g);
 	small_init(g, t, 1, 1);
-	tap_ok(job_run(g, 0, t->queue, &t->job) == DONE && small_right(g, t), "then a good job runs");
+	tap_ok(job_run(g, 0, t->queue, &t->job) == DONE && small_right(g, t),
+	       "then a good job runs");
 	unit_cmd(g, 0, CMD_RELEASE);
 }
 
@@ -490,7 +494,8 @@ static void test_hangs(struct guest *g, struct small *t)
 	after = resident_pages();
 	tap_ok(!bad && before > 0 && after - before < 64,
 	       "100 hangs, each ended by a reset of the engine: %ld pages more", after - before);
-	tap_ok(job_run(g, 0, t->queue, &t->job) == DONE && small_right(g, t), "then a good job runs");
+	tap_ok(job_run(g, 0, t->queue, &t->job) == DONE && small_right(g, t),
+	       "then a good job runs");
 	unit_cmd(g, 0, CMD_RELEASE);
 }
 
@@ -631,7 +636,8 @@ static void test_device_reset(struct guest *g)
 	all = now_us() - start;
 	tap_ok(call < 20000 && unit_reg(g, 0, 4) == IDLE && reg_read(g, 0x64) == epoch + 1 &&
 		       !reg_read(g, 0x2000 + 8 * 32) && !reg_read(g, 0x3000 + 4 * 32) &&
-		       !reg_read(g, 0xb0) && !reg_read(g, 0x98) && result32(g, &t.job, 0) == 0xaaaaaaaa,
+		       !reg_read(g, 0xb0) && !reg_read(g, 0x98) &&
+		       result32(g, &t.job, 0) == 0xaaaaaaaa,
 	       "the device is reset under a job: call %llu us, ready %u, all %llu us",
 	       (unsigned long long)call, state, (unsigned long long)all);
 }
@@ -670,7 +676,9 @@ static void test_models(struct guest *g, struct small *other)
 {
 	static const struct {
 		const char *model, *shape;
-	} models[] = { { "mnist-8", NULL }, { "cls", "x=1x3x48x192" }, { "blazeface_front", NULL } };
+	} models[] = { { "mnist-8", NULL },
+		       { "cls", "x=1x3x48x192" },
+		       { "blazeface_front", NULL } };
 	struct capture c;
 	unsigned int i;
 

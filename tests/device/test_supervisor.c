@@ -194,7 +194,8 @@ static void storm_test(void)
 			waitpid(killer, &status, 0);
 		failed += status != 0;
 	}
-	tap_ok(!gone && !failed, "%u workers killed beside %u reads: each has one answer", i, asked);
+	tap_ok(!gone && !failed, "%u workers killed beside %u reads: each has one answer", i,
+	       asked);
 	tap_ok(works(), "the device works");
 }
 
@@ -223,7 +224,8 @@ static void half_test(void)
 static void stuck_test(void)
 {
 	c.timeout_ms = 8000;
-	tap_ok(client_write32(&c, 0, HANG, 1) == EIO, "a core that does not come back is killed in time");
+	tap_ok(client_write32(&c, 0, HANG, 1) == EIO,
+	       "a core that does not come back is killed in time");
 	tap_ok(works(), "the next one works");
 	client_write32(&c, 0, HOLD, 1);
 	tap_ok(!client_unmap(&c, EVENTS, 16 * 4096, 0),
@@ -236,7 +238,8 @@ static void fault_test(void)
 	uint32_t before = epoch();
 
 	fixture_control(&f, "arm worker-abort");
-	tap_ok(client_write32(&c, 0, 0x100, 1) == EIO && epoch() == before + 1, "the fault worker-abort");
+	tap_ok(client_write32(&c, 0, 0x100, 1) == EIO && epoch() == before + 1,
+	       "the fault worker-abort");
 	fixture_control(&f, "kill");
 	tap_ok(works(), "the command kill");
 	tap_ok(fixture_number(&f, "counters", "worker-restarts") > 10, "%lld restarts are counted",
@@ -297,7 +300,8 @@ static void give_up_test(void)
 	for (i = 0; i < 8 && worker_end(); i++)
 		usleep(50000);
 	c.timeout_ms = 1000;
-	tap_ok(client_receive(&c, &in) == -1, "after five in a row without a message the client is given up");
+	tap_ok(client_receive(&c, &in) == -1,
+	       "after five in a row without a message the client is given up");
 	client_close(&c);
 	tap_ok(setup() && works(), "the next one is served");
 }
@@ -312,7 +316,8 @@ int main(void)
 	event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	mem = memory_make(16 * 4096, 0);
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, mem, 0);
-	if (!tap_ok(fixture_process(&f, &config, &ops) && setup(), "a supervised device and a client"))
+	if (!tap_ok(fixture_process(&f, &config, &ops) && setup(),
+		    "a supervised device and a client"))
 		return tap_done();
 	echo_test();
 	signal_test(SIGKILL, "SIGKILL");

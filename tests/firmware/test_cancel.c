@@ -19,7 +19,8 @@ static void expect_next(npu_u64 job)
 	mock_submit(&m, 1, 100);
 	mock_run(&m, 5000);
 	expect_job(&m, 1, job, NPU_FW_OK, "and the next job is done");
-	tap_ok(!m.bad_access && !mock_messages(&m), "no command in a wrong state, no other message");
+	tap_ok(!m.bad_access && !mock_messages(&m),
+	       "no command in a wrong state, no other message");
 }
 
 static void test_marked(void)
@@ -33,7 +34,8 @@ static void test_marked(void)
 	mock_ring(&m, 1);
 	mock_run(&m, 5000);
 	for (i = 1; i <= 6; i++)
-		expect_job(&m, 1, i, i % 2 ? NPU_FW_ABORTED : NPU_FW_OK, "marked ones are skipped, in order");
+		expect_job(&m, 1, i, i % 2 ? NPU_FW_ABORTED : NPU_FW_OK,
+			   "marked ones are skipped, in order");
 	expect_trace(&m, "start 1, release 1, start 1, release 1, start 1, release 1",
 		     "and never started");
 	tap_ok(mock_info(&m)->counter[NPU_FW_COUNTER_ABORTED] == 3 &&
@@ -215,7 +217,8 @@ static void test_abort(void)
 		mock_run(&m, 100);
 		second = round ? mock_ctl_post(&m, &abort) : cancel(1, 1);
 		mock_run(&m, 100);
-		expect_answer(&m, round ? first : second, NPU_FW_OK, "the cancel is answered at once");
+		expect_answer(&m, round ? first : second, NPU_FW_OK,
+			      "the cancel is answered at once");
 		tap_ok(!mock_messages(&m), "the abort is not");
 		tap_ok(mock_ctl_simple(&m, NPU_FW_CTL_QUEUE_DESTROY, 1, 0) == NPU_FW_BUSY,
 		       "meanwhile the queue can not go");

@@ -30,8 +30,10 @@ static void test_boot(void)
 	if (!tap_ok(begin_image(IMAGE), "boots"))
 		return;
 	tap_diag("%llu instructions until it waits", (unsigned long long)m.instructions);
-	tap_ok(!strcmp(mock_info(&m)->version, NPU_VERSION) && mock_info(&m)->abi == NPU_FW_ABI_MAX &&
-	       mock_info(&m)->boot_status == NPU_FW_BOOT_READY, "says what it is");
+	tap_ok(!strcmp(mock_info(&m)->version, NPU_VERSION) &&
+		       mock_info(&m)->abi == NPU_FW_ABI_MAX &&
+		       mock_info(&m)->boot_status == NPU_FW_BOOT_READY,
+	       "says what it is");
 	mock_log(&m, log, sizeof(log));
 	tap_ok(!strcmp(log, "[1.000000] info: NPU firmware " NPU_VERSION
 		       ", ABI 2, 1 engines, 48 queues\n"), "and so does the log");

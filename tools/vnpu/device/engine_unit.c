@@ -324,7 +324,9 @@ static bool reset_asked(const struct npu_unit *unit)
 	return atomic_load(&unit->why) & NPU_UNIT_STOP_RESET;
 }
 
-/* With the lock: until what is under way has ended; the firmware may have begun another job then. */
+/*
+ * With the lock: until what is under way has ended; the firmware may have begun another job then.
+ */
 static void wait_reset(struct npu_unit *unit)
 {
 	while (unit->busy && reset_asked(unit))

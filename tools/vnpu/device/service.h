@@ -43,8 +43,8 @@ int npu_service_init(struct npu_vdev_core *core);
 void npu_service_fini(struct npu_vdev_core *core);
 
 /*
- * @which are NPU_RESET_*: around their first half. From the first call to the end of the second half
- * the device is not READY. A reset of the device takes back other requests.
+ * @which are NPU_RESET_*: around their first half. From the first call to the end of the second
+ * half the device is not READY. A reset of the device takes back other requests.
  */
 void npu_service_reset_start(struct npu_vdev_core *core, npu_u32 which);
 void npu_service_reset(struct npu_vdev_core *core, npu_u32 which);

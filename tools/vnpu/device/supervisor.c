@@ -115,7 +115,8 @@ static int worker_watch(struct supervisor *s, pid_t pid)
 			p[1].fd = -1;
 		}
 		if (is_stuck(s)) {
-			npu_vdev_log(dev, "the worker does not come back from a call, it is killed");
+			npu_vdev_log(dev,
+				     "the worker does not come back from a call, it is killed");
 			kill(pid, SIGKILL);
 		} else if (stop_us && vdev_now_us() - stop_us > STOP_MS * 1000) {
 			kill(pid, SIGKILL);

@@ -22,9 +22,9 @@ int npu_vdev_open(const struct npu_vdev_options *opt, const struct npu_vdev_core
 		  struct npu_vdev **dev, char *why, size_t size);
 
 /*
- * Serve clients, one at a time, until npu_vdev_stop(). npu_vdev_run() does it in the calling thread:
- * an abort ends the process. npu_vdev_supervise() does it in a worker process which is replaced
- * when it dies; the caller must have no other thread. 0, or a negative errno and @why.
+ * Serve clients, one at a time, until npu_vdev_stop(). npu_vdev_run() does it in the calling
+ * thread: an abort ends the process. npu_vdev_supervise() does it in a worker process which is
+ * replaced when it dies; the caller must have no other thread. 0, or a negative errno and @why.
  */
 int npu_vdev_run(struct npu_vdev *dev, char *why, size_t size);
 int npu_vdev_supervise(struct npu_vdev *dev, char *why, size_t size);

@@ -321,8 +321,8 @@ static void message_handle(struct npu_vdev *dev)
 	if (hdr.flags & VFU_FLAG_TYPE)
 		err = EINVAL;
 	else
-		err = vdev_message_handle(dev, &hdr, sh->rx.buf + sizeof(hdr), hdr.size - sizeof(hdr),
-					  sh->tx.buf + sizeof(hdr), &size);
+		err = vdev_message_handle(dev, &hdr, sh->rx.buf + sizeof(hdr),
+					  hdr.size - sizeof(hdr), sh->tx.buf + sizeof(hdr), &size);
 	dev->reply_error = err;
 	dev->reply_size = size;
 }
