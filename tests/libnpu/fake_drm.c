@@ -228,7 +228,8 @@ static int vm_bind(struct drm_npu_vm_bind *a)
 {
 	const struct drm_npu_vm_bind_op *op = (const void *)(uintptr_t)a->ops.array;
 
-	if (a->vm_id != 1 || a->flags || a->pad || a->ops.count != 1 || a->ops.stride != sizeof(*op))
+	if (a->vm_id != 1 || a->flags || a->pad || a->ops.count != 1 ||
+	    a->ops.stride != sizeof(*op))
 		return EINVAL;
 	if (!op->size || op->size % PAGE || op->va % PAGE || op->bo_offset % PAGE)
 		return EINVAL;
@@ -426,14 +427,17 @@ static int read_syncs(const struct drm_npu_job *in, struct job *j)
 		return EINVAL;
 	for (i = 0; i < in->syncs.count; i++) {
 		kind = op[i].flags & (DRM_NPU_SYNC_OP_WAIT | DRM_NPU_SYNC_OP_SIGNAL);
-		if (!(op[i].flags & DRM_NPU_SYNC_OP_TIMELINE) || !op[i].timeline_value || op[i].flags > 7 ||
+		if (!(op[i].flags & DRM_NPU_SYNC_OP_TIMELINE) || !op[i].timeline_value ||
+		    op[i].flags > 7 ||
 		    (kind != DRM_NPU_SYNC_OP_WAIT && kind != DRM_NPU_SYNC_OP_SIGNAL))
 			return EINVAL;
 		if (op[i].handle >= MAX_OBJS || !f.sync[op[i].handle].live)
 			return ENOENT;
-		if (kind == DRM_NPU_SYNC_OP_WAIT && op[i].timeline_value > f.sync[op[i].handle].last)
+		if (kind == DRM_NPU_SYNC_OP_WAIT &&
+		    op[i].timeline_value > f.sync[op[i].handle].last)
 			return EINVAL;	/* of no submit */
-		if (kind == DRM_NPU_SYNC_OP_SIGNAL && op[i].timeline_value <= f.sync[op[i].handle].last)
+		if (kind == DRM_NPU_SYNC_OP_SIGNAL &&
+		    op[i].timeline_value <= f.sync[op[i].handle].last)
 			return EINVAL;
 		j->op[i] = op[i];
 	}
@@ -451,7 +455,8 @@ static int read_job(const struct drm_npu_job *in, struct job *j)
 	uint32_t i;
 
 	if (in->flags & ~3u || in->pad || in->stream % 8 || !in->flags != !in->trace ||
-	    in->regions.count > NPU_MAX_REGIONS || in->regions.stride != sizeof(struct npu_region) ||
+	    in->regions.count > NPU_MAX_REGIONS ||
+	    in->regions.stride != sizeof(struct npu_region) ||
 	    in->scalars.count > NPU_MAX_SCALARS || in->scalars.stride != sizeof(*scalar))
 		return EINVAL;
 	j->stream = in->stream;
@@ -581,11 +586,15 @@ static int dev_query(struct drm_npu_dev_query *a)
 					.num_engines = 1, .mac_rows = 32, .mac_columns = 16,
 					.sram_size = 2 << 20, .dtypes = 0xfe, .epoch = 1 };
 	struct drm_npu_fw_info fw = { .abi = 1, .abi_min = 1, .abi_max = 1, .version = "7.8.9" };
-	struct drm_npu_mmu_info mmu = { .va_bits = 48, .page_sizes = 0x201000, .user_va_end = 1ull << 40 };
+	struct drm_npu_mmu_info mmu = { .va_bits = 48,
+					.page_sizes = 0x201000,
+					.user_va_end = 1ull << 40 };
 	struct drm_npu_queue_info queues = { .max_queues = 64, .max_depth = 64, .priorities = 3,
 					     .max_regions = 256, .max_scalars = 16, .max_jobs = 64,
 					     .timeout_ms = 2000, .limit_ms = 10000 };
-	struct drm_npu_timestamp_info ts = { .frequency = 1000000000, .device = now(), .cpu_ns = now() };
+	struct drm_npu_timestamp_info ts = { .frequency = 1000000000,
+					     .device = now(),
+					     .cpu_ns = now() };
 	const struct { const void *p; uint32_t size; } what[] = {
 		{ &npu, sizeof(npu) }, { &fw, sizeof(fw) }, { &mmu, sizeof(mmu) },
 		{ &queues, sizeof(queues) }, { &ts, sizeof(ts) },

@@ -346,7 +346,9 @@ void host_make(struct fixture *f)
 	memcpy(f->weights + 64, tiny_w, sizeof(tiny_w));
 	host_streams(f);
 	host_steps(f);
-	f->symbols[0] = (struct npu_jobfile_symbol){ .name = "rows", .min = 1, .max = TINY_ROWS, .step = 1 };
+	f->symbols[0] = (struct npu_jobfile_symbol){
+		.name = "rows", .min = 1, .max = TINY_ROWS, .step = 1
+	};
 	add_region(f, 0, "", NPU_REGION_WEIGHTS, NPU_JOBFILE_CONST(272));
 	add_region(f, 1, "", NPU_REGION_SCRATCH, NPU_JOBFILE_CONST(1024));
 	add_region(f, 2, "", NPU_REGION_SRAM, NPU_JOBFILE_CONST(0));
@@ -367,7 +369,9 @@ void host_make(struct fixture *f)
 	f->tensors[4] = rows_tensor("u", NPU_TENSOR_INTERNAL, 1);
 	f->tensors[4].offset = NPU_JOBFILE_CONST(512);
 	for (i = 0; i < 4; i++)
-		f->debug[i] = (struct npu_jobfile_debug){ .tag = 10 + i, .node = "N", .op = "O", .tensor = "t" };
+		f->debug[i] = (struct npu_jobfile_debug){
+			.tag = 10 + i, .node = "N", .op = "O", .tensor = "t"
+		};
 	f->debug[1].node = "NonZero_1";
 	f->debug[2].node = "Scale_2";
 	finish(f, 1, 6, 5, 4);
@@ -514,7 +518,8 @@ static void frame_copy(struct asm_stream *s, unsigned int region, npu_u32 rows, 
 					   .dim = { rows, bytes }, .stride = { stride, 1 } };
 	struct npu_operand ops[NPU_COPY_NUM_SLOTS] = { [NPU_COPY_OUT] = plane,
 						       [NPU_COPY_IN] = plane };
-	const size_t at = sizeof(struct npu_insn_header) + NPU_COPY_IN * sizeof(struct npu_operand) +
+	const size_t at = sizeof(struct npu_insn_header) +
+			  NPU_COPY_IN * sizeof(struct npu_operand) +
 			  offsetof(struct npu_operand, stride);
 	struct npu_term term = { (npu_u16)(at / 4), (npu_u8)sym, 1, 1 };
 

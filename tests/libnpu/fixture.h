@@ -73,9 +73,10 @@ void slow_make(struct fixture *f, unsigned int insns);
  */
 void host_make(struct fixture *f);
 /*
- * Camera frames, copied as they are: "cam" is NV12 of 8 x 4 pixels, planes "cam" [4][8] and "cam.uv"
- * [2][8], rows any 8 .. 64 bytes apart; "rgb" is RGB24 of 4 x 2 pixels, rows 16 bytes apart. Outputs
- * "y", "uv" and "p" are dense. Regions and tensors: 0 .. 2 the planes, 3 .. 5 the outputs.
+ * Camera frames, copied as they are: "cam" is NV12 of 8 x 4 pixels, planes "cam" [4][8] and
+ * "cam.uv" [2][8], rows any 8 .. 64 bytes apart; "rgb" is RGB24 of 4 x 2 pixels, rows 16 bytes
+ * apart. Outputs "y", "uv" and "p" are dense. Regions and tensors: 0 .. 2 the planes, 3 .. 5 the
+ * outputs.
  */
 void frame_make(struct fixture *f);
 #define FIXTURE_OPS	1

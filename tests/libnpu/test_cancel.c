@@ -101,8 +101,8 @@ static void check_some(struct env *e, unsigned int mask, bool head)
 	}
 	npu_fence_put(fs);
 	npu_run_destroy(slow);
-	tap_ok(!bad, "%s: jobs %#x of %u are cancelled%s, the others are right", e->name, mask, JOBS,
-	       head ? ", and the one that runs" : "");
+	tap_ok(!bad, "%s: jobs %#x of %u are cancelled%s, the others are right", e->name, mask,
+	       JOBS, head ? ", and the one that runs" : "");
 }
 
 struct thread {
@@ -183,7 +183,8 @@ static void begin(struct env *e, const char *name, const char *uri)
 	struct fixture f;
 
 	e->name = name;
-	if (npu_device_open(uri, NULL, &e->dev, &err) || npu_queue_create(e->dev, NULL, &e->q, &err))
+	if (npu_device_open(uri, NULL, &e->dev, &err) ||
+	    npu_queue_create(e->dev, NULL, &e->q, &err))
 		abort();
 	tiny_make(&f);
 	e->tiny = fixture_load(e->dev, &f, "tiny.npu");

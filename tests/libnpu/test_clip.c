@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* npu_run_clipped() on counters that the test writes itself, and on tables that a file got wrong. */
+/*
+ * npu_run_clipped() on counters that the test writes itself, and on tables that a file got wrong.
+ */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -57,7 +59,10 @@ static void counters(void)
 {
 	static const int64_t table[6] = { 5, 7, 100, 90, 3, 200 };
 	struct npu_clip_info c = NPU_INIT(c), none = { 0 };
-	struct { struct npu_clip_info c; char more[8]; } newer = { .c.size = sizeof(newer), .more = "1234567" };
+	struct {
+		struct npu_clip_info c;
+		char more[8];
+	} newer = { .c.size = sizeof(newer), .more = "1234567" };
 	struct npu_fence *fence = NULL;
 	struct npu_job *job;
 	struct npu_run *run;
@@ -68,20 +73,24 @@ static void counters(void)
 	fixture_free(&f);
 	tap_ok(npu_run_clipped(run, 0, &c, &err) == -ENODATA, "before a submit: %s", err.text);
 	if (npu_run_write(run, NPU_CLIP_TENSOR, table, sizeof(table), &err) ||
-	    npu_queue_submit(queue, run, NULL, &fence, &err) || npu_fence_wait(fence, NPU_FOREVER, &err))
+	    npu_queue_submit(queue, run, NULL, &fence, &err) ||
+	    npu_fence_wait(fence, NPU_FOREVER, &err))
 		tap_diag("%s", err.text);
 	npu_fence_put(fence);
-	tap_ok(!npu_run_clipped(run, 0, &c, &err) && !strcmp(c.tensor, "a") && !strcmp(c.node, "A") &&
-	       c.looked_at == 100 && near(c.share, 0.12) && near(c.calibrated, 0.02) && c.suspicious,
+	tap_ok(!npu_run_clipped(run, 0, &c, &err) && !strcmp(c.tensor, "a") &&
+		       !strcmp(c.node, "A") && c.looked_at == 100 && near(c.share, 0.12) &&
+		       near(c.calibrated, 0.02) && c.suspicious,
 	       "12 of 100 at an end, 2 %% in calibration: suspicious");
-	tap_ok(!npu_run_clipped(run, 1, &c, &err) && !strcmp(c.tensor, "b") && near(c.share, 3 / 200.0) &&
-	       c.calibrated < 0 && !c.suspicious,
+	tap_ok(!npu_run_clipped(run, 1, &c, &err) && !strcmp(c.tensor, "b") &&
+		       near(c.share, 3 / 200.0) && c.calibrated < 0 && !c.suspicious,
 	       "zeros at the end of the range that is zero do not count; nothing is known of calibration");
 	tap_ok(npu_run_clipped(run, 2, &c, &err) == -ENOENT, "past the last: %s", err.text);
-	tap_ok(npu_run_clipped(run, 0, &none, &err) == -EINVAL && npu_run_clipped(run, 0, NULL, &err) == -EINVAL,
+	tap_ok(npu_run_clipped(run, 0, &none, &err) == -EINVAL &&
+		       npu_run_clipped(run, 0, NULL, &err) == -EINVAL,
 	       "without a size: %s", err.text);
-	tap_ok(!npu_run_clipped(run, 0, &newer.c, &err) && newer.c.size == sizeof(newer) && !newer.more[0] &&
-	       newer.c.looked_at == 100, "a program with a larger struct gets what there is, and zeros");
+	tap_ok(!npu_run_clipped(run, 0, &newer.c, &err) && newer.c.size == sizeof(newer) &&
+		       !newer.more[0] && newer.c.looked_at == 100,
+	       "a program with a larger struct gets what there is, and zeros");
 	npu_run_destroy(run);
 	npu_job_unload(job);
 }
@@ -113,7 +122,8 @@ static void wrong_table(void)
 
 int main(void)
 {
-	if (npu_device_open("sim:threads=1", NULL, &dev, &err) || npu_queue_create(dev, NULL, &queue, &err)) {
+	if (npu_device_open("sim:threads=1", NULL, &dev, &err) ||
+	    npu_queue_create(dev, NULL, &queue, &err)) {
 		tap_ok(0, "open: %s", err.text);
 		return tap_done();
 	}

@@ -109,12 +109,14 @@ static void test_buffers(struct env *e)
 				       NPU_BUFFER_READ_ONLY, NULL, NULL, &ro, &err) &&
 	       !npu_buffer_map(ro, &map, &err) && map == page,
 	       "read-only memory is copied for the device and stays where it is for the host");
-	tap_ok(npu_buffer_export_dmabuf(ro, &fd, &err) == -EACCES, "its copy is not shared: %s", err.text);
+	tap_ok(npu_buffer_export_dmabuf(ro, &fd, &err) == -EACCES, "its copy is not shared: %s",
+	       err.text);
 	npu_buffer_put(ro);
 	tap_ok(npu_buffer_import_host(e->dev, page, sizeof(page), 0, NULL, NULL,
 				      &ro, &err) == -ENOTSUP,
 	       "memory that would have to be written to is refused: %s", err.text);
-	tap_ok(npu_buffer_import_dmabuf(e->dev, 0, &ro, &err) < 0, "what is no dma-buf: %s", err.text);
+	tap_ok(npu_buffer_import_dmabuf(e->dev, 0, &ro, &err) < 0, "what is no dma-buf: %s",
+	       err.text);
 	tap_ok(fake_drm_live() == before, "nothing is left of these");
 }
 
@@ -131,7 +133,8 @@ static void test_jobs(struct env *e)
 	int bad = 0;
 
 	tap_ok(!npu_queue_submit(e->q[0], run, NULL, &fence, &err) &&
-	       !npu_fence_wait(fence, SECONDS(5), &err) && tiny_right(run, -7), "a job: right answer");
+		       !npu_fence_wait(fence, SECONDS(5), &err) && tiny_right(run, -7),
+	       "a job: right answer");
 	tap_ok(!npu_fence_times(fence, &times) && times.slices == 1 && times.busy &&
 	       times.started >= times.submitted && times.finished >= times.started,
 	       "its times are on the host's clock");
@@ -270,16 +273,19 @@ static void test_fault(struct env *e)
 	npu_queue_submit(e->q[0], tiny, NULL, &behind, &err);
 	fake_drm_set(&fake_drm.hang, false);
 	tap_ok(npu_fence_wait(f, SECONDS(5), &err) == -EIO && strstr(err.text, "gather.npu") &&
-	       strstr(err.text, "Gather_0") && strstr(err.text, "'index'") && strstr(err.text, ": 9"),
+		       strstr(err.text, "Gather_0") && strstr(err.text, "'index'") &&
+		       strstr(err.text, ": 9"),
 	       "a fault is told in words: %s", err.text);
 	tap_ok(!npu_fence_fault(f, &fault) && fault.code == NPU_FAULT_INDEX && fault.value == 9,
 	       "and as a record");
-	tap_ok(npu_fence_wait(behind, SECONDS(5), &err) == -ECANCELED && strstr(err.text, "before it"),
+	tap_ok(npu_fence_wait(behind, SECONDS(5), &err) == -ECANCELED &&
+		       strstr(err.text, "before it"),
 	       "the job behind it in the queue is cancelled: %s", err.text);
 	npu_fence_put(f);
 	npu_fence_put(behind);
-	tap_ok(!npu_queue_submit(e->q[0], tiny, NULL, &f, &err) && !npu_fence_wait(f, SECONDS(5), &err) &&
-	       tiny_right(tiny, 1), "the queue goes on with the next submit");
+	tap_ok(!npu_queue_submit(e->q[0], tiny, NULL, &f, &err) &&
+		       !npu_fence_wait(f, SECONDS(5), &err) && tiny_right(tiny, 1),
+	       "the queue goes on with the next submit");
 	npu_fence_put(f);
 	npu_run_destroy(run);
 	npu_run_destroy(tiny);
@@ -293,11 +299,13 @@ static void check_ending(struct env *e, bool *flag, int status, const char *word
 
 	fake_drm_set(flag, true);
 	npu_queue_submit(e->q[1], run, NULL, &f, &err);
-	tap_ok(npu_fence_wait(f, SECONDS(5), &err) == status && strstr(err.text, word), "%s", err.text);
+	tap_ok(npu_fence_wait(f, SECONDS(5), &err) == status && strstr(err.text, word), "%s",
+	       err.text);
 	fake_drm_set(flag, false);
 	npu_fence_put(f);
-	tap_ok(!npu_queue_submit(e->q[1], run, NULL, &f, &err) && !npu_fence_wait(f, SECONDS(5), &err) &&
-	       tiny_right(run, 1), "and the next one runs");
+	tap_ok(!npu_queue_submit(e->q[1], run, NULL, &f, &err) &&
+		       !npu_fence_wait(f, SECONDS(5), &err) && tiny_right(run, 1),
+	       "and the next one runs");
 	npu_fence_put(f);
 	npu_run_destroy(run);
 }
@@ -320,7 +328,8 @@ static void test_waits(struct env *e)
 	tap_ok(!npu_fence_wait(fb, SECONDS(5), &err) && !npu_fence_wait(fa, SECONDS(5), &err) &&
 	       tiny_right(b, 4), "both run");
 	npu_fence_put(fb);
-	tap_ok(!npu_queue_submit(e->q[1], b, &opt, &fb, &err) && !npu_fence_wait(fb, SECONDS(5), &err),
+	tap_ok(!npu_queue_submit(e->q[1], b, &opt, &fb, &err) &&
+		       !npu_fence_wait(fb, SECONDS(5), &err),
 	       "a fence that has signalled");
 	npu_fence_put(fa);
 	npu_fence_put(fb);
@@ -355,8 +364,10 @@ static void test_foreign(struct env *e)
 	list[0] = fa;
 	opt.wait = list;
 	opt.num_wait = 1;
-	tap_ok(!npu_queue_submit(e->q[1], b, &opt, &fb, &err) && !npu_fence_wait(fb, SECONDS(20), &err) &&
-	       npu_fence_status(fa) == 0 && tiny_right(b, 5), "after a job of the sim backend");
+	tap_ok(!npu_queue_submit(e->q[1], b, &opt, &fb, &err) &&
+		       !npu_fence_wait(fb, SECONDS(20), &err) && npu_fence_status(fa) == 0 &&
+		       tiny_right(b, 5),
+	       "after a job of the sim backend");
 	npu_fence_put(fa);
 	npu_fence_put(fb);
 	npu_run_destroy(sim_run);
@@ -365,10 +376,12 @@ static void test_foreign(struct env *e)
 	npu_run_create(e->host, &host, &err);
 	npu_run_set_shape(host, "x", 2, (int64_t[]){ 1, 4 }, &err);
 	npu_run_write(host, "x", x, sizeof(x), &err);
-	tap_ok(!npu_queue_submit(e->q[0], host, NULL, &fa, &err), "a job with host steps: %s", err.text);
+	tap_ok(!npu_queue_submit(e->q[0], host, NULL, &fa, &err), "a job with host steps: %s",
+	       err.text);
 	list[0] = fa;
-	tap_ok(!npu_queue_submit(e->q[1], b, &opt, &fb, &err) && !npu_fence_wait(fb, SECONDS(5), &err) &&
-	       npu_fence_status(fa) == 0, "and one behind it on another queue");
+	tap_ok(!npu_queue_submit(e->q[1], b, &opt, &fb, &err) &&
+		       !npu_fence_wait(fb, SECONDS(5), &err) && npu_fence_status(fa) == 0,
+	       "and one behind it on another queue");
 	npu_fence_put(fa);
 	npu_fence_put(fb);
 	npu_run_destroy(host);
@@ -387,12 +400,15 @@ static void test_cancel(struct env *e)
 	npu_fence_put(fa);
 	npu_queue_submit(e->q[0], a, NULL, &fa, &err);
 	npu_queue_submit(e->q[0], b, NULL, &fb, &err);
-	tap_ok(!npu_queue_cancel(e->q[0], &err) && npu_fence_wait(fa, SECONDS(5), &err) == -ECANCELED &&
-	       npu_fence_wait(fb, SECONDS(5), &err) == -ECANCELED, "a cancelled queue: %s", err.text);
+	tap_ok(!npu_queue_cancel(e->q[0], &err) &&
+		       npu_fence_wait(fa, SECONDS(5), &err) == -ECANCELED &&
+		       npu_fence_wait(fb, SECONDS(5), &err) == -ECANCELED,
+	       "a cancelled queue: %s", err.text);
 	fake_drm_set(&fake_drm.hang, false);
 	npu_fence_put(fa);
 	npu_fence_put(fb);
-	tap_ok(!npu_queue_submit(e->q[0], b, NULL, &fb, &err) && !npu_fence_wait(fb, SECONDS(5), &err),
+	tap_ok(!npu_queue_submit(e->q[0], b, NULL, &fb, &err) &&
+		       !npu_fence_wait(fb, SECONDS(5), &err),
 	       "and it takes the next job");
 	npu_fence_put(fb);
 	npu_run_destroy(a);
@@ -452,7 +468,8 @@ static void test_priority(struct env *e)
 	struct npu_queue *queue;
 
 	fake_drm.no_nice = true;
-	tap_ok(npu_queue_create(e->dev, &opt, &queue, &err) == -EACCES && strstr(err.text, "CAP_SYS_NICE"),
+	tap_ok(npu_queue_create(e->dev, &opt, &queue, &err) == -EACCES &&
+		       strstr(err.text, "CAP_SYS_NICE"),
 	       "high priority without the right: %s", err.text);
 	fake_drm.no_nice = false;
 	tap_ok(!npu_queue_create(e->dev, &opt, &queue, &err), "and with it");
@@ -472,7 +489,8 @@ static void test_gone(struct env *e)
 	tap_ok(npu_fence_wait(f, SECONDS(5), &err) <= 0, "the device goes with a job under way: %s",
 	       npu_fence_text(f));
 	npu_fence_put(f);
-	tap_ok(npu_queue_submit(e->q[0], run, NULL, &f, &err) == -ENODEV && strstr(err.text, "gone"),
+	tap_ok(npu_queue_submit(e->q[0], run, NULL, &f, &err) == -ENODEV &&
+		       strstr(err.text, "gone"),
 	       "a submit: %s", err.text);
 	tap_ok(npu_buffer_create(e->dev, 100, 0, &buf, &err) == -ENODEV, "a buffer: %s", err.text);
 	npu_run_destroy(run);
@@ -537,7 +555,8 @@ int main(void)
 	/* What was under way when its queue was dropped comes to its end first. */
 	for (i = 0; i < 5000 && fake_drm_live(); i++)
 		usleep(1000);
-	tap_ok(fake_drm_live() == 0, "everything is given back: %u objects are left", fake_drm_live());
+	tap_ok(fake_drm_live() == 0, "everything is given back: %u objects are left",
+	       fake_drm_live());
 	fake_drm_close(fd);
 
 	fd = fake_drm_open();

@@ -422,7 +422,9 @@ static void failed_wait(void)
 /* Everything is dropped while the job is under way. */
 static void lifetime(void)
 {
-	struct npu_device_options opt = { .size = sizeof(opt), .host_ops = fixture_ops, .num_host_ops = FIXTURE_OPS };
+	struct npu_device_options opt = { .size = sizeof(opt),
+					  .host_ops = fixture_ops,
+					  .num_host_ops = FIXTURE_OPS };
 	struct npu_device *d;
 	struct npu_queue *q;
 	struct npu_job *j;
@@ -545,7 +547,9 @@ static void mixed_types(void)
 
 int main(void)
 {
-	struct npu_device_options opt = { .size = sizeof(opt), .host_ops = fixture_ops, .num_host_ops = FIXTURE_OPS };
+	struct npu_device_options opt = { .size = sizeof(opt),
+					  .host_ops = fixture_ops,
+					  .num_host_ops = FIXTURE_OPS };
 	struct fixture f;
 
 	if (npu_device_open("sim:threads=2", &opt, &dev, &err) ||

@@ -23,10 +23,13 @@ static void test_info(const struct npu_job *job)
 	tap_ok(!npu_job_image(job, 0, 1, &img) && img.bytes == 32 && img.num_planes == 1 &&
 	       !npu_job_plane(job, 0, 1, 0, &plane) && plane.stride == 16 &&
 	       plane.max_stride == 16 && plane.row_bytes == 12, "one with a stride of its own");
-	tap_ok(npu_job_image(job, 0, 2, &img) == -ENOENT && npu_job_image(job, 1, 0, &img) == -ENOENT &&
-	       npu_job_plane(job, 0, 0, 2, &plane) == -ENOENT, "no more than these");
+	tap_ok(npu_job_image(job, 0, 2, &img) == -ENOENT &&
+		       npu_job_image(job, 1, 0, &img) == -ENOENT &&
+		       npu_job_plane(job, 0, 0, 2, &plane) == -ENOENT,
+	       "no more than these");
 	img.size = 0;
-	tap_ok(npu_job_image(job, 0, 0, &img) == -EINVAL && npu_job_image(job, 0, 0, NULL) == -EINVAL,
+	tap_ok(npu_job_image(job, 0, 0, &img) == -EINVAL &&
+		       npu_job_image(job, 0, 0, NULL) == -EINVAL,
 	       "the struct's size is looked at");
 	tap_ok(!npu_job_symbol(job, 0, 0, &sym) && sym.stride && !sym.derived && sym.min == 8,
 	       "its symbol is a stride");
@@ -136,8 +139,10 @@ static void test_bind(struct npu_device *dev, struct npu_queue *queue, struct np
 	       !npu_run_bind(run, "cam", buf, 0, &err) &&
 	       !npu_run_bind(run, "cam.uv", buf, 4096 - 72, &err) &&
 	       planes_are_right(queue, run, 0, 1), "planes at places of their own, up to the end");
-	tap_ok(!npu_run_bind(run, "cam.uv", buf, 4096 - 71, &err) && run_once(queue, run) == -EINVAL &&
-	       strstr(err.text, "'cam.uv' needs 72 bytes"), "%s", err.text);
+	tap_ok(!npu_run_bind(run, "cam.uv", buf, 4096 - 71, &err) &&
+		       run_once(queue, run) == -EINVAL &&
+		       strstr(err.text, "'cam.uv' needs 72 bytes"),
+	       "%s", err.text);
 	tap_ok(!npu_run_bind_image(run, "cam", NULL, 0, 0, &err), "the bindings are taken back");
 	npu_buffer_put(buf);
 }
@@ -145,7 +150,8 @@ static void test_bind(struct npu_device *dev, struct npu_queue *queue, struct np
 static void test_refused(struct npu_run *run)
 {
 	tap_ok(npu_run_set_stride(run, "cam", 7, &err) == -EINVAL &&
-	       strstr(err.text, "'cam' can not have rows 7 bytes apart, want 8 .. 64"), "%s", err.text);
+		       strstr(err.text, "'cam' can not have rows 7 bytes apart, want 8 .. 64"),
+	       "%s", err.text);
 	tap_ok(npu_run_set_stride(run, "cam.uv", 65, &err) == -EINVAL &&
 	       strstr(err.text, "'cam.uv' can not have rows 65"), "%s", err.text);
 	tap_ok(npu_run_set_stride(run, "rgb", 12, &err) == -EINVAL &&

@@ -474,7 +474,8 @@ static void test_changes(struct env *e)
 	size_t i;
 
 	for (i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
-		try_change(e, copy, changes[i].what, changes[i].fn, changes[i].ret, changes[i].text);
+		try_change(e, copy, changes[i].what, changes[i].fn, changes[i].ret,
+			   changes[i].text);
 	free(copy);
 }
 
@@ -528,7 +529,8 @@ static void test_metadata(const struct fixture *f, struct env *e)
 		return;
 	file = data;
 	h = data;
-	tap_ok(h->major == 1 && h->minor == 2 && !try_file(e, file, size), "format 1.2, and it loads");
+	tap_ok(h->major == 1 && h->minor == 2 && !try_file(e, file, size),
+	       "format 1.2, and it loads");
 	if (tap_ok(!npu_jobfile_parse(data, size, 0, &back, &err), "parse")) {
 		tap_ok(back->metadata_size == sizeof(bytes) &&
 		       !memcmp(back->metadata, bytes, sizeof(bytes)), "the bytes come back");

@@ -79,7 +79,10 @@ static struct usage take(void)
 	return u;
 }
 
-/* What the device's thread still holds of the last job goes a moment later: wait for that, up to a second. */
+/*
+ * What the device's thread still holds of the last job goes a moment later: wait for that, up to a
+ * second.
+ */
 static struct usage settle(const struct usage *before)
 {
 	struct usage u = take();
@@ -131,9 +134,12 @@ static int cycle(const char *path, struct npu_device *dev, int i)
 
 static void compare(const char *what, const struct usage *a, const struct usage *b, int cycles)
 {
-	/* The C library's own: its arenas and caches. The smallest block lost in each cycle is 32 bytes. */
-	tap_ok(SANITIZED || b->heap < a->heap + 3000 + 8 * (size_t)cycles, "%s: heap %zu -> %zu bytes", what, a->heap,
-	       b->heap);
+	/*
+	 * The C library's own: its arenas and caches. The smallest block lost in each cycle is 32
+	 * bytes.
+	 */
+	tap_ok(SANITIZED || b->heap < a->heap + 3000 + 8 * (size_t)cycles,
+	       "%s: heap %zu -> %zu bytes", what, a->heap, b->heap);
 	tap_ok(SANITIZED || b->rss < a->rss + 512, "%s: resident %ld -> %ld KiB", what, a->rss,
 	       b->rss);
 	tap_ok(SANITIZED || b->maps <= a->maps + 4, "%s: %ld -> %ld mappings", what, a->maps,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Buffers that are larger than an object of the driver's (fake_drm.h, whose objects never lie side by
- * side): one range for the host and for the device, given back as a whole, and a language model whose
- * weights and cache are several objects each.
+ * Buffers that are larger than an object of the driver's (fake_drm.h, whose objects never lie side
+ * by side): one range for the host and for the device, given back as a whole, and a language model
+ * whose weights and cache are several objects each.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -55,7 +55,8 @@ static void test_options(void)
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		dev = open_device(sizes[i].text);
-		tap_ok(dev && !npu_device_info(dev, &info, &err) && info.max_object == sizes[i].want,
+		tap_ok(dev && !npu_device_info(dev, &info, &err) &&
+			       info.max_object == sizes[i].want,
 		       "drm:fd=N%s: objects of %llu bytes at most", sizes[i].text,
 		       (unsigned long long)sizes[i].want);
 		npu_device_close(dev);
@@ -98,9 +99,10 @@ static void test_buffer(struct npu_device *dev)
 	bad = npu_buffer_read(buf, OBJECT - 1, got, 2 * OBJECT + 2, &err) ||
 	      memcmp(got, want + OBJECT - 1, 2 * OBJECT + 2);
 	tap_ok(!bad, "a range that begins and ends inside");
-	tap_ok(npu_buffer_sync(buf, BYTES - 1, 2, NPU_SYNC_TO_DEVICE, &err) == -EINVAL, "beyond: %s",
-	       err.text);
-	tap_ok(npu_buffer_export_dmabuf(buf, &out, &err) == -ENOTSUP && strstr(err.text, "5 objects"),
+	tap_ok(npu_buffer_sync(buf, BYTES - 1, 2, NPU_SYNC_TO_DEVICE, &err) == -EINVAL,
+	       "beyond: %s", err.text);
+	tap_ok(npu_buffer_export_dmabuf(buf, &out, &err) == -ENOTSUP &&
+		       strstr(err.text, "5 objects"),
 	       "not a dma-buf: %s", err.text);
 	npu_buffer_put(buf);
 	tap_ok(fake_drm_live() == before, "all are given back");
@@ -159,7 +161,8 @@ static void test_model(void)
 	}
 	want = (unsigned int)((sum.weights - 1) / object + (sum.pool - 1) / object);
 	snprintf(uri, sizeof(uri), "drm:fd=%d", fd);
-	if (!tap_ok(generate(path, "sim", sim, &none) && generate(path, uri, whole, &few), "one object each"))
+	if (!tap_ok(generate(path, "sim", sim, &none) && generate(path, uri, whole, &few),
+		    "one object each"))
 		tap_diag("%s", err.text);
 	snprintf(uri, sizeof(uri), "drm:fd=%d,max-object=%llu", fd, (unsigned long long)object);
 	if (!tap_ok(generate(path, uri, split, &many), "objects of 1 MiB"))
@@ -169,7 +172,8 @@ static void test_model(void)
 	       (double)sum.weights / (1 << 20), (double)sum.pool / (1 << 20), (many - few) / 2);
 	for (i = 0; i < STEPS; i++)
 		same = same && split[i] == sim[i] && whole[i] == sim[i];
-	tap_ok(same, "the same %d tokens as in process: %d %d %d ...", STEPS, sim[0], sim[1], sim[2]);
+	tap_ok(same, "the same %d tokens as in process: %d %d %d ...", STEPS, sim[0], sim[1],
+	       sim[2]);
 }
 
 /* Addresses that this process has mapped. */
@@ -185,7 +189,10 @@ static uint64_t address_bytes(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Under ulimit -v: said before the weights and the cache are made. A sanitizer has its own addresses. */
+/*
+ * Under ulimit -v: said before the weights and the cache are made. A sanitizer has its own
+ * addresses.
+ */
 static void test_too_little(void)
 {
 	struct npu_llm_compile_options opt = NPU_INIT(opt);
@@ -240,7 +247,8 @@ int main(void)
 	npu_device_close(dev);
 	test_model();
 	test_too_little();
-	tap_ok(fake_drm_live() == 0, "everything is given back: %u objects are left", fake_drm_live());
+	tap_ok(fake_drm_live() == 0, "everything is given back: %u objects are left",
+	       fake_drm_live());
 	fake_drm_close(fd);
 	return tap_done();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How much memory there is, by what /proc and /sys/fs/cgroup say: the machine, control groups of both
- * versions, ulimit -v. Trees of files stand for machines.
+ * How much memory there is, by what /proc and /sys/fs/cgroup say: the machine, control groups of
+ * both versions, ulimit -v. Trees of files stand for machines.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -63,7 +63,8 @@ static void test_unified(void)
 	put("/sys/fs/cgroup/a/memory.max", "1073741824\n");
 	put("/sys/fs/cgroup/a/memory.current", "805306368\n");
 	room_is(256 * MIB, "group /a", "the limit of the group above");
-	put("/sys/fs/cgroup/a/memory.stat", "anon 1\nfile 209715200\ninactive_file 104857600\nactive_file 52428800\n");
+	put("/sys/fs/cgroup/a/memory.stat",
+	    "anon 1\nfile 209715200\ninactive_file 104857600\nactive_file 52428800\n");
 	room_is(406 * MIB, "group /a", "what its files have can be taken back");
 	put("/sys/fs/cgroup/a/b/memory.max", "2000\n");
 	room_is(1000, "group /a/b", "its own limit is less");
@@ -79,13 +80,15 @@ static void test_legacy(void)
 {
 	begin("legacy");
 	put("/proc/meminfo", MEMINFO);
-	put("/proc/self/cgroup", "9:name=systemd:/x\n4:memory:/job/7\n3:cpu,cpuacct:/job/7\n0::/\n");
+	put("/proc/self/cgroup",
+	    "9:name=systemd:/x\n4:memory:/job/7\n3:cpu,cpuacct:/job/7\n0::/\n");
 	put("/sys/fs/cgroup/memory/job/7/memory.limit_in_bytes", "9223372036854771712\n");
 	put("/sys/fs/cgroup/memory/job/7/memory.usage_in_bytes", "5\n");
 	room_is(2048 * MIB, "machine", "version 1, no limit");
 	put("/sys/fs/cgroup/memory/job/7/memory.limit_in_bytes", "104857600\n");
 	put("/sys/fs/cgroup/memory/job/7/memory.usage_in_bytes", "83886080\n");
-	put("/sys/fs/cgroup/memory/job/7/memory.stat", "inactive_file 1\ntotal_inactive_file 10485760\ntotal_active_file 0\n");
+	put("/sys/fs/cgroup/memory/job/7/memory.stat",
+	    "inactive_file 1\ntotal_inactive_file 10485760\ntotal_active_file 0\n");
 	room_is(30 * MIB, "group /job/7", "its limit");
 	put("/proc/self/cgroup", "4:cpu:/job/7\n");
 	room_is(2048 * MIB, "machine", "another controller's group");
@@ -110,8 +113,9 @@ static void test_rest(void)
 		struct npu_memory_room room;
 
 		npu_memory_room("", &room);
-		tap_ok(room.bytes > MIB && room.bytes != NPU_MEMORY_UNKNOWN, "this machine: %llu MiB, %s",
-		       (unsigned long long)(room.bytes / MIB), room.limit);
+		tap_ok(room.bytes > MIB && room.bytes != NPU_MEMORY_UNKNOWN,
+		       "this machine: %llu MiB, %s", (unsigned long long)(room.bytes / MIB),
+		       room.limit);
 	}
 }
 

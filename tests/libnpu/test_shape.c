@@ -387,7 +387,9 @@ static void test_mixed(struct npu_device *dev)
 /* u, v and y are [a, 4] with a = 1 .. 16: they share the length (the stream adds the first row). */
 static struct npu_job *shared_make(struct npu_device *dev)
 {
-	static const struct npu_jobfile_symbol symbol = { .name = "a", .min = 1, .max = 16, .step = 1 };
+	static const struct npu_jobfile_symbol symbol = {
+		.name = "a", .min = 1, .max = 16, .step = 1
+	};
 	static const npu_u32 bounds[1][2] = { { 1, 16 } };
 	static const char *const names[3] = { "u", "v", "y" };
 	struct npu_operand op[3];
@@ -441,7 +443,8 @@ static void test_shared(struct npu_device *dev, struct npu_queue *queue)
 	       "a length that two inputs share");
 	tap_ok(!set_rows(run, "u", 7), "one of them is changed: %s", err.text);
 	tap_ok(npu_run_get_shape(run, "y", &rank, dims, &err) == -EINVAL &&
-		       strstr(err.text, "'u' is 7x4 and 'v' is 3x4: they do not agree on length 'a'"),
+		       strstr(err.text,
+			      "'u' is 7x4 and 'v' is 3x4: they do not agree on length 'a'"),
 	       "what is needed of it now says: %s", err.text);
 	tap_ok(npu_run_write(run, "u", data, 7 * 16, &err) == -EINVAL, "nothing can be written");
 	tap_ok(npu_queue_submit(queue, run, NULL, NULL, &err) == -EINVAL, "nor submitted");
