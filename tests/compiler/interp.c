@@ -555,7 +555,8 @@ int interp_run(const struct npu_graph *g, const int64_t *scalars, const struct v
 	if (!s.val)
 		abort();
 	for (i = 0; i < g->num_tensors; i++)
-		if (g->tensors[i]->quant && (g->tensors[i]->num_consumers || g->tensors[i]->is_output))
+		if (g->tensors[i]->quant &&
+		    (g->tensors[i]->num_consumers || g->tensors[i]->is_output))
 			err = -ENOTSUP;
 	if (err)
 		*why = "quantized tensors";

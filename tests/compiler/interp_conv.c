@@ -247,7 +247,8 @@ bool interp_matmul(struct interp *s, const struct npu_gnode *n, struct value *y)
 				double sum = bias ? bias->v[j] : 0;
 
 				for (at = 0; at < k; at++)
-					sum += a.v[ia + (ta ? at * m + i : i * k + at)] * b.v[ib + (tb ? j * k + at : at * cols + j)];
+					sum += a.v[ia + (ta ? at * m + i : i * k + at)] *
+					       b.v[ib + (tb ? j * k + at : at * cols + j)];
 				y->v[(q * m + i) * cols + j] = sum;
 			}
 		}

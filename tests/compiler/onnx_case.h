@@ -25,8 +25,8 @@ bool onnx_case_read(struct onnx_case *c, const char *dir);
 void onnx_case_free(struct onnx_case *c);
 
 /*
- * The model with every input but @keep (-1: every one) as an initializer with the test's value: real models have
- * weights, shapes and axes there. NULL when that changes nothing.
+ * The model with every input but @keep (-1: every one) as an initializer with the test's value:
+ * real models have weights, shapes and axes there. NULL when that changes nothing.
  */
 uint8_t *onnx_case_constants(const struct onnx_case *c, int keep, size_t *size);
 

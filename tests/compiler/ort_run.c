@@ -25,7 +25,8 @@ static int spawn(char **argv)
 
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	if (posix_spawnp(&pid, "node", &actions, NULL, argv, environ) || waitpid(pid, &status, 0) < 0)
+	if (posix_spawnp(&pid, "node", &actions, NULL, argv, environ) ||
+	    waitpid(pid, &status, 0) < 0)
 		status = -1;
 	posix_spawn_file_actions_destroy(&actions);
 	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -1;

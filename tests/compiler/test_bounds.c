@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Time and memory of the compiler are in proportion to the model: thousands of nodes, constants that
- * a few bytes of model make endless. Time is processor time of this process.
+ * Time and memory of the compiler are in proportion to the model: thousands of nodes, constants
+ * that a few bytes of model make endless. Time is processor time of this process.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +84,8 @@ static void test_doubled_constants(void)
 	model = ob_finish(&b, &size);
 	if (!npu_compile_onnx(model, size, NULL, NULL, &r))
 		npu_compile_job(r, &job);
-	tap_ok(job < (128u << 20), "constants that double do not fill the job file (%zu bytes)", job);
+	tap_ok(job < (128u << 20), "constants that double do not fill the job file (%zu bytes)",
+	       job);
 	npu_compile_result_free(r);
 	free(model);
 }

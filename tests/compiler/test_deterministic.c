@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The same model and options give the same bytes: every real model of the tests and every model of
- * ONNX's conformance data is compiled twice in each precision. Between the two the heap is moved and
- * what malloc() returns is filled with another byte, so that an address, an order that follows
+ * ONNX's conformance data is compiled twice in each precision. Between the two the heap is moved
+ * and what malloc() returns is filled with another byte, so that an address, an order that follows
  * addresses, or memory that nobody wrote would show.
  */
 #include <dirent.h>
@@ -36,8 +36,8 @@ struct compiled {
 	int err;
 };
 
-static void compile(const uint8_t *model, size_t size, const char *shape, enum npu_precision precision,
-		    struct compiled *out)
+static void compile(const uint8_t *model, size_t size, const char *shape,
+		    enum npu_precision precision, struct compiled *out)
 {
 	struct npu_compile_options options;
 	struct npu_compile_result *result = NULL;
@@ -148,8 +148,9 @@ static void test_conformance(const char *base, const char *group)
 	if (n >= 0)
 		free(entry);
 	if (count)
-		tap_ok(!wrong, "%s: each of %u models gives the same bytes, or the same refusal, twice", group,
-		       count);
+		tap_ok(!wrong,
+		       "%s: each of %u models gives the same bytes, or the same refusal, twice",
+		       group, count);
 	else
 		tap_skip(group, "no test data; scripts/models.sh onnx-tests fetches them");
 }

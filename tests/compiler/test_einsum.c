@@ -75,8 +75,8 @@ static int term_dims(const char *term, int64_t *dims)
 	return rank;
 }
 
-static void run_equation(const struct equation *e, const void *job, size_t size, struct named_array *in,
-			 int num_in)
+static void run_equation(const struct equation *e, const void *job, size_t size,
+			 struct named_array *in, int num_in)
 {
 	double *want = calloc(1 << 16, sizeof(*want)), worst = 0;
 	struct named_array out[1];
@@ -90,7 +90,8 @@ static void run_equation(const struct equation *e, const void *job, size_t size,
 	} else {
 		expect(e->text, &in[0].arr, &in[1].arr, want);
 		for (size_t i = 0; i < out[0].arr.count; i++)
-			worst = fmax(worst, fabs(array_at(&out[0].arr, i) - want[i]) / (1 + fabs(want[i])));
+			worst = fmax(worst, fabs(array_at(&out[0].arr, i) - want[i]) /
+						    (1 + fabs(want[i])));
 		tap_ok(worst < 1e-5, "%s: off by %.2g", e->text, worst);
 		npu_npy_free(&out[0].arr);
 	}
@@ -121,7 +122,8 @@ static void test_equation(const struct equation *e)
 			return;
 		array_random(&in[i].arr, (unsigned int)i + 7, -1, 1);
 	}
-	snprintf(line, sizeof(line), "e: y = Einsum(p%s) equation='%s'", second ? ", q" : "", e->text);
+	snprintf(line, sizeof(line), "e: y = Einsum(p%s) equation='%s'", second ? ", q" : "",
+		 e->text);
 	ob_node(&b, line);
 	ob_output(&b, "y");
 	model = ob_finish(&b, &size);
@@ -133,11 +135,12 @@ static void test_equation(const struct equation *e)
 		const void *job = npu_compile_job(result, &job_size);
 
 		if (e->on_npu)
-			tap_ok(p && strcmp(npu_place_name(p->place), "host"), "%s is on the NPU", e->text);
+			tap_ok(p && strcmp(npu_place_name(p->place), "host"), "%s is on the NPU",
+			       e->text);
 		run_equation(e, job, job_size, in, num_in);
 	} else {
-		tap_ok(!e->on_npu && strstr(npu_compile_messages(result), "'e'"), "%s is refused by name: %s",
-		       e->text, npu_compile_messages(result));
+		tap_ok(!e->on_npu && strstr(npu_compile_messages(result), "'e'"),
+		       "%s is refused by name: %s", e->text, npu_compile_messages(result));
 	}
 	npu_compile_result_free(result);
 	npu_npy_free(&in[0].arr);

@@ -37,8 +37,11 @@ static uint32_t host_type(enum npu_npy_type type, int onnx)
 static void tensor_of(struct npu_host_tensor *t, const struct npu_npy *arr, const char *name,
 		      int onnx)
 {
-	*t = (struct npu_host_tensor){ .name = name, .dtype = host_type(arr->type, onnx),
-				       .rank = (uint32_t)arr->rank, .data = arr->data, .present = true };
+	*t = (struct npu_host_tensor){ .name = name,
+				       .dtype = host_type(arr->type, onnx),
+				       .rank = (uint32_t)arr->rank,
+				       .data = arr->data,
+				       .present = true };
 	memcpy(t->dim, arr->dims, (size_t)arr->rank * sizeof(t->dim[0]));
 }
 
@@ -195,7 +198,7 @@ static void run(const char *name, const struct onnx_case *c, const Onnx__NodePro
 	count.wrong += !ok;
 }
 
-/* ---- the same calls, damaged ------------------------------------------------------------------ */
+/* ---- the same calls, damaged ----------------------------------------------------------------- */
 
 #define DAMAGED		24	/* variants of each call */
 #define GUARD		64
@@ -283,7 +286,9 @@ static void damage(struct npu_host_call *call, struct npu_host_tensor *in,
 	}
 }
 
-/* Memory of exactly the tensor's size, and a guard; what there was is copied. Negative: too large. */
+/*
+ * Memory of exactly the tensor's size, and a guard; what there was is copied. Negative: too large.
+ */
 static int64_t own_memory(struct npu_host_tensor *t, const struct npu_host_tensor *old)
 {
 	int64_t n = npu_host_elems(t);

@@ -3,7 +3,8 @@
  * Operators in the attributes that ONNX's own tests leave out, in one job with host steps, against
  * ONNX Runtime on the same model: pooling and convolution of rank 5, every way of Resize, sampling,
  * recurrent cells in both directions, selections whose length the data decide. What only the host
- * does is there anyway; nodes that are named host... have a type or a length that brings them there.
+ * does is there anyway; nodes that are named host... have a type or a length that brings them
+ * there.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -145,10 +146,12 @@ static void add_numbers(struct ob *b, struct named_array *in, int *n)
 static void constants(struct ob *b)
 {
 	static const float small[] = { 1, 1, 0.5f, 0.6f }, odd[] = { 1, 1, 1.7f, 0.7f };
-	static const float big3[] = { 1, 1, 1.5f, 2, 0.8f }, roi[] = { 0, 0, -0.2f, 0.3f, 1, 1, 0.8f, 1.3f };
+	static const float big3[] = { 1, 1, 1.5f, 2, 0.8f },
+			   roi[] = { 0, 0, -0.2f, 0.3f, 1, 1, 0.8f, 1.3f };
 	static const float rois[] = { 2, 1, 14, 9, 0, 0, 21, 17, 5, 5, 6, 6 }, iou = 0.3f,
 			   least = -0.5f;
-	static const int64_t size[] = { 1, 4, 6, 7 }, which[] = { 0, 0, 0 }, most = 4, lens64[] = { 2, 5 }, at[] = { 0, 2, 3, 1 };
+	static const int64_t size[] = { 1, 4, 6, 7 }, which[] = { 0, 0, 0 }, most = 4,
+			     lens64[] = { 2, 5 }, at[] = { 0, 2, 3, 1 };
 	static const int32_t lens[] = { 5, 3 };
 
 	ob_const(b, "small", 1, 1, OB_DIMS(4), small, sizeof(small));

@@ -212,21 +212,39 @@ struct place {
 	float (*want)(const float *x, const float *a, int64_t h, size_t i);
 };
 
-static float want_middle(const float *x, const float *a, int64_t h, size_t i) { return a[i] > 0 ? cubed(a[i]) : 0; }
-static float want_end(const float *x, const float *a, int64_t h, size_t i) { return 0.5f * cubed(a[i]); }
-static float want_branch(const float *x, const float *a, int64_t h, size_t i) { return a[i] + cubed(a[i]); }
+static float want_middle(const float *x, const float *a, int64_t h, size_t i)
+{
+	return a[i] > 0 ? cubed(a[i]) : 0;
+}
+
+static float want_end(const float *x, const float *a, int64_t h, size_t i)
+{
+	return 0.5f * cubed(a[i]);
+}
+
+static float want_branch(const float *x, const float *a, int64_t h, size_t i)
+{
+	return a[i] + cubed(a[i]);
+}
+
 static float want_parts(const float *x, const float *a, int64_t h, size_t i) { return fabsf(a[i]); }
-static float want_part(const float *x, const float *a, int64_t h, size_t i) { return a[i] < 0 ? 2 * a[i] : 0; }
+static float want_part(const float *x, const float *a, int64_t h, size_t i)
+{
+	return a[i] < 0 ? 2 * a[i] : 0;
+}
+
 static float want_row(const float *x, const float *a, int64_t h, size_t i)
 {
 	return a[i] > 0 ? cubed(cubed(a[i])) : 0;
 }
+
 static float want_concat(const float *x, const float *a, int64_t h, size_t i)
 {
 	size_t half = (size_t)(4 * h * W);
 
 	return i < half ? a[i] : cubed(a[i - half]);
 }
+
 static float want_start(const float *x, const float *a, int64_t h, size_t i)
 {
 	float in[C * MAX_H * W], out[4 * MAX_H * W];
@@ -236,6 +254,7 @@ static float want_start(const float *x, const float *a, int64_t h, size_t i)
 	conv(in, h, out);
 	return out[i];
 }
+
 static float want_only(const float *x, const float *a, int64_t h, size_t i) { return cubed(x[i]); }
 static float want_moved(const float *x, const float *a, int64_t h, size_t i)
 {
@@ -443,8 +462,10 @@ static const struct npu_placement *placement(const struct npu_compile_result *r,
  */
 static void test_refused_lowering(void)
 {
-	static const char *const lines[] = { "a = Conv(x, w)", "pool: b, i = MaxPool(a) kernel_shape=[2,2] strides=[2,2]",
-					     "y = Relu(b)", NULL };
+	static const char *const lines[] = {
+		"a = Conv(x, w)", "pool: b, i = MaxPool(a) kernel_shape=[2,2] strides=[2,2]",
+		"y = Relu(b)", NULL
+	};
 	static const char *const outputs[] = { "y", "i", NULL };
 	float x[C * 4 * W], a[4 * 4 * W], y[MAX_N];
 	const struct npu_placement *p;
@@ -488,8 +509,10 @@ static void test_refused_lowering(void)
  */
 static void test_coded_weight(void)
 {
-	static const char *const lines[] = { "r = Reshape(x, s)", "wd = DequantizeLinear(wq, ws) axis=0",
-					     "bd = DequantizeLinear(bq, bs) axis=0", "conv: y = Conv(r, wd, bd)", NULL };
+	static const char *const lines[] = { "r = Reshape(x, s)",
+					     "wd = DequantizeLinear(wq, ws) axis=0",
+					     "bd = DequantizeLinear(bq, bs) axis=0",
+					     "conv: y = Conv(r, wd, bd)", NULL };
 	static const float ws[] = { 0.25f, 0.5f }, bs[] = { 0.125f, 2 };
 	static const int32_t bq[] = { 40, -3 };
 	int8_t wq[2 * C * 2 * 2 * 2];
@@ -540,7 +563,9 @@ static void test_coded_weight(void)
 	free(m);
 }
 
-/* The work of recurrent nodes counts as well: 7 steps of 2 sequences, 4 gates of 5 that see 3 + 5. */
+/*
+ * The work of recurrent nodes counts as well: 7 steps of 2 sequences, 4 gates of 5 that see 3 + 5.
+ */
 static void test_recurrent_work(void)
 {
 	struct npu_compile_result *r;
@@ -568,10 +593,11 @@ static void test_recurrent_work(void)
 /* Lengths that the data decide: to outputs, and through operators that follow. */
 static void test_bounded(void)
 {
-	static const char *const lines[] = { "a = Relu(x)", "f = Reshape(a, flat)", "nz: i = NonZero(f)",
-					     "g: y = Gather(f, i)", NULL };
+	static const char *const lines[] = { "a = Relu(x)", "f = Reshape(a, flat)",
+					     "nz: i = NonZero(f)", "g: y = Gather(f, i)", NULL };
 	static const char *const outputs[] = { "i", "y", NULL };
-	static const char *const neg[] = { "a = Relu(x)", "nz: i = NonZero(a)", "bad: y = Softmax(i) axis=0", NULL };
+	static const char *const neg[] = { "a = Relu(x)", "nz: i = NonZero(a)",
+					   "bad: y = Softmax(i) axis=0", NULL };
 	static const char *const shape[] = { "nz: i = NonZero(x)", "bad: y = Shape(i)", NULL };
 	static const char *const y_only[] = { "y", NULL };
 	static const int64_t flat = -1;
@@ -642,13 +668,17 @@ static void refuse(const char *const *lines, bool fail_on_host, const char *shap
 
 static void test_refusals(void)
 {
-	static const char *const two[] = { "a = Conv(x, w)", "h: b = test.Cube(a)", "pool: c = MaxPool(b) kernel_shape=[1,1] strides=[5000,1]",
-					   "y = Add(c, b)", NULL };
+	static const char *const two[] = {
+		"a = Conv(x, w)", "h: b = test.Cube(a)",
+		"pool: c = MaxPool(b) kernel_shape=[1,1] strides=[5000,1]", "y = Add(c, b)", NULL
+	};
 	static const char *const unknown[] = { "h: y = test.Nobody(x)", NULL };
 	static const char *const other[] = { "h: y = other.Cube(x)", NULL };
 	static const char *const no_infer[] = { "h: y = test.NoInfer(x)", NULL };
 	static const char *const square[] = { "h: y = test.Square(x)", NULL };
-	static const char *const dims[] = { "h: y = test.ManyDims(x)", NULL }, *const huge[] = { "h: y = test.Huge(x)", NULL };
+	static const char *const dims[] = { "h: y = test.ManyDims(x)", NULL }, *const huge[] = {
+		"h: y = test.Huge(x)", NULL
+	};
 
 	static const char *const mixed[] = { "j = Cast(x) to=7", "k = Mod(j, j)",
 					     "h: y = Mod(x, k) fmod=1", NULL };
@@ -683,7 +713,9 @@ static void test_refusals(void)
 
 int main(void)
 {
-	struct npu_device_options opt = { .size = sizeof(opt), .host_ops = own, .num_host_ops = NUM_OWN };
+	struct npu_device_options opt = { .size = sizeof(opt),
+					  .host_ops = own,
+					  .num_host_ops = NUM_OWN };
 
 	for (size_t i = 0; i < 4 * C; i++)
 		weight[i] = (float)((int)(i * 5 % 7) - 3) / 4;

@@ -207,7 +207,7 @@ static void test_case(const struct hostile *c)
 	free(model);
 }
 
-/* ---- what a file says beside its nodes ---------------------------------------------------------- */
+/* ---- what a file says beside its nodes ------------------------------------------------------- */
 
 static void finish(const char *what, struct ob *b, const char *name)
 {
@@ -242,7 +242,8 @@ static void test_files(void)
 	struct ob b;
 
 	test_input("an input beyond memory", 1, 2, OB_DIMS(1ll << 40, 1ll << 40));
-	test_input("an input whose size overflows", 1, 4, OB_DIMS(INT32_MAX, INT32_MAX, INT32_MAX, 4));
+	test_input("an input whose size overflows", 1, 4,
+		   OB_DIMS(INT32_MAX, INT32_MAX, INT32_MAX, 4));
 	test_input("an input of 9 dimensions", 1, 9, OB_DIMS(1, 1, 1, 1, 1, 1, 1, 1, 1));
 	test_input("an input of strings", 8, 1, OB_DIMS(4));
 	test_input("an input of a type that there is not", 77, 1, OB_DIMS(4));
@@ -306,7 +307,8 @@ static void test_same_names(void)
 	model = ob_finish(&b, &size);
 	err = npu_compile_onnx(model, size, NULL, NULL, &result);
 	tap_ok(!err && npu_compile_placement(result, 1) &&
-		       strcmp(npu_compile_placement(result, 0)->node, npu_compile_placement(result, 1)->node),
+		       strcmp(npu_compile_placement(result, 0)->node,
+			      npu_compile_placement(result, 1)->node),
 	       "two nodes of one name compile, and the report tells them apart");
 	npu_compile_result_free(result);
 	free(model);
@@ -327,8 +329,8 @@ static void test_many_paths(void)
 	for (int i = 0; i < 30; i++) {
 		const char *s = i % 2 ? "Sum" : "Max";
 
-		snprintf(line, sizeof(line), "v%d = %s(v%d, v%d, v%d, v%d, v%d, v%d, v%d)", i + 1, s, i, i, i, i,
-			 i, i, i);
+		snprintf(line, sizeof(line), "v%d = %s(v%d, v%d, v%d, v%d, v%d, v%d, v%d)", i + 1,
+			 s, i, i, i, i, i, i, i);
 		ob_node(&b, line);
 	}
 	ob_scalar(&b, "scale", 0.5f);
@@ -336,7 +338,8 @@ static void test_many_paths(void)
 	ob_output(&b, "y");
 	model = ob_finish(&b, &size);
 	err = npu_compile_onnx(model, size, NULL, NULL, &result);
-	tap_ok(!err, "many paths to one tensor: %s", err ? npu_compile_messages(result) : "compiled at once");
+	tap_ok(!err, "many paths to one tensor: %s",
+	       err ? npu_compile_messages(result) : "compiled at once");
 	npu_compile_result_free(result);
 	free(model);
 }

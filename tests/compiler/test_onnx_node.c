@@ -6,10 +6,10 @@
  * first, and all but the second, as initializers; whatever of these compiles must be right.
  *
  * What became of each test is written down in Documentation/conformance, one line a test, and this
- * program fails when a line is no longer true: a change shows. Tests of a single operator of the sets in
- * operator_sets.c have to be on the NPU. `make conformance` (--write FOLDER)
- * writes the files anew. With names as arguments only the tests whose name contains one of them are
- * run, and the reasons for refusals are shown.
+ * program fails when a line is no longer true: a change shows. Tests of a single operator of the
+ * sets in operator_sets.c have to be on the NPU. `make conformance` (--write FOLDER) writes the
+ * files anew. With names as arguments only the tests whose name contains one of them are run, and
+ * the reasons for refusals are shown.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -44,7 +44,8 @@ static const struct {
 
 enum outcome { ON_NPU, WITH_HOST, FOLDED, REFUSED, NOT_COMPARED, FAILED, NUM_OUTCOMES };
 
-static const char *const outcome_text[] = { "npu", "host", "folded", "refused", "not compared", "FAILED" };
+static const char *const outcome_text[] = { "npu",     "host",	       "folded",
+					    "refused", "not compared", "FAILED" };
 
 struct verdict {
 	enum outcome outcome;

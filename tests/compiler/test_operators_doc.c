@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The committed page of operators is what the generator prints today, every operator that a table of
- * the stack knows is in the list of those that exist, and each has one outcome. Runs in the top
+ * The committed page of operators is what the generator prints today, every operator that a table
+ * of the stack knows is in the list of those that exist, and each has one outcome. Runs in the top
  * directory, as all tests do.
  */
 #include <stdlib.h>
@@ -28,7 +28,8 @@ static void test_lists(void)
 		if (!known)
 			tap_diag("%s of ops.def is not in onnx_ops.def", info->name);
 		else if (info->since > known->since && info->since > 12)
-			tap_diag("%s exists since %d, ops.def says %d", info->name, known->since, info->since);
+			tap_diag("%s exists since %d, ops.def says %d", info->name, known->since,
+				 info->since);
 		late += known && info->since > known->since && info->since > 12;
 	}
 	for (i = 0; npu_host_op(i); i++) {
@@ -62,7 +63,8 @@ int main(void)
 	npu_file_read("Documentation/operators.md", 1 << 24, &page, &have, &why);
 	tap_ok(page && have == size && !memcmp(page, now, size),
 	       "operators.md is up to date (else: make docs)%s", why.text);
-	tap_ok(strstr(now, "\n| Conv | ") && strstr(now, "\n| NonMaxSuppression | ") && strstr(now, "**refused**"),
+	tap_ok(strstr(now, "\n| Conv | ") && strstr(now, "\n| NonMaxSuppression | ") &&
+		       strstr(now, "**refused**"),
 	       "it has rows of all kinds");
 	test_lists();
 	free(page);

@@ -191,7 +191,8 @@ static void check_reshape(const struct npu_lower *l, const char *what, const int
 	err = npu_lview_reshape(l, &a, shape.dim, new_rank, &b);
 	for (int i = 0; i < 3 && !err; i++)
 		same &= same_elements(&a, &b, scalars[i]);
-	tap_ok(possible ? !err && same : err != 0, "reshape %s: %s", what, possible ? "a view" : "refused");
+	tap_ok(possible ? !err && same : err != 0, "reshape %s: %s", what,
+	       possible ? "a view" : "refused");
 }
 
 #define D(...)	(const int64_t[]){ __VA_ARGS__ }

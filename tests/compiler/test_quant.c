@@ -284,8 +284,8 @@ static void test_determinism(const struct samples *s)
 	       "the same samples give the same %zu bytes", sa);
 	tap_ok(strstr(npu_compile_report_text(a), "million MACs in int8; cosine") != NULL,
 	       "the report has the table of choices");
-	tap_ok(worst_inside(a) >= 0 && worst_inside(a) < 0.05, "no layer is off by more than %.5f inside",
-	       worst_inside(a));
+	tap_ok(worst_inside(a) >= 0 && worst_inside(a) < 0.05,
+	       "no layer is off by more than %.5f inside", worst_inside(a));
 	npu_compile_result_free(a);
 	npu_compile_result_free(b);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* All nodes that the NPU can not do are named in one go, at whatever stage each of them is found. */
+/*
+ * All nodes that the NPU can not do are named in one go, at whatever stage each of them is found.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,10 @@
 #include "npu_compiler.h"
 #include "tap.h"
 
-/* Compile a model of these nodes and look for every name of @want (separated by spaces) in what it says. */
+/*
+ * Compile a model of these nodes and look for every name of @want (separated by spaces) in what it
+ * says.
+ */
 static void expect(const char *what, const char *const *lines, bool fail_on_host, const char *want,
 		   const char *not_named)
 {
