@@ -264,7 +264,8 @@ static void leave_off(struct sample *s, const struct npu_op_desc *d)
 		if (params[d->num_params - 1])
 			return;
 		h->num_params--;
-		memmove(params + h->num_params, params + d->num_params, h->num_terms * sizeof(*term));
+		memmove(params + h->num_params, params + d->num_params,
+			h->num_terms * sizeof(*term));
 	} else if (d->code != NPU_OP_CONV) {
 		return;
 	}

@@ -140,7 +140,8 @@ static void test_gemm_emitters(void)
 	     "out=f32[8,24] a=i8[8,100] b=u6[100,24]*0:32/grouped16 group_scale=f16[4,24] a_scale=f32[8,2] group=32 a_group=64",
 	     .out = T(0, F32, 8, 24), .a = T(1, I8, 8, 100),
 	     .b = quant(weight(NPU_U6, NPU_LAYOUT_GROUPED16, D(100, 24)), 0, 32),
-	     .group_scale = T(8, F16, 4, 24), .a_scale = T(13, F32, 8, 2), .group = 32, .a_group = 64);
+	     .group_scale = T(8, F16, 4, 24), .a_scale = T(13, F32, 8, 2), .group = 32,
+	     .a_group = 64);
 	SAME(matmul, MATMUL, "out=i32[8,24] a=u8[8,40] b=i8[40,24] b_zero=i8[24]",
 	     .out = T(0, I32, 8, 24), .a = T(1, U8, 8, 40), .b = T(2, I8, 40, 24),
 	     .b_zero = T(12, I8, 24));
@@ -149,8 +150,8 @@ static void test_gemm_emitters(void)
 static void test_zero_emitters(void)
 {
 	SAME(conv, CONV, "out=i32[1,8,8,4] in=u8[1,8,8,4] weight=u8[4,1,1,4] x_zero=u8[1]",
-	     .out = T(0, I32, 1, 8, 8, 4), .in = T(1, U8, 1, 8, 8, 4), .weight = T(2, U8, 4, 1, 1, 4),
-	     .x_zero = T(9, U8, 1));
+	     .out = T(0, I32, 1, 8, 8, 4), .in = T(1, U8, 1, 8, 8, 4),
+	     .weight = T(2, U8, 4, 1, 1, 4), .x_zero = T(9, U8, 1));
 	SAME(matmul, MATMUL, "out=i32[8,24] a=u8[8,40] b=i8[40,24] a_zero=u8[1]",
 	     .out = T(0, I32, 8, 24), .a = T(1, U8, 8, 40), .b = T(2, I8, 40, 24),
 	     .a_zero = T(14, U8, 1));
@@ -265,7 +266,8 @@ static void test_index_emitters(void)
 	     .in = T(3, F32, 4, 70));
 	SAME(dyn_quant, DYN_QUANT, "out=i8[4,70] scale=f32[4,3] in=f16[4,70] group=32",
 	     .out = T(0, I8, 4, 70), .scale = T(1, F32, 4, 3), .in = T(3, F16, 4, 70), .group = 32);
-	SAME(count, COUNT, "inout=i64[3] in=u8[4,70]", .inout = T(0, I64, 3), .in = T(1, U8, 4, 70));
+	SAME(count, COUNT, "inout=i64[3] in=u8[4,70]", .inout = T(0, I64, 3),
+	     .in = T(1, U8, 4, 70));
 	SAME(marker, MARKER, "value=9", .value = 9);
 	SAME(timestamp, TIMESTAMP, "out=i64[1]", .out = T(0, I64, 1));
 	SAME(load_scalar, LOAD_SCALAR, "in=i32[1] index=2 min=3 max=8", .in = T(0, I32, 1),

@@ -361,7 +361,8 @@ static void test_bad(const struct bad *b)
 			    err.fault.tag == 42 &&
 			    !strncmp(err.text, d->mnemonic, strlen(d->mnemonic)),
 		    "%s with %s: %s", d->mnemonic, b->change, b->text))
-		tap_diag("got %d, code %u, operand '%s', text: %s", ret, ret ? err.fault.code : 0, operand, ret ? err.text : "");
+		tap_diag("got %d, code %u, operand '%s', text: %s", ret, ret ? err.fault.code : 0,
+			 operand, ret ? err.text : "");
 }
 
 static void test_good(unsigned int opcode, const char *text, const char *change)
@@ -418,7 +419,10 @@ static void test_sizes(void)
 	       "bytes of a batch of panel16 matrices");
 	tap_ok(extent(NPU_OP_MATMUL, q, NPU_MATMUL_B) == 2 * 40 * 10,
 	       "bytes of a grouped16 weight of u5");
-	/* 2 panels of 11 quads of 32 + 16 bytes; 2 matrices of 2 panels of 2 rows of 16 lanes of 2 bytes */
+	/*
+	 * 2 panels of 11 quads of 32 + 16 bytes; 2 matrices of 2 panels of 2 rows of 16 lanes of 2
+	 * bytes
+	 */
 	tap_ok(extent(NPU_OP_MATMUL, two, NPU_MATMUL_B) == 2 * 11 * 48 &&
 		       extent(NPU_OP_MATMUL, two, NPU_MATMUL_SUPER_SCALE) == 2 * 2 * 2 * 32 &&
 		       extent(NPU_OP_MATMUL, two, NPU_MATMUL_GROUP_SCALE) == 2 * 3 * 16,

@@ -259,7 +259,8 @@ static void test_term_words(void)
 
 	for (w = 0; w < 200; w++) {
 		for (wide = 0; wide < 3; wide++) {
-			unsigned int rel = w < 4 ? 99 : (w - 4) % 26, op = w < 4 ? 99 : (w - 4) / 26;
+			unsigned int rel = w < 4 ? 99 : (w - 4) % 26,
+				     op = w < 4 ? 99 : (w - 4) / 26;
 			bool ok = op < 2 && ((wide == 1 && (rel == 2 || (rel >= 12 && rel < 20 &&
 									 rel % 2 == 0))) ||
 					     (!wide && rel >= 4 && rel < 8));
