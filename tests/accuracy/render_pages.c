@@ -221,7 +221,8 @@ static void image_noise(struct npu_image *img, int amplitude)
 	}
 }
 
-static int draw_page(const struct page *p, FT_Face face, struct npu_image *img, struct npu_error *why)
+static int draw_page(const struct page *p, FT_Face face, struct npu_image *img,
+		     struct npu_error *why)
 {
 	int margin = p->size * 3 / 2, leading = p->size * 8 / 5, err = 0;
 	struct pen pen = { face, NULL, p->fg, p->space, 0, 0 };

@@ -575,7 +575,8 @@ static void test_fetch(struct npu_engine *e)
 	npu_engine_state_init(e, &st);
 	tap_ok(npu_engine_run(e, &st, UINT64_MAX, NULL, NULL) == NPU_RUN_FAULT &&
 		       st.fault.code == NPU_FAULT_FETCH && st.insn == STEPS - 1 &&
-		       st.fault.address == STREAM_VA + f.limit && st.fault.access == NPU_ACCESS_EXEC,
+		       st.fault.address == STREAM_VA + f.limit &&
+		       st.fault.access == NPU_ACCESS_EXEC,
 	       "a stream whose end can not be fetched: %s", st.fault_text);
 	npu_engine_state_fini(&st);
 	f.limit = 8;
@@ -598,7 +599,8 @@ static void watcher_insn(void *ctx, const struct npu_insn *insn, void *const *pt
 
 	w->good += w->st->insn == n && insn->header->tag == 100 + n && start >= w->last &&
 		   insn->header->opcode == (end ? NPU_OP_END : NPU_OP_MATMUL) &&
-		   (end || (ptr[NPU_MATMUL_OUT] == out[n] && !memcmp(out[n], want[n], sizeof(out[n]))));
+		   (end ||
+		    (ptr[NPU_MATMUL_OUT] == out[n] && !memcmp(out[n], want[n], sizeof(out[n]))));
 	w->last = start + ns;
 }
 

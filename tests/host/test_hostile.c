@@ -82,9 +82,11 @@ static void make_attrs(struct npu_host_attr *attr, uint32_t n)
 					     "layout", "spatial_scale", "output_height", "output_width",
 					     "sampling_ratio", "align_corners", "fmod", "to", "dtype",
 					     "center_point_box", "perm", "blocksize", "storage_order" };
-	static const char *const texts[] = { "", "linear", "bilinear", "nearest", "cubic", "sum", "avg", "max", "none",
-					     "forward", "reverse", "bidirectional", "ij,jk->ik", "bij->bji",
-					     "...ii->...i", "LEFT", "reflect", "a" };
+	static const char *const texts[] = {
+		"",	     "linear",	 "bilinear",	"nearest", "cubic",   "sum",
+		"avg",	     "max",	 "none",	"forward", "reverse", "bidirectional",
+		"ij,jk->ik", "bij->bji", "...ii->...i", "LEFT",	   "reflect", "a"
+	};
 	static const int64_t ints[] = { 1, 2, 0, -1, 3, 1LL << 40, INT64_MIN, 2 };
 	static const float floats[] = { 1, 0.5f, -2, 1e30f };
 

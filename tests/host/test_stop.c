@@ -76,7 +76,9 @@ static bool make_tensor(struct npu_host_tensor *t, const struct shape *s, uint32
 	size_t size = npu_host_dtype_size(dtype);
 	int64_t n;
 
-	*t = (struct npu_host_tensor){ .name = "t", .dtype = dtype, .rank = s->rank, .present = true };
+	*t = (struct npu_host_tensor){
+		.name = "t", .dtype = dtype, .rank = s->rank, .present = true
+	};
 	memcpy(t->dim, s->dim, sizeof(s->dim));
 	n = npu_host_elems(t);
 	return !posix_memalign(&t->data, 64, (size_t)n * size);

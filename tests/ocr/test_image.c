@@ -295,7 +295,8 @@ static void test_jpeg_kinds(void)
 		struct npu_error why = { 0 };
 		struct npu_image img;
 		int ok = !npu_image_decode(b.data, b.len, "t.jpg", &img, &why) &&
-			 img.width == (swap ? JPEG_H : JPEG_W) && img.height == (swap ? JPEG_W : JPEG_H);
+			 img.width == (swap ? JPEG_H : JPEG_W) &&
+			 img.height == (swap ? JPEG_W : JPEG_H);
 
 		for (y = 2; ok && y < img.height; y += 4)
 			for (x = 2; x < img.width; x += 4) {
@@ -323,7 +324,8 @@ static void test_jpeg_kinds(void)
 /* Every prefix must be refused, every change of a byte must end in a picture or an error. */
 static void mangle(const char *name, const struct buffer *b, const char *expect)
 {
-	int accepted = 0, unnamed = 0, silent = 0, tried = 0, pictures = 0, step = tap_long() ? 1 : 37, v;
+	int accepted = 0, unnamed = 0, silent = 0, tried = 0, pictures = 0,
+	    step = tap_long() ? 1 : 37, v;
 	struct npu_error why;
 	struct npu_image img;
 	size_t i;
@@ -352,7 +354,8 @@ static void mangle(const char *name, const struct buffer *b, const char *expect)
 			npu_image_free(&img);
 			b->data[i] ^= (uint8_t)v;
 		}
-	tap_ok(!silent, "%s: %d changed files, %d still pictures, the others are refused with a reason",
+	tap_ok(!silent,
+	       "%s: %d changed files, %d still pictures, the others are refused with a reason",
 	       name, tried, pictures);
 }
 

@@ -14,7 +14,8 @@ static void make_attention(struct tcase *c)
 {
 	npu_u32 batch = rng_range(1, 3), kv_heads = rng_range(1, 2),
 		heads = kv_heads * rng_range(1, 3);
-	npu_u32 depth = rng_range(1, rng_chance(3) ? 64 : 20), depth_v = rng_chance(3) ? rng_range(1, 30) : depth;
+	npu_u32 depth = rng_range(1, rng_chance(3) ? 64 : 20),
+		depth_v = rng_chance(3) ? rng_range(1, 30) : depth;
 	npu_u32 blocked = rng_below(2), block = blocked ? rng_range(1, 9) : rng_range(1, 40);
 	npu_u32 max_blocks = blocked ? rng_range(1, 6) : 1, length = block * max_blocks, rows = 0;
 	npu_u32 kv_len[3], q_len[3], mask[4], table[2] = { batch, max_blocks };
@@ -110,7 +111,8 @@ static void make_small(struct tcase *c, unsigned int slot)
 
 static void make_dyn_quant(struct tcase *c)
 {
-	npu_u32 dim[3] = { rng_range(1, 4), rng_range(1, 5), rng_range(1, rng_chance(6) ? 1500 : 70) },
+	npu_u32 dim[3] = { rng_range(1, 4), rng_range(1, 5),
+			   rng_range(1, rng_chance(6) ? 1500 : 70) },
 		scale[3] = { dim[0], dim[1], 1 };
 	int grouped = rng_below(2);
 	npu_u32 group = rng_range(1, rng_chance(6) ? 700 : 40);
@@ -156,7 +158,8 @@ static void make_color(struct tcase *c)
 /* Few codes, so that the ends are common; counters from anywhere, near the wrap too. */
 static void make_count(struct tcase *c)
 {
-	npu_u32 dim[NPU_MAX_RANK], counters = rng_range(2, 3), rank = rng_below(NPU_MAX_RANK + 1), i;
+	npu_u32 dim[NPU_MAX_RANK], counters = rng_range(2, 3), rank = rng_below(NPU_MAX_RANK + 1),
+				   i;
 	unsigned int type = rng_chance(2) ? NPU_I8 : NPU_U8;
 	npu_u64 j;
 

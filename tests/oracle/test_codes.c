@@ -131,10 +131,13 @@ static void make_copy(struct tcase *c)
 
 static void make_ewise1(struct tcase *c)
 {
-	static const unsigned char funcs[] = { NPU_UNARY_COPY, NPU_UNARY_COPY, NPU_UNARY_COPY, NPU_UNARY_ABS,
-					       NPU_UNARY_NEG, NPU_UNARY_SQUARE, NPU_UNARY_SQRT, NPU_UNARY_FLOOR };
-	static const unsigned char acts[] = { NPU_ACT_NONE, NPU_ACT_RELU, NPU_ACT_RELU6, NPU_ACT_CLIP,
-					      NPU_ACT_LEAKY_RELU, NPU_ACT_HARD_SIGMOID, NPU_ACT_HARD_SWISH };
+	static const unsigned char funcs[] = { NPU_UNARY_COPY, NPU_UNARY_COPY, NPU_UNARY_COPY,
+					       NPU_UNARY_ABS,  NPU_UNARY_NEG,  NPU_UNARY_SQUARE,
+					       NPU_UNARY_SQRT, NPU_UNARY_FLOOR };
+	static const unsigned char acts[] = { NPU_ACT_NONE,	  NPU_ACT_RELU,
+					      NPU_ACT_RELU6,	  NPU_ACT_CLIP,
+					      NPU_ACT_LEAKY_RELU, NPU_ACT_HARD_SIGMOID,
+					      NPU_ACT_HARD_SWISH };
 	npu_u32 dim[4];
 	unsigned int rank = shape(dim);
 
@@ -151,8 +154,8 @@ static void make_ewise1(struct tcase *c)
 	case_param_f32(c, NPU_EWISE1_P_ACT_BETA, 0.5f);
 	case_param_f32(c, NPU_EWISE1_P_POST_MUL, rng_chance(4) ? rng_float() : 1);
 	case_param_f32(c, NPU_EWISE1_P_POST_ADD, rng_chance(4) ? rng_float() : 0);
-	if (!c->operand[NPU_EWISE1_IN].scale &&
-	    (c->operand[NPU_EWISE1_IN].dtype == NPU_I8 || c->operand[NPU_EWISE1_IN].dtype == NPU_U8))
+	if (!c->operand[NPU_EWISE1_IN].scale && (c->operand[NPU_EWISE1_IN].dtype == NPU_I8 ||
+						 c->operand[NPU_EWISE1_IN].dtype == NPU_U8))
 		quantize(c, NPU_EWISE1_IN);
 	if (!c->operand[NPU_EWISE1_IN].scale) {
 		c->param[NPU_EWISE1_P_FUNC] = NPU_UNARY_COPY;
@@ -164,10 +167,11 @@ static void make_ewise1(struct tcase *c)
 
 static void make_ewise2(struct tcase *c)
 {
-	static const unsigned char funcs[] = { NPU_BINARY_ADD, NPU_BINARY_ADD, NPU_BINARY_MUL, NPU_BINARY_MUL,
-					       NPU_BINARY_SUB, NPU_BINARY_MAX, NPU_BINARY_MIN, NPU_BINARY_DIV };
-	static const unsigned char acts[] = { NPU_ACT_NONE, NPU_ACT_NONE, NPU_ACT_RELU, NPU_ACT_RELU6,
-					      NPU_ACT_CLIP, NPU_ACT_HARD_SWISH };
+	static const unsigned char funcs[] = { NPU_BINARY_ADD, NPU_BINARY_ADD, NPU_BINARY_MUL,
+					       NPU_BINARY_MUL, NPU_BINARY_SUB, NPU_BINARY_MAX,
+					       NPU_BINARY_MIN, NPU_BINARY_DIV };
+	static const unsigned char acts[] = { NPU_ACT_NONE,  NPU_ACT_NONE, NPU_ACT_RELU,
+					      NPU_ACT_RELU6, NPU_ACT_CLIP, NPU_ACT_HARD_SWISH };
 	npu_u32 dim[4], b[4], i;
 	unsigned int rank = shape(dim);
 
@@ -224,7 +228,8 @@ static void make_pool(struct tcase *c)
 
 static void make_resize(struct tcase *c)
 {
-	npu_u32 out[4] = { 1, rng_range(1, 24), rng_range(1, 30), rng_range(1, rng_chance(2) ? 80 : 6) };
+	npu_u32 out[4] = { 1, rng_range(1, 24), rng_range(1, 30),
+			   rng_range(1, rng_chance(2) ? 80 : 6) };
 	npu_u32 in[4] = { 1, rng_range(1, 12), rng_range(1, 20), out[3] }, *p = c->param;
 	unsigned int type = code_type();
 

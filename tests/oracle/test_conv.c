@@ -66,7 +66,8 @@ static void place(struct tcase *c, const struct shape *s, int transposed, unsign
 	case_tensor(c, NPU_CONV_OUT, out_type, 4, out, CONTENTS_TAME);
 	case_quantize(c, NPU_CONV_OUT);
 	case_tensor(c, NPU_CONV_IN, in_type, 4, in, contents);
-	case_tensor(c, NPU_CONV_WEIGHT, w_type, 4, weight, rng_chance(12) ? CONTENTS_WILD : CONTENTS_TAME);
+	case_tensor(c, NPU_CONV_WEIGHT, w_type, 4, weight,
+		    rng_chance(12) ? CONTENTS_WILD : CONTENTS_TAME);
 	if (integer) {
 		case_quantize(c, NPU_CONV_IN);
 		case_quantize(c, NPU_CONV_WEIGHT);
@@ -91,7 +92,8 @@ static void float_conv(struct tcase *c, int transposed, int depthwise)
 
 	case_init(c, transposed ? NPU_OP_CONV_TRANSPOSE : NPU_OP_CONV);
 	random_shape(&s, depthwise);
-	place(c, &s, transposed, in, rng_chance(3) ? float_types[rng_below(4)] : in, rng_chance(3) ? float_types[rng_below(4)] : in);
+	place(c, &s, transposed, in, rng_chance(3) ? float_types[rng_below(4)] : in,
+	      rng_chance(3) ? float_types[rng_below(4)] : in);
 }
 
 static void int_conv(struct tcase *c, int transposed, int depthwise)
@@ -101,7 +103,8 @@ static void int_conv(struct tcase *c, int transposed, int depthwise)
 
 	case_init(c, transposed ? NPU_OP_CONV_TRANSPOSE : NPU_OP_CONV);
 	random_shape(&s, depthwise);
-	place(c, &s, transposed, rng_chance(2) ? NPU_I8 : NPU_U8, rng_chance(3) ? NPU_U8 : NPU_I8, outs[rng_below(5)]);
+	place(c, &s, transposed, rng_chance(2) ? NPU_I8 : NPU_U8, rng_chance(3) ? NPU_U8 : NPU_I8,
+	      outs[rng_below(5)]);
 	if (!transposed && rng_chance(4)) {
 		npu_u32 o = c->operand[NPU_CONV_OUT].dim[3];
 

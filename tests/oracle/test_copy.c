@@ -51,8 +51,8 @@ static void make_layout(struct tcase *c)
 }
 
 /*
- * Matrices turned over, of any type: whole pieces and edges; sometimes with rows that share lines of the
- * cache.
+ * Matrices turned over, of any type: whole pieces and edges; sometimes with rows that share lines
+ * of the cache.
  */
 static void make_turned(struct tcase *c)
 {

@@ -59,11 +59,15 @@ static void extreme_codes(struct tcase *c, unsigned int slot)
 static void make_case(struct tcase *c, const npu_u32 k[2], const npu_u32 stride[2],
 		      const npu_u32 dil[2], npu_u32 channels, int dense)
 {
-	static const unsigned char outs[] = { NPU_U8, NPU_U8, NPU_I8, NPU_I8, NPU_I32, NPU_F32, NPU_F16 };
-	unsigned int type = rng_chance(2) ? NPU_U8 : NPU_I8, w_type = rng_chance(3) ? NPU_U8 : NPU_I8;
+	static const unsigned char outs[] = { NPU_U8,  NPU_U8,	NPU_I8, NPU_I8,
+					      NPU_I32, NPU_F32, NPU_F16 };
+	unsigned int type = rng_chance(2) ? NPU_U8 : NPU_I8,
+		     w_type = rng_chance(3) ? NPU_U8 : NPU_I8;
 	unsigned int out_type = outs[rng_below(7)];
-	npu_u32 in[4] = { rng_range(1, 2), rng_range(1, 14), rng_range(1, rng_chance(4) ? 70 : 16), channels };
-	npu_u32 out[4] = { in[0], 0, 0, channels }, weight[4] = { channels, k[0], k[1], 1 }, i, pad[2];
+	npu_u32 in[4] = { rng_range(1, 2), rng_range(1, 14), rng_range(1, rng_chance(4) ? 70 : 16),
+			  channels };
+	npu_u32 out[4] = { in[0], 0, 0, channels }, weight[4] = { channels, k[0], k[1], 1 }, i,
+		pad[2];
 	npu_u32 *p = c->param;
 
 	case_init(c, NPU_OP_CONV);
@@ -85,8 +89,8 @@ static void make_case(struct tcase *c, const npu_u32 k[2], const npu_u32 stride[
 		case_tensor(c, NPU_CONV_IN, type, 4, in, CONTENTS_TAME);
 		case_tensor(c, NPU_CONV_WEIGHT, w_type, 4, weight, CONTENTS_TAME);
 		if (rng_chance(3))
-			case_panel(c, NPU_CONV_WEIGHT, NPU_LAYOUT_PANEL16K4, 1, (npu_u64)k[0] * k[1],
-				   channels);
+			case_panel(c, NPU_CONV_WEIGHT, NPU_LAYOUT_PANEL16K4, 1,
+				   (npu_u64)k[0] * k[1], channels);
 	}
 	case_quantize(c, NPU_CONV_OUT);
 	case_quantize(c, NPU_CONV_IN);
@@ -123,7 +127,8 @@ static void make_any(struct tcase *c)
 	npu_u32 k[2] = { rng_range(1, 9), rng_range(1, 9) };
 
 	make_case(c, k, (npu_u32[]){ rng_range(1, 3), rng_range(1, 3) },
-		  (npu_u32[]){ rng_chance(3) ? rng_range(1, 3) : 1, rng_chance(3) ? rng_range(1, 3) : 1 },
+		  (npu_u32[]){ rng_chance(3) ? rng_range(1, 3) : 1,
+			       rng_chance(3) ? rng_range(1, 3) : 1 },
 		  rng_range(2, 70), rng_chance(2));
 }
 

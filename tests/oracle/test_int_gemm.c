@@ -38,7 +38,8 @@ static npu_s32 any_zero(unsigned int dtype)
 /* All codes of a slot at the ends of the range, one of them or the other. */
 static void make_extreme(struct tcase *c, unsigned int slot)
 {
-	unsigned char lo = c->operand[slot].dtype == NPU_I8 ? 0x80 : 0, both = rng_chance(2) ? 0xff : 0;
+	unsigned char lo = c->operand[slot].dtype == NPU_I8 ? 0x80 : 0,
+		      both = rng_chance(2) ? 0xff : 0;
 	npu_u64 i;
 
 	for (i = 0; i < c->size[slot]; i++)
@@ -60,9 +61,10 @@ static void extremes(struct tcase *c, bool whole)
 
 static void exact_act(struct tcase *c, unsigned int act)
 {
-	static const unsigned char acts[] = { NPU_ACT_NONE, NPU_ACT_NONE, NPU_ACT_RELU, NPU_ACT_RELU6,
-					      NPU_ACT_CLIP, NPU_ACT_LEAKY_RELU, NPU_ACT_HARD_SIGMOID,
-					      NPU_ACT_HARD_SWISH };
+	static const unsigned char acts[] = { NPU_ACT_NONE,	    NPU_ACT_NONE,
+					      NPU_ACT_RELU,	    NPU_ACT_RELU6,
+					      NPU_ACT_CLIP,	    NPU_ACT_LEAKY_RELU,
+					      NPU_ACT_HARD_SIGMOID, NPU_ACT_HARD_SWISH };
 
 	c->param[act] = acts[rng_below(8)];
 	case_param_f32(c, act + 1, c->param[act] == NPU_ACT_CLIP ? -1.5f : 1.0f / 6);
@@ -136,8 +138,8 @@ static void out_quantize(struct tcase *c)
 
 static unsigned int out_type(void)
 {
-	static const unsigned char types[] = { NPU_U8, NPU_U8, NPU_I8, NPU_I8, NPU_I32, NPU_F16, NPU_F32,
-					       NPU_BF16 };
+	static const unsigned char types[] = { NPU_U8,	NPU_U8,	 NPU_I8,  NPU_I8,
+					       NPU_I32, NPU_F16, NPU_F32, NPU_BF16 };
 
 	return types[rng_below(8)];
 }
@@ -230,7 +232,8 @@ static void place(struct tcase *c, const struct family *f, const struct shape *s
 
 static void random_shape(struct shape *s)
 {
-	*s = (struct shape){ .n = rng_chance(4) ? 2 : 1, .groups = rng_chance(5) ? rng_range(2, 3) : 1 };
+	*s = (struct shape){ .n = rng_chance(4) ? 2 : 1,
+			     .groups = rng_chance(5) ? rng_range(2, 3) : 1 };
 	s->h = rng_range(1, 6);
 	s->w = rng_range(1, rng_chance(3) ? 70 : 14);
 	s->cg = rng_chance(4) ? 4 * rng_range(1, 16) : rng_range(1, 9);
@@ -336,8 +339,8 @@ static void random_matmul(struct tcase *c, npu_u32 m, npu_u32 k, npu_u32 n)
 		b[3] = { rng_chance(2) ? 1 : batch, k, n };
 
 	case_init(c, matmul.opcode);
-	matrices(c, out + 3 - rank, a + 3 - rank, b + 3 - rank, rank, any_zero(a_type), any_zero(b_type),
-		 a_type, b_type);
+	matrices(c, out + 3 - rank, a + 3 - rank, b + 3 - rank, rank, any_zero(a_type),
+		 any_zero(b_type), a_type, b_type);
 }
 
 static void make_matmul(struct tcase *c)
@@ -353,7 +356,8 @@ static void make_long(struct tcase *c)
 /* Rows and columns of many tiles, K of more than one part of them. */
 static void make_many_rows(struct tcase *c)
 {
-	random_matmul(c, rng_range(12, 150), rng_range(1, rng_chance(4) ? 1500 : 300), rng_range(1, 150));
+	random_matmul(c, rng_range(12, 150), rng_range(1, rng_chance(4) ? 1500 : 300),
+		      rng_range(1, 150));
 }
 
 static void make_wide_conv(struct tcase *c)

@@ -54,8 +54,8 @@ static void make_float(struct tcase *c)
 	unsigned int type = float_types[rng_below(4)];
 
 	case_init(c, NPU_OP_MATMUL);
-	place(c, type, rng_chance(3) ? float_types[rng_below(4)] : type, rng_chance(3) ? float_types[rng_below(4)] : type,
-	      rng_chance(8) ? 130 : 40);
+	place(c, type, rng_chance(3) ? float_types[rng_below(4)] : type,
+	      rng_chance(3) ? float_types[rng_below(4)] : type, rng_chance(8) ? 130 : 40);
 }
 
 static void make_int(struct tcase *c)
@@ -63,7 +63,8 @@ static void make_int(struct tcase *c)
 	static const unsigned char outs[] = { NPU_I8, NPU_U8, NPU_I32, NPU_F32, NPU_F16 };
 
 	case_init(c, NPU_OP_MATMUL);
-	place(c, rng_chance(2) ? NPU_I8 : NPU_U8, rng_chance(3) ? NPU_U8 : NPU_I8, outs[rng_below(5)], rng_chance(8) ? 130 : 40);
+	place(c, rng_chance(2) ? NPU_I8 : NPU_U8, rng_chance(3) ? NPU_U8 : NPU_I8,
+	      outs[rng_below(5)], rng_chance(8) ? 130 : 40);
 }
 
 /* Long K: the order of accumulation is what is tested. */

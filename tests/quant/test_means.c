@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The correction of biases. What the codes of weights and inputs do to the mean of a result is found
- * here by computing the layer over an input of one colour, once with floats and once with codes:
- * every place adds its products to the results that they belong to.
+ * The correction of biases. What the codes of weights and inputs do to the mean of a result is
+ * found here by computing the layer over an input of one colour, once with floats and once with
+ * codes: every place adds its products to the results that they belong to.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -226,7 +226,10 @@ static void test_product(const struct product *p, uint32_t seed)
 
 #define SAMPLES		6
 
-/* A model that shows its input to a layer as it is, and the dimension that the layer's sums run over. */
+/*
+ * A model that shows its input to a layer as it is, and the dimension that the layer's sums run
+ * over.
+ */
 struct shown {
 	const char *what, *nodes[3];
 	int rank, axis, w_rank;
@@ -262,7 +265,8 @@ static double plain_mean(const struct shown *s, float *const *x, int64_t ch, uns
 	for (int i = s->axis + 1; i < s->rank; i++)
 		inner *= s->x_dims[i];
 	for (unsigned int k = 0; k < SAMPLES; k++)
-		for (int64_t e = 0; e < count_of(s) && k * NPU_CALIB_PARTS / SAMPLES != left_out; e++) {
+		for (int64_t e = 0; e < count_of(s) && k * NPU_CALIB_PARTS / SAMPLES != left_out;
+		     e++) {
 			double v = (double)x[k][e], code;
 
 			if (e / inner % s->x_dims[s->axis] != ch)

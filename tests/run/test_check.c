@@ -166,7 +166,8 @@ int main(void)
 
 	snprintf(model, sizeof(model), "%s/mnist-8.onnx", models);
 	if (access(model, R_OK)) {
-		tap_skip("npu-run --check", "there is no mnist-8.onnx; scripts/models.sh fetches it");
+		tap_skip("npu-run --check",
+			 "there is no mnist-8.onnx; scripts/models.sh fetches it");
 		return tap_done();
 	}
 	snprintf(bad, sizeof(bad), "%s", tmp_path("bad.npu"));
