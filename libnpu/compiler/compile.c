@@ -216,7 +216,7 @@ static int lower_variant(struct compile *c, struct variant *v)
 	return err;
 }
 
-/* ---- int8 ------------------------------------------------------------------------------------- */
+/* ---- int8 ------------------------------------------------------------------------------------ */
 
 static int quant_progress(void *arg, const char *stage, double fraction)
 {
@@ -275,7 +275,7 @@ static int compile_variants(struct compile *c)
 	return err;
 }
 
-/* ---- host placement: what was refused is tried again with those nodes on the host ------------- */
+/* ---- host placement: what was refused is tried again with those nodes on the host ------------ */
 
 static int by_node(const void *a, const void *b)
 {
@@ -411,8 +411,8 @@ static int compile_float(struct compile *c)
 }
 
 /*
- * Calibration and its trials run the nodes where the job will have them. The choice of layers is made
- * for one set of graphs: a node that is refused only now begins it anew.
+ * Calibration and its trials run the nodes where the job will have them. The choice of layers is
+ * made for one set of graphs: a node that is refused only now begins it anew.
  */
 static int compile_int8(struct compile *c)
 {

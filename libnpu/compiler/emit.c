@@ -574,7 +574,9 @@ static bool same_tensor(const struct npu_jobfile_tensor *a, const struct npu_job
 	return same;
 }
 
-/* Argument @arg as a tensor of the program: the model's input or output that it is, or a new one. */
+/*
+ * Argument @arg as a tensor of the program: the model's input or output that it is, or a new one.
+ */
 static int describe_arg(struct scalars *sc, struct npu_jobfile_program *p,
 			struct npu_jobfile_tensor *tensors, const struct npu_lharg *arg,
 			npu_u32 *index)

@@ -45,7 +45,8 @@ static bool is_quick(const struct npu_gnode *n, const struct npu_host_call *call
 		if (in > STEPS_MAX)
 			return false;
 	}
-	if (n->op == NPU_GOP_DFT || n->op == NPU_GOP_STFT || n->op == NPU_GOP_Det || n->op == NPU_GOP_RoiAlign)
+	if (n->op == NPU_GOP_DFT || n->op == NPU_GOP_STFT || n->op == NPU_GOP_Det ||
+	    n->op == NPU_GOP_RoiAlign)
 		return in <= STEPS_MAX / (out + 1);
 	return in <= STEPS_MAX && out <= STEPS_MAX;
 }
@@ -53,8 +54,10 @@ static bool is_quick(const struct npu_gnode *n, const struct npu_host_call *call
 bool npu_fold_host(const struct npu_gnode *n, struct npu_gtensor **outs)
 {
 	const struct npu_gop_info *info = npu_gnode_info(n);
-	struct npu_host_call call = { .op = npu_host_op_find(info->domain, info->name), .node = n->name,
-				      .opset = (uint32_t)n->opset, .num_in = n->num_inputs,
+	struct npu_host_call call = { .op = npu_host_op_find(info->domain, info->name),
+				      .node = n->name,
+				      .opset = (uint32_t)n->opset,
+				      .num_in = n->num_inputs,
 				      .num_out = n->num_outputs };
 	struct npu_host_tensor *in, *out;
 	struct npu_host_attr *attr;

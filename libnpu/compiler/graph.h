@@ -359,7 +359,10 @@ struct npu_gnode;
 const char *npu_gnode_op_name(const struct npu_gnode *n);
 enum npu_gop npu_gop_find(const char *domain, const char *name);
 
-/* One row of onnx_ops.def. @why_not: what the operator is, when the stack has nothing for its kind; "" else. */
+/*
+ * One row of onnx_ops.def. @why_not: what the operator is, when the stack has nothing for its kind;
+ * "" else.
+ */
 struct npu_onnx_op {
 	const char *domain, *name;
 	int since;
@@ -457,8 +460,8 @@ struct npu_attr {
 };
 
 /**
- * struct npu_ghost - what a node of NPU_GOP_Host runs; its inputs and attributes are the model's, as
- * they were before shape inference resolved anything
+ * struct npu_ghost - what a node of NPU_GOP_Host runs; its inputs and attributes are the model's,
+ * as they were before shape inference resolved anything
  * @domain, @name: of the operator in the model
  * @reason: why it is not on the NPU: attribute, input, type or operator
  * @types: element types of the inputs, then the outputs, as the operator has them; tensors may have
@@ -632,7 +635,9 @@ int64_t npu_gnode_macs(const struct npu_gnode *n, const int64_t *scalars);
  */
 struct npu_graph *npu_onnx_import(const void *data, size_t size, const char *path,
 				  struct npu_diag *diag);
-/* The same for a model whose nodes may go to the host, operators of the application's among them. */
+/*
+ * The same for a model whose nodes may go to the host, operators of the application's among them.
+ */
 struct npu_graph *npu_onnx_import_host(const void *data, size_t size, const char *path,
 				       const struct npu_host_config *host, struct npu_diag *diag);
 /*

@@ -34,7 +34,9 @@ bool npu_host_attr_of(struct npu_host_attr *h, const struct npu_attr *a)
 {
 	double v;
 
-	*h = (struct npu_host_attr){ .name = a->name, .count = 1, .i = a->i, .f = (double)a->f, .s = a->s };
+	*h = (struct npu_host_attr){
+		.name = a->name, .count = 1, .i = a->i, .f = (double)a->f, .s = a->s
+	};
 	switch (a->type) {
 	case NPU_ATTR_INT: h->kind = NPU_HOST_INT; return true;
 	case NPU_ATTR_FLOAT: h->kind = NPU_HOST_FLOAT; return true;
@@ -191,8 +193,8 @@ static bool is_ours(const struct npu_host_op *op)
 #define TRIAL_TAPS	4096		/* of a window: every output looks at all of them */
 
 /*
- * Integers behind the first input may be parameters; zeros in their place would say nothing. A window
- * may reach far beyond a small input, and take hours.
+ * Integers behind the first input may be parameters; zeros in their place would say nothing. A
+ * window may reach far beyond a small input, and take hours.
  */
 static bool can_try(const struct npu_gnode *n)
 {
@@ -239,7 +241,9 @@ static bool trial_tensor(const struct npu_graph *g, const struct npu_gtensor *t,
 	return *at <= TRIAL_BYTES;
 }
 
-/* Call libnpu's operator on zeros and the constants there are; what it refuses then it always will. */
+/*
+ * Call libnpu's operator on zeros and the constants there are; what it refuses then it always will.
+ */
 static int try_call(struct npu_shape *s, const struct npu_host_op *op)
 {
 	const struct npu_gnode *n = s->n;
@@ -309,8 +313,10 @@ int npu_host_place(struct npu_shape *s, const struct npu_host_form *form, const 
 
 	if (!h)
 		return -ENOMEM;
-	*h = (struct npu_ghost){ .op = npu_host_place_op(s->g, n), .domain = npu_gnode_info(n)->domain,
-				 .name = npu_gnode_info(n)->name, .reason = reason };
+	*h = (struct npu_ghost){ .op = npu_host_place_op(s->g, n),
+				 .domain = npu_gnode_info(n)->domain,
+				 .name = npu_gnode_info(n)->name,
+				 .reason = reason };
 	if (n->host) {	/* the application's */
 		h->op = n->host->op;
 		h->domain = n->host->domain;

@@ -2,11 +2,11 @@
 /*
  * Nodes that run on the host, as steps of the job's schedule.
  *
- * A node goes there when the graph allows it (g->host), a host operator of that name exists, and the
- * NPU can not do it: there is no lowering for its operator, a type is none of the device's, an input
- * has lengths that the data decide, or its lowering refused it in an earlier try (a pin). It becomes
- * NPU_GOP_Host while shapes are inferred, before any pass could change what it means, with its
- * inputs and attributes as the model has them; no pass touches such a node.
+ * A node goes there when the graph allows it (g->host), a host operator of that name exists, and
+ * the NPU can not do it: there is no lowering for its operator, a type is none of the device's, an
+ * input has lengths that the data decide, or its lowering refused it in an earlier try (a pin). It
+ * becomes NPU_GOP_Host while shapes are inferred, before any pass could change what it means, with
+ * its inputs and attributes as the model has them; no pass touches such a node.
  */
 #ifndef NPU_COMPILER_HOST_PLACE_H
 #define NPU_COMPILER_HOST_PLACE_H

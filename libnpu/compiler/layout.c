@@ -101,7 +101,8 @@ static int preview(const struct npu_lower *l, const struct npu_gtensor *t, bool 
 		   struct npu_lview *v)
 {
 	npu_lview_of(t, npu_lower_dtype(l, t), v);
-	return npu_lview_dense(l, v, channels_last ? npu_layout_channels_last(t->rank) : NULL, true);
+	return npu_lview_dense(l, v, channels_last ? npu_layout_channels_last(t->rank) : NULL,
+			       true);
 }
 
 static bool place(struct npu_lower *l, struct npu_gtensor *t, const struct npu_lview *v);

@@ -171,7 +171,8 @@ int npu_lower_as_float(struct npu_lower *l, struct npu_lview *v)
 }
 
 /* Whether readers of @t may find it stored like @v: quantized tensors are what they are. */
-static bool may_be(const struct npu_lower *l, const struct npu_gtensor *t, const struct npu_lview *v)
+static bool may_be(const struct npu_lower *l, const struct npu_gtensor *t,
+		   const struct npu_lview *v)
 {
 	struct npu_lview own;
 

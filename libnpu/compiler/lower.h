@@ -367,8 +367,9 @@ int npu_lower_clip(struct npu_lower *l, const struct npu_gnode *n);
 const int *npu_layout_channels_last(int rank);
 
 /*
- * Where part @k of Concat node @n lies in its result. @at is where it starts along the axis and goes on
- * to the next part: start at 0 and ask for the parts in order. -EDOM once a start mixes lengths.
+ * Where part @k of Concat node @n lies in its result. @at is where it starts along the axis and
+ * goes on to the next part: start at 0 and ask for the parts in order. -EDOM once a start mixes
+ * lengths.
  */
 int npu_layout_part(const struct npu_gnode *n, const struct npu_lview *whole, unsigned int k,
 		    struct npu_dim *at, struct npu_lview *out);

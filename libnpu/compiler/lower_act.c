@@ -232,7 +232,8 @@ static int const_like(struct npu_lower *l, int rank, enum npu_dtype dtype, doubl
 static int integer_clip(struct npu_lower *l, const struct npu_gact *a, const struct npu_lview *out,
 			const struct npu_lview *in)
 {
-	double low = a->kind == NPU_GA_RELU ? 0 : a->a, high = a->kind == NPU_GA_RELU ? INFINITY : a->b;
+	double low = a->kind == NPU_GA_RELU ? 0 : a->a,
+	       high = a->kind == NPU_GA_RELU ? INFINITY : a->b;
 	struct npu_lview c;
 	const struct npu_lview *from = in;
 	int err = 0;

@@ -186,8 +186,9 @@ static int conv_common(struct npu_lower *l, struct npu_gnode *n, enum npu_opcode
 		return npu_lower_refuse(l, "group", "%lld groups of a weight of rank %d",
 					(long long)groups, w->rank);
 	if (n->op != NPU_GOP_ConvInteger && !npu_gtensor_is_real(n->inputs[0]))
-		return npu_lower_refuse(l, "X", "type %s; floats and quantized 8-bit integers are supported",
-					npu_gtype_name(n->inputs[0]->type));
+		return npu_lower_refuse(
+			l, "X", "type %s; floats and quantized 8-bit integers are supported",
+			npu_gtype_name(n->inputs[0]->type));
 	err = read_window(l, n, rank, &win);
 	if (!err)
 		err = conv_views(l, n, transposed, &li, v, &whole);

@@ -24,7 +24,8 @@ static void swap_last(struct npu_lview *v)
 static int matmul_weight(struct npu_lower *l, const struct npu_gtensor *t, bool trans, bool codes,
 			 int rank, struct npu_lview *view)
 {
-	int64_t k = t->dim[t->rank - (trans ? 1 : 2)].base, n = t->dim[t->rank - (trans ? 2 : 1)].base, batch = 1;
+	int64_t k = t->dim[t->rank - (trans ? 1 : 2)].base,
+		n = t->dim[t->rank - (trans ? 2 : 1)].base, batch = 1;
 	struct npu_pack_source src;
 	int err;
 

@@ -56,9 +56,9 @@ struct npu_lint {
 int npu_lower_integer(struct npu_lower *l, const struct npu_lint_args *args, struct npu_lint *li);
 
 /*
- * The same for ConvInteger and MatMulInteger @n, with X and W (@computed, or NULL for a constant) as
- * the instruction sees them: zero points are its inputs 2 and 3, and pass qint may have made a scale
- * input 4. Refuses what integers cannot do. X gets its zero point.
+ * The same for ConvInteger and MatMulInteger @n, with X and W (@computed, or NULL for a constant)
+ * as the instruction sees them: zero points are its inputs 2 and 3, and pass qint may have made a
+ * scale input 4. Refuses what integers cannot do. X gets its zero point.
  */
 int npu_lower_plain_integer(struct npu_lower *l, const struct npu_gnode *n, struct npu_lview *x,
 			    struct npu_lview *computed, struct npu_dim outs, int64_t depth,

@@ -148,7 +148,8 @@ int npu_lower_cumsum(struct npu_lower *l, struct npu_gnode *n)
 	if (err)
 		return err;
 	if (!(axis >= -in.rank && axis < in.rank))
-		return npu_lower_refuse(l, "axis", "%g, expected %d to %d", axis, -in.rank, in.rank - 1);
+		return npu_lower_refuse(l, "axis", "%g, expected %d to %d", axis, -in.rank,
+					in.rank - 1);
 	insn = npu_lower_insn(l, NPU_OP_CUMSUM);
 	if (!insn)
 		return -ENOMEM;

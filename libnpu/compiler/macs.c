@@ -19,16 +19,20 @@ static int64_t per_output(const struct npu_gtensor *w)
 	return n;
 }
 
-/* X [steps, batch, in] or [batch, steps, in]; every step meets all of W and R of every direction. */
+/*
+ * X [steps, batch, in] or [batch, steps, in]; every step meets all of W and R of every direction.
+ */
 static int64_t recurrent(const struct npu_gnode *n, const int64_t *scalars)
 {
-	const struct npu_gtensor *x = n->inputs[0], *w = npu_gnode_in(n, 1), *r = npu_gnode_in(n, 2);
+	const struct npu_gtensor *x = n->inputs[0], *w = npu_gnode_in(n, 1),
+				 *r = npu_gnode_in(n, 2);
 	int64_t steps, weights;
 
 	if (x->rank != 3 || !w || !r || w->rank != 3 || r->rank != 3)
 		return 0;
 	steps = mul(npu_dim_eval(x->dim[0], scalars), npu_dim_eval(x->dim[1], scalars));
-	if (__builtin_add_overflow(npu_gtensor_elems(w, scalars), npu_gtensor_elems(r, scalars), &weights))
+	if (__builtin_add_overflow(npu_gtensor_elems(w, scalars), npu_gtensor_elems(r, scalars),
+				   &weights))
 		weights = INT64_MAX;
 	return mul(steps, weights);
 }

@@ -129,7 +129,8 @@ int npu_onnx_attrs(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *proto, struc
 			err = npu_diag_node(ctx->diag, -EINVAL, n, a->name,
 					    "attribute given twice");
 		} else if (n->host && !strchr("ifstFIS", attr_letter(a) ? attr_letter(a) : 'g')) {
-			err = npu_diag_node(ctx->diag, -EOPNOTSUPP, n, a->name, "host operators get no %s",
+			err = npu_diag_node(ctx->diag, -EOPNOTSUPP, n, a->name,
+					    "host operators get no %s",
 					    letter_name(attr_letter(a)));
 		} else if (!(want = n->host ? attr_letter(a) : attr_expected(table, a->name))) {
 			err = npu_diag_node(ctx->diag, -EOPNOTSUPP, n, a->name,

@@ -63,7 +63,8 @@ static int check_options(const struct npu_pass_options *options, struct npu_diag
 		pass = find_pass(p, len);
 		if (!pass || !pass->optional)
 			return npu_diag_add(diag, -EINVAL, "skip", "%s '%.*s'",
-					    pass ? "the graph needs pass" : "there is no pass", len < 40 ? (int)len : 40, p);
+					    pass ? "the graph needs pass" : "there is no pass",
+					    len < 40 ? (int)len : 40, p);
 	}
 	return 0;
 }

@@ -19,8 +19,8 @@ int npu_canon_tile(struct npu_graph *g, struct npu_gnode *n);
 int npu_canon_slice(struct npu_graph *g, struct npu_gnode *n);
 int npu_canon_einsum(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *diag);
 /*
- * The same for nodes that the device does only in part; what they leave alone the lowering refuses, so
- * that it goes to the host.
+ * The same for nodes that the device does only in part; what they leave alone the lowering refuses,
+ * so that it goes to the host.
  */
 int npu_canon_volume(struct npu_graph *g, struct npu_gnode *n);
 int npu_canon_pool(struct npu_graph *g, struct npu_gnode *n);
@@ -28,9 +28,9 @@ int npu_canon_index(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *d
 int npu_canon_resize(struct npu_graph *g, struct npu_gnode *n);
 
 /*
- * What a small file can ask for has a limit: elements of a constant that stands for an operator, for
- * larger ones would be a burden to the job, and of a tensor that is many times as large as what it
- * is made of. Beyond it a node is left alone.
+ * What a small file can ask for has a limit: elements of a constant that stands for an operator,
+ * for larger ones would be a burden to the job, and of a tensor that is many times as large as what
+ * it is made of. Beyond it a node is left alone.
  */
 #define NPU_CANON_TABLE_MAX	(1ll << 22)
 #define NPU_CANON_ELEMS_MAX	(1ll << 30)
@@ -52,8 +52,8 @@ struct npu_gtensor *npu_canon_scalar(struct npu_graph *g, const struct npu_gnode
 /* ---- a model node written out as a chain of nodes (pass_canon_chain.c) ---- */
 
 /*
- * struct npu_gchain - nodes in the place of @from, each on the result @t of the one before. NULL: there
- * was no memory; everything on such a chain does nothing, so that only its end is checked.
+ * struct npu_gchain - nodes in the place of @from, each on the result @t of the one before. NULL:
+ * there was no memory; everything on such a chain does nothing, so that only its end is checked.
  */
 struct npu_gchain {
 	struct npu_graph *g;
@@ -66,7 +66,10 @@ struct npu_window_axis {
 	int64_t count, taps, stride, dilation;
 };
 
-/* A node on the result so far, and on @more unless it is NULL; its result has its type and these dims. */
+/*
+ * A node on the result so far, and on @more unless it is NULL; its result has its type and these
+ * dims.
+ */
 struct npu_gnode *npu_gchain_add(struct npu_gchain *c, enum npu_gop op, struct npu_gtensor *more,
 				const struct npu_dim *dim, int rank);
 void npu_gchain_reshape(struct npu_gchain *c, const struct npu_dim *dim, int rank);

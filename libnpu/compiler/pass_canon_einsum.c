@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Einsum of one tensor is a sum and a transposition; of two it is a matrix product: letters that only
- * one operand has and the result has not are summed first, then both are brought to
- * [common, own, summed] and [common, summed, own] with each group merged to one dimension.
+ * Einsum of one tensor is a sum and a transposition; of two it is a matrix product: letters that
+ * only one operand has and the result has not are summed first, then both are brought to [common,
+ * own, summed] and [common, summed, own] with each group merged to one dimension.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Nodes that do more at once than one instruction can: Tile over many dimensions, Slice backwards along several. */
+/*
+ * Nodes that do more at once than one instruction can: Tile over many dimensions, Slice backwards
+ * along several.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -13,7 +16,10 @@ static bool is_one(struct npu_dim d)
 	return npu_dim_is_const(d) && d.base == 1;
 }
 
-/* A node before @n that does a part of it; its result is like @n's input but for dims set by the caller. */
+/*
+ * A node before @n that does a part of it; its result is like @n's input but for dims set by the
+ * caller.
+ */
 static struct npu_gnode *insert_before(struct npu_graph *g, struct npu_gnode *n)
 {
 	struct npu_gnode *made = npu_graph_insert(g, n->op, n, n->inputs, 1, n->inputs[0]);
@@ -24,7 +30,10 @@ static struct npu_gnode *insert_before(struct npu_graph *g, struct npu_gnode *n)
 	return made && !npu_gnode_set_input(g, n, 0, made->outputs[0]) ? made : NULL;
 }
 
-/* A repeated dimension is two in the copy: as many per node, from the last on, as a copy has room for. */
+/*
+ * A repeated dimension is two in the copy: as many per node, from the last on, as a copy has room
+ * for.
+ */
 int npu_canon_tile(struct npu_graph *g, struct npu_gnode *n)
 {
 	size_t count;

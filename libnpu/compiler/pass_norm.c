@@ -127,7 +127,8 @@ static struct npu_gtensor *param(struct npu_graph *g, const struct npu_gnode *n,
 
 	for (d = axis; d < y->rank; d++)
 		dims[d - axis] = y->dim[d].base;
-	t = npu_graph_const(g, k ? k->name : n->name, y->type, y->rank - axis, dims, k ? k->data : NULL);
+	t = npu_graph_const(g, k ? k->name : n->name, y->type, y->rank - axis, dims,
+			    k ? k->data : NULL);
 	count = t ? npu_gtensor_const_elems(t) : 0;
 	for (i = 0; !k && i < count; i++)
 		npu_fold_put(t, (size_t)i, 1);
@@ -199,8 +200,8 @@ static int match_norm(struct npu_graph *g, struct npu_gnode *n, unsigned int sid
 	ins[2] = add ? param(g, n, x, axis, beta) : NULL;
 	if (!ins[1] || (add && !ins[2]))
 		return -ENOMEM;
-	made = npu_graph_insert(g, layer ? NPU_GOP_LayerNormalization : NPU_GOP_RMSNormalization, n, ins, add ? 3 : 2,
-				n->outputs[0]);
+	made = npu_graph_insert(g, layer ? NPU_GOP_LayerNormalization : NPU_GOP_RMSNormalization, n,
+				ins, add ? 3 : 2, n->outputs[0]);
 	if (!made || npu_gnode_set_int(g, made, "axis", axis) ||
 	    npu_gnode_set_float(g, made, "epsilon", eps))
 		return -ENOMEM;

@@ -166,7 +166,8 @@ int npu_plan_select(struct npu_plan_item *item, unsigned int count, uint64_t cap
 	if (!s || !placed)
 		goto out;
 	for (unsigned int i = 0; i < count; i++)
-		if (!item[i].chosen && !item[i].off_chip && item[i].size && item[i].size <= capacity)
+		if (!item[i].chosen && !item[i].off_chip && item[i].size &&
+		    item[i].size <= capacity)
 			s[n++] = (struct scored){ (double)item[i].weight / (double)item[i].size /
 						  (double)(item[i].last - item[i].first + 1), i };
 	qsort(s, n, sizeof(*s), by_score);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * When a model ends before its nodes are lowered, because one has an operator that is not known or a
- * shape that can not be inferred, the others are still looked at: a user should learn of all of them
- * in one go.
+ * When a model ends before its nodes are lowered, because one has an operator that is not known or
+ * a shape that can not be inferred, the others are still looked at: a user should learn of all of
+ * them in one go.
  */
 #include <errno.h>
 #include <string.h>
@@ -39,12 +39,18 @@ void npu_refuse_rest(const struct npu_graph *g, struct npu_diag *diag)
 		const struct npu_gnode *n = g->nodes[i];
 		const struct npu_op_rule *rule = npu_op_rule(n->op);
 
-		/* Those that the optimizer takes away have no lowering, but they say what becomes of them. */
+		/*
+		 * Those that the optimizer takes away have no lowering, but they say what becomes
+		 * of them.
+		 */
 		if (n->dead || (rule && (rule->lower || rule->insns[0])) || is_constant(n))
 			continue;
 		if (g->host && npu_host_place_op(g, n))
 			continue;
-		/* Looking a name up in a long list of errors for every node would take the square of it. */
+		/*
+		 * Looking a name up in a long list of errors for every node would take the square
+		 * of it.
+		 */
 		if (diag->count > 200 || is_reported(diag, n))
 			continue;
 		npu_diag_node(diag, -EOPNOTSUPP, n, NULL, "operator is not supported%s%s",

@@ -71,8 +71,8 @@ int npu_shape_node(struct npu_shape *s);
 int npu_value_node(struct npu_shape *s);
 
 /*
- * Operator sets before 7 (shape_legacy.c): the second operand of an element-wise node and the slope of
- * PRelu brought to where broadcasting expects them; is_test of Dropout and BatchNormalization.
+ * Operator sets before 7 (shape_legacy.c): the second operand of an element-wise node and the slope
+ * of PRelu brought to where broadcasting expects them; is_test of Dropout and BatchNormalization.
  */
 #define NPU_OPSET_BROADCAST	7	/* the first with broadcasting as NumPy does it */
 int npu_shape_legacy_broadcast(struct npu_shape *s);
@@ -105,8 +105,8 @@ int npu_shape_list(struct npu_shape *s, const char *attr, int input, struct npu_
 int npu_shape_ints(struct npu_shape *s, const char *attr, int input, int64_t *list);
 
 /*
- * Parameter @what of the node is known at run time only: with a host operator for it the rule goes on
- * and gives its outputs their bounds (0), else it is refused (-EOPNOTSUPP, reported).
+ * Parameter @what of the node is known at run time only: with a host operator for it the rule goes
+ * on and gives its outputs their bounds (0), else it is refused (-EOPNOTSUPP, reported).
  */
 int npu_shape_at_run_time(struct npu_shape *s, const char *what);
 

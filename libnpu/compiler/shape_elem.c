@@ -78,7 +78,8 @@ int npu_shape_elementwise(struct npu_shape *s)
 	if (!err)
 		err = elementwise_types(s);
 	if (!err && info->family == NPU_GF_SELECT && type != NPU_GT_BOOL)
-		err = npu_diag_node(s->diag, -EINVAL, s->n, NULL, "condition '%s' is %s, expected bool", x->name,
+		err = npu_diag_node(s->diag, -EINVAL, s->n, NULL,
+				    "condition '%s' is %s, expected bool", x->name,
 				    npu_gtype_name(type));
 	if (err)
 		return err;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What operator sets 1 to 6 say in another way: where the second operand of an element-wise operator
- * lies within the first (`broadcast` and `axis`), one slope per channel, and the switch between
- * inference and training.
+ * What operator sets 1 to 6 say in another way: where the second operand of an element-wise
+ * operator lies within the first (`broadcast` and `axis`), one slope per channel, and the switch
+ * between inference and training.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,8 +10,9 @@
 #include "compiler/shape.h"
 
 /*
- * Give input @i dimensions of size 1 at its end, so that its first one meets @axis of the first input.
- * The new node is behind all others until the graph is sorted; its result has its shape already.
+ * Give input @i dimensions of size 1 at its end, so that its first one meets @axis of the first
+ * input. The new node is behind all others until the graph is sorted; its result has its shape
+ * already.
  */
 static int align_input(struct npu_shape *s, unsigned int i, int axis)
 {

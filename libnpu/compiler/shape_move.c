@@ -227,7 +227,8 @@ int npu_shape_pad(struct npu_shape *s)
 	int n = npu_shape_ints(s, "pads", 1, list), na = npu_shape_ints(s, NULL, 3, axes), i, axis,
 	    err;
 
-	if (strcmp(mode, "constant") && strcmp(mode, "reflect") && strcmp(mode, "edge") && strcmp(mode, "wrap"))
+	if (strcmp(mode, "constant") && strcmp(mode, "reflect") && strcmp(mode, "edge") &&
+	    strcmp(mode, "wrap"))
 		return npu_diag_node(s->diag, -EINVAL, s->n, "mode",
 				     "'%.40s', expected constant, reflect, edge or wrap", mode);
 	if (n < 0 && n != -ENOENT)

@@ -104,7 +104,8 @@ int npu_shape_topk(struct npu_shape *s)
 	int axis, n, err;
 
 	if (npu_shape_in(s, 1) && !npu_tensor_has_value(npu_shape_in(s, 1))) {
-		err = npu_shape_axis_arg(s, "axis", npu_gnode_int(s->n, "axis", -1), x->rank, &axis);
+		err = npu_shape_axis_arg(s, "axis", npu_gnode_int(s->n, "axis", -1), x->rank,
+					 &axis);
 		if (!err)
 			err = npu_shape_at_run_time(s, "k");
 		if (!err)

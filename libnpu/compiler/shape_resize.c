@@ -46,8 +46,8 @@ static int resize_axes(struct npu_shape *s, int rank, struct resized *r)
 
 	r->num = list ? (int)count : rank;
 	if (list && (!count || count > (size_t)rank))
-		return npu_diag_node(s->diag, -EINVAL, s->n, "axes", "%zu entries, expected 1 to %d",
-				     count, rank);
+		return npu_diag_node(s->diag, -EINVAL, s->n, "axes",
+				     "%zu entries, expected 1 to %d", count, rank);
 	for (int i = 0; i < r->num && !err; i++) {
 		err = npu_shape_axis_arg(s, "axes", list ? list[i] : i, rank, &r->axis[i]);
 		if (!err && seen & 1u << r->axis[i])

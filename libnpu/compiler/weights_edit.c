@@ -113,8 +113,8 @@ int npu_weights_bias(struct npu_graph *g, struct npu_gnode *n, int64_t channels,
 		     const struct npu_gtensor *mul, const struct npu_gtensor *add)
 {
 	const struct npu_gtensor *old = npu_gnode_in(n, 2);
-	struct npu_gtensor *t = npu_graph_const(g, old ? old->name : n->name, old ? old->type : NPU_GT_F32, 1, &channels,
-						NULL);
+	struct npu_gtensor *t = npu_graph_const(g, old ? old->name : n->name,
+						old ? old->type : NPU_GT_F32, 1, &channels, NULL);
 	int64_t i;
 
 	if (!t)
@@ -122,7 +122,8 @@ int npu_weights_bias(struct npu_graph *g, struct npu_gnode *n, int64_t channels,
 	for (i = 0; i < channels; i++) {
 		double v = old ? npu_gtensor_elem(old, (size_t)i) : 0;
 
-		npu_fold_put(t, (size_t)i, v * (mul ? channel(mul, i) : 1) + (add ? channel(add, i) : 0));
+		npu_fold_put(t, (size_t)i,
+			     v * (mul ? channel(mul, i) : 1) + (add ? channel(add, i) : 0));
 	}
 	return npu_gnode_set_input(g, n, 2, t);
 }
