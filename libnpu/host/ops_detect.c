@@ -8,7 +8,7 @@
 #include "host/dense.h"
 #include "host/sort.h"
 
-/* ---- NonMaxSuppression ------------------------------------------------------------------------ */
+/* ---- NonMaxSuppression ----------------------------------------------------------------------- */
 
 struct nms {
 	const float *boxes;	/* of the batch: [boxes][4] */
@@ -26,9 +26,11 @@ static struct box nms_box(const struct nms *n, int64_t i)
 	const float *b = n->boxes + 4 * i;
 
 	if (n->center)
-		return (struct box){ b[1] - b[3] / 2, b[0] - b[2] / 2, b[1] + b[3] / 2, b[0] + b[2] / 2 };
+		return (struct box){ b[1] - b[3] / 2, b[0] - b[2] / 2, b[1] + b[3] / 2,
+				     b[0] + b[2] / 2 };
 	/* the corners may be any two that lie opposite each other */
-	return (struct box){ fminf(b[0], b[2]), fminf(b[1], b[3]), fmaxf(b[0], b[2]), fmaxf(b[1], b[3]) };
+	return (struct box){ fminf(b[0], b[2]), fminf(b[1], b[3]), fmaxf(b[0], b[2]),
+			     fmaxf(b[1], b[3]) };
 }
 
 static float overlap(struct box a, struct box b)
@@ -127,7 +129,7 @@ int npu_host_non_max_suppression(const struct npu_host_call *call, struct npu_er
 	return ret;
 }
 
-/* ---- RoiAlign --------------------------------------------------------------------------------- */
+/* ---- RoiAlign -------------------------------------------------------------------------------- */
 
 struct roi {
 	const double *map;	/* one channel */

@@ -240,7 +240,7 @@ int npu_host_where(const struct npu_host_call *call, struct npu_error *err)
 	return 0;
 }
 
-/* ---- one input -------------------------------------------------------------------------------- */
+/* ---- one input ------------------------------------------------------------------------------- */
 
 #define UNARY(name, float_expr, int_expr)							\
 int npu_host_##name(const struct npu_host_call *call, struct npu_error *err)			\

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Movement of data by parameters that are known at run time only, or of types that the NPU lacks. */
+/*
+ * Movement of data by parameters that are known at run time only, or of types that the NPU lacks.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -37,7 +39,8 @@ int npu_host_slice(const struct npu_host_call *call, struct npu_error *err)
 {
 	const struct npu_host_tensor *x = &call->in[0], *axes = npu_host_in(call, 3),
 				     *steps = npu_host_in(call, 4);
-	int64_t from[NPU_HOST_RANK], step[NPU_HOST_RANK], stride[NPU_HOST_RANK], index[NPU_HOST_RANK] = { 0 };
+	int64_t from[NPU_HOST_RANK], step[NPU_HOST_RANK], stride[NPU_HOST_RANK],
+		index[NPU_HOST_RANK] = { 0 };
 	struct npu_host_tensor *out = &call->out[0];
 	int64_t n, i, axis, at = 0, to, dim[NPU_HOST_RANK];
 	uint32_t d;
@@ -201,7 +204,7 @@ int npu_host_tile(const struct npu_host_call *call, struct npu_error *err)
 	return 0;
 }
 
-/* ---- the same elements in another shape ------------------------------------------------------- */
+/* ---- the same elements in another shape ------------------------------------------------------ */
 
 static int same_elements(const struct npu_host_call *call, struct npu_error *err)
 {

@@ -149,7 +149,7 @@ REDUCE(sum_square, R_SQUARE)
 REDUCE(log_sum, R_LOG_SUM)
 REDUCE(log_sum_exp, R_LOG_SUM_EXP)
 
-/* ---- running sums ----------------------------------------------------------------------------- */
+/* ---- running sums ---------------------------------------------------------------------------- */
 
 int npu_host_cumsum(const struct npu_host_call *call, struct npu_error *err)
 {
@@ -195,7 +195,7 @@ int npu_host_cumsum(const struct npu_host_call *call, struct npu_error *err)
 	return 0;
 }
 
-/* ---- the best k ------------------------------------------------------------------------------- */
+/* ---- the best k ------------------------------------------------------------------------------ */
 
 struct topk {
 	const struct npu_host_tensor *x;
@@ -342,7 +342,7 @@ int npu_host_argmin(const struct npu_host_call *call, struct npu_error *err)
 	return arg_reduce(call, false, err);
 }
 
-/* ---- MeanVarianceNormalization ---------------------------------------------------------------- */
+/* ---- MeanVarianceNormalization --------------------------------------------------------------- */
 
 int npu_host_mvn(const struct npu_host_call *call, struct npu_error *err)
 {

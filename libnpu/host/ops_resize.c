@@ -21,7 +21,7 @@ struct resize {
 	double start[NPU_HOST_RANK], end[NPU_HOST_RANK];	/* the region of a crop */
 };
 
-/* ---- parameters ------------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 /* The input at @i when it is there and has elements. */
 static const struct npu_host_tensor *list_input(const struct npu_host_call *call, uint32_t i)
@@ -31,7 +31,9 @@ static const struct npu_host_tensor *list_input(const struct npu_host_call *call
 	return t && npu_host_elems(t) > 0 ? t : NULL;
 }
 
-/* Value of dimension @d in a list that is for all dims, or for those of attribute axes; else @def. */
+/*
+ * Value of dimension @d in a list that is for all dims, or for those of attribute axes; else @def.
+ */
 static double for_dim(const struct npu_host_call *call, double (*get)(const void *, int64_t),
 		      const void *list, int64_t count, uint32_t d, double def)
 {
@@ -106,8 +108,8 @@ static int find_scales(struct resize *r, struct npu_error *err)
 		else if (kept > 0 && size_of(call, d) > 0)
 			r->scale[d] = kept;
 		if (!(r->scale[d] > 0) || !isfinite(r->scale[d]))
-			return npu_host_fail(call, err, -EINVAL, "the scale of dimension %u is %g", d,
-					     r->scale[d]);
+			return npu_host_fail(call, err, -EINVAL, "the scale of dimension %u is %g",
+					     d, r->scale[d]);
 	}
 	return 0;
 }
@@ -127,7 +129,8 @@ static int find_region(struct resize *r, struct npu_error *err)
 	if (!r->crop)
 		return 0;
 	if (!roi)
-		return npu_host_fail(r->call, err, -EINVAL, "tf_crop_and_resize needs the input roi");
+		return npu_host_fail(r->call, err, -EINVAL,
+				     "tf_crop_and_resize needs the input roi");
 	half = npu_host_elems(roi) / 2;
 	for (d = 0; d < r->call->in[0].rank; d++) {
 		r->start[d] = for_dim(r->call, from_tensor, roi, half, d, 0);
@@ -159,7 +162,7 @@ static int parameters(struct resize *r, struct npu_error *err)
 	return ret ? ret : find_region(r, err);
 }
 
-/* ---- the walk over the axes ------------------------------------------------------------------- */
+/* ---- the walk over the axes ------------------------------------------------------------------ */
 
 static struct npu_resize_axis axis_of(const struct resize *r, uint32_t d)
 {
@@ -173,8 +176,9 @@ static struct npu_resize_axis axis_of(const struct resize *r, uint32_t d)
 }
 
 /* [outer][in][inner] to [outer][out][inner] */
-static int resample(const struct resize *r, const struct npu_resize_table *t, const double *from, double *to,
-		    struct npu_error *err, int64_t outer, int64_t in, int64_t out, int64_t inner)
+static int resample(const struct resize *r, const struct npu_resize_table *t, const double *from,
+		    double *to, struct npu_error *err, int64_t outer, int64_t in, int64_t out,
+		    int64_t inner)
 {
 	int64_t o, i, k, c;
 
@@ -186,7 +190,8 @@ static int resample(const struct resize *r, const struct npu_resize_table *t, co
 				double sum = 0;
 
 				for (k = i * t->taps; k < (i + 1) * t->taps; k++)
-					sum += t->weight[k] * from[(o * in + t->index[k]) * inner + c];
+					sum += t->weight[k] *
+					       from[(o * in + t->index[k]) * inner + c];
 				to[(o * out + i) * inner + c] = t->outside[i] ? r->extrapolation : sum;
 			}
 		}
@@ -213,14 +218,15 @@ int npu_host_resize(const struct npu_host_call *call, struct npu_error *err)
 		/* an axis that stays as it is has one tap of weight 1 everywhere */
 		if (x->dim[d] == y->dim[d] && r.scale[d] == 1 && !r.crop)
 			continue;
-		next = npu_host_alloc(call, npu_host_span(y, 0, d + 1) * npu_host_span(x, d + 1, x->rank),
+		next = npu_host_alloc(call,
+				      npu_host_span(y, 0, d + 1) * npu_host_span(x, d + 1, x->rank),
 				      sizeof(*next), err);
 		axis = axis_of(&r, d);
 		if (npu_resize_table_make(&axis, &table))
 			ret = npu_host_fail(call, err, -ENOMEM, "out of memory");
 		if (!ret && next)
-			ret = resample(&r, &table, now, next, err, npu_host_span(y, 0, d), x->dim[d], y->dim[d],
-				 npu_host_span(x, d + 1, x->rank));
+			ret = resample(&r, &table, now, next, err, npu_host_span(y, 0, d),
+				       x->dim[d], y->dim[d], npu_host_span(x, d + 1, x->rank));
 		npu_resize_table_free(&table);
 		free(now);
 		now = next;

@@ -79,7 +79,7 @@ int npu_host_compress(const struct npu_host_call *call, struct npu_error *err)
 	return 0;
 }
 
-/* ---- Unique ----------------------------------------------------------------------------------- */
+/* ---- Unique ---------------------------------------------------------------------------------- */
 
 struct unique {
 	const struct npu_host_call *call;

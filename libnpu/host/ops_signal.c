@@ -36,7 +36,7 @@ int npu_host_blackman_window(const struct npu_host_call *call, struct npu_error 
 	return cosine_window(call, 0.42, 0.5, 0.08);
 }
 
-/* ---- Fourier ---------------------------------------------------------------------------------- */
+/* ---- Fourier --------------------------------------------------------------------------------- */
 
 struct transform {
 	int64_t in, out, len;	/* samples there are, wanted, length of the transform */
