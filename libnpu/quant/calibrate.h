@@ -55,7 +55,9 @@ void npu_calib_fini(struct npu_calib *c);
 const struct npu_calib_tensor *npu_calib_find(const struct npu_calib_sample *s,
 					      const struct npu_graph *g, unsigned int i);
 
-/* "sample 3 (page.npy), input 'x'", for messages: @v is what sample @k has for @t. Returns @text. */
+/*
+ * "sample 3 (page.npy), input 'x'", for messages: @v is what sample @k has for @t. Returns @text.
+ */
 #define NPU_CALIB_WHERE	400
 const char *npu_calib_where(const struct npu_calib_tensor *v, const struct npu_gtensor *t,
 			    unsigned int k, char text[NPU_CALIB_WHERE]);
@@ -70,7 +72,9 @@ int npu_calib_choose(struct npu_calib *c, struct npu_qsetting now);
 /* Called between runs with 0..1; nonzero ends with -ECANCELED. */
 typedef int (*npu_calib_progress)(void *arg, double fraction);
 
-/* Run all samples through the float model and fill in the statistics; @like as npu_trial_build(). */
+/*
+ * Run all samples through the float model and fill in the statistics; @like as npu_trial_build().
+ */
 int npu_calib_collect(struct npu_calib *c, struct npu_trial_device *d, const struct npu_lower *like,
 		      npu_calib_progress progress, void *arg);
 
@@ -82,7 +86,9 @@ struct npu_shown {
 	bool *was_output;
 };
 
-/* How many tensors one run can show beside the inputs and outputs of @g: a region each. At least 1. */
+/*
+ * How many tensors one run can show beside the inputs and outputs of @g: a region each. At least 1.
+ */
 unsigned int npu_shown_max(const struct npu_graph *g);
 
 /* Make @count tensors outputs of @g, behind its own. 0 or -ENOMEM; npu_shown_hide() in any case. */

@@ -54,8 +54,8 @@ int npu_quant_count_clips(struct npu_quant *q)
 
 		err = npu_scheme_apply(s, &q->calib.layers, q->calib.diag);
 		if (!err)
-			err = npu_calib_run(&q->calib, &q->device, i, NULL, q->calib.num_samples, &like,
-					    false, each_clips, q);
+			err = npu_calib_run(&q->calib, &q->device, i, NULL, q->calib.num_samples,
+					    &like, false, each_clips, q);
 		ret = npu_scheme_restore(s, q->calib.diag);
 		err = err ? err : ret;
 	}

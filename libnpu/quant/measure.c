@@ -487,13 +487,15 @@ static int look_inside(struct npu_measure *m, unsigned int index, struct inside 
 	const struct npu_lower plain = { .precision = NPU_PRECISION_F32 };
 	struct npu_calib_instance *n = &m->c->instance[index];
 	/* in one order, which is the model's: the two runs need not choose the same */
-	int err = npu_calib_run(m->c, m->d, index, m->sample, 1, &plain, false, each_inside, in), ret;
+	int err = npu_calib_run(m->c, m->d, index, m->sample, 1, &plain, false, each_inside, in),
+	    ret;
 
 	if (err)
 		return err;
 	err = npu_scheme_apply(&n->scheme, &m->c->layers, m->c->diag);
 	if (!err)
-		err = npu_calib_run(m->c, m->d, index, m->sample, 1, &m->like, false, each_inside, in);
+		err = npu_calib_run(m->c, m->d, index, m->sample, 1, &m->like, false, each_inside,
+				    in);
 	ret = npu_scheme_restore(&n->scheme, m->c->diag);
 	return err ? err : ret;
 }

@@ -155,7 +155,8 @@ static int note_texts(struct npu_quant *q)
 					 o->budget == NPU_BUDGET_SPEED ? "speed" : "accuracy",
 					 o->budget_value);
 	q->result_text = npu_arena_printf(
-		a, "%.1f %% of MACs, cosine of the outputs to float %.5f over %u samples, worst %.5f",
+		a,
+		"%.1f %% of MACs, cosine of the outputs to float %.5f over %u samples, worst %.5f",
 		q->search.macs ? 100.0 * (double)q->search.int8_macs / (double)q->search.macs : 0,
 		q->search.chosen.pooled, q->measure.num_samples, q->search.chosen.cosine);
 	return q->method_text && q->budget_text && q->result_text ? 0 : -ENOMEM;

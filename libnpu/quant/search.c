@@ -304,8 +304,8 @@ static int by_accuracy(struct npu_search *s, double target)
 }
 
 /*
- * Float layers of at most @room multiply-accumulates that take most of the error away: for every step
- * of room the best that the layers so far can do, and then the way back.
+ * Float layers of at most @room multiply-accumulates that take most of the error away: for every
+ * step of room the best that the layers so far can do, and then the way back.
  */
 static int fill_room(struct npu_search *s, double room)
 {
