@@ -74,11 +74,14 @@ int check_host_step(struct check_machine *m, struct npu_error *err)
 	int ret;
 
 	if (!op)
-		return npu_error_set(err, -ENOTSUP, "node '%s' needs host operator %s, which this libnpu does not have",
-				     s->node, s->op);
+		return npu_error_set(
+			err, -ENOTSUP,
+			"node '%s' needs host operator %s, which this libnpu does not have",
+			s->node, s->op);
 	args = calloc((size_t)s->num_in + s->num_out + 1, sizeof(*args));
 	if (!args)
-		return npu_error_set(err, -ENOMEM, "node '%s': no memory for its arguments", s->node);
+		return npu_error_set(err, -ENOMEM, "node '%s': no memory for its arguments",
+				     s->node);
 	ret = call_op(m, op, args, err);
 	free(args);
 	m->step++;

@@ -52,7 +52,8 @@ npu_u64 check_machine_macs(const struct check_machine *m);
  * Tensor @index of the program as an operand, at its dims. False for a tensor that has no valid
  * place at these scalars.
  */
-bool check_machine_tensor(const struct check_machine *m, unsigned int index, struct npu_operand *op);
+bool check_machine_tensor(const struct check_machine *m, unsigned int index,
+			  struct npu_operand *op);
 
 /*
  * Go to what is next: 1, an instruction is in m->insn, its terms applied and checked; 2, the host
@@ -89,10 +90,10 @@ struct check_result {
 };
 
 /*
- * Execute the next instruction and compare it with the oracle (a host step is only executed); m->insn is it, and its outputs are
- * in memory as the engine left them. Returns 1; 0 at the end of the stream; -ENOTSUP (the oracle
- * does not know the instruction, which the engine has executed all the same: @r says which),
- * -EIO (the engine faulted), -EINVAL or -ENOMEM, each with a text.
+ * Execute the next instruction and compare it with the oracle (a host step is only executed);
+ * m->insn is it, and its outputs are in memory as the engine left them. Returns 1; 0 at the end of
+ * the stream; -ENOTSUP (the oracle does not know the instruction, which the engine has executed all
+ * the same: @r says which), -EIO (the engine faulted), -EINVAL or -ENOMEM, each with a text.
  */
 int check_step(struct check_machine *m, const struct check_how *how, struct check_result *r,
 	       struct npu_error *err);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* A 5x7 dot font (descenders take an eighth row) for printable ASCII: five columns a letter, lowest bit on top. */
+/*
+ * A 5x7 dot font (descenders take an eighth row) for printable ASCII: five columns a letter, lowest
+ * bit on top.
+ */
 #include "tools/common/draw.h"
 
 static const uint8_t font_ascii[95][5] = {

@@ -156,7 +156,8 @@ static int npy_header(const uint8_t *file, size_t len, size_t *at, size_t *bytes
 		if (len < 12)
 			return npu_error_set(why, -EBADMSG, "header: ends after %zu bytes", len);
 		*at = 12;
-		*bytes = file[8] | (size_t)file[9] << 8 | (size_t)file[10] << 16 | (size_t)file[11] << 24;
+		*bytes = file[8] | (size_t)file[9] << 8 | (size_t)file[10] << 16 |
+			 (size_t)file[11] << 24;
 	} else {
 		return npu_error_set(why, -ENOTSUP, "version %u.%u; 1, 2 and 3 are known", file[6],
 				     file[7]);

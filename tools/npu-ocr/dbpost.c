@@ -40,7 +40,9 @@ struct db_map {
 
 void ocr_db_options_default(struct ocr_db_options *opt)
 {
-	*opt = (struct ocr_db_options){ .bin_thresh = 0.3f, .box_thresh = 0.6f, .unclip = 1.5f, .min_side = 3 };
+	*opt = (struct ocr_db_options){
+		.bin_thresh = 0.3f, .box_thresh = 0.6f, .unclip = 1.5f, .min_side = 3
+	};
 }
 
 static int grow(void **array, size_t *room, size_t want, size_t size)

@@ -19,7 +19,9 @@ double ocr_now(void)
 
 void ocr_options_default(struct ocr_options *opt)
 {
-	*opt = (struct ocr_options){ .det_limit = 960, .classify = 1, .rec_min_width = 320, .drop_score = 0.5f };
+	*opt = (struct ocr_options){
+		.det_limit = 960, .classify = 1, .rec_min_width = 320, .drop_score = 0.5f
+	};
 }
 
 void ocr_lines_free(struct ocr_lines *lines)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * gdb's remote protocol for a hart: registers, memory, breakpoints, single step, interrupt. A
- *thread of the stub talks to one debugger at a time; the thread that runs the hart passes a gate in
- *front of every rv32_run(), and is held there while the debugger has the hart.
+ * thread of the stub talks to one debugger at a time; the thread that runs the hart passes a gate
+ * in front of every rv32_run(), and is held there while the debugger has the hart.
  *
  *	for (;;) {
  *		n = rv32_gdb_gate(gdb, why, SOME);

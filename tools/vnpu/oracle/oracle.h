@@ -101,8 +101,10 @@ struct oracle_groups {
 	npu_u32 k, n, group, per_super;
 	bool rows_first;		/* the operands' dims are [N][K] */
 };
-struct oracle_groups oracle_groups_matmul(const struct npu_insn *insn, const struct oracle_memory *mem);
-struct oracle_groups oracle_groups_gather(const struct npu_insn *insn, const struct oracle_memory *mem);
+struct oracle_groups oracle_groups_matmul(const struct npu_insn *insn,
+					  const struct oracle_memory *mem);
+struct oracle_groups oracle_groups_gather(const struct npu_insn *insn,
+					  const struct oracle_memory *mem);
 /* Code less its zero point, or what the codebook has for it. */
 npu_s64 oracle_group_code(const struct oracle_groups *g, npu_u32 k, npu_u32 n);
 float oracle_group_scale(const struct oracle_groups *g, npu_u32 group, npu_u32 n);

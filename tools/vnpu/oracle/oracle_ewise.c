@@ -288,7 +288,8 @@ int oracle_ewise2(const struct npu_insn *insn, const struct oracle_memory *mem)
 			oracle_store_real(out, at, v);
 		} else {
 			store_result(out, at,
-				     binary_int(func, oracle_load_int(a, pa), oracle_load_int(b, pb),
+				     binary_int(func, oracle_load_int(a, pa),
+						oracle_load_int(b, pb),
 						npu_dtype_bits(a.op->dtype)));
 		}
 	} while (oracle_next(index, out.op->dim, rank));

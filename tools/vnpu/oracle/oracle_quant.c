@@ -4,8 +4,8 @@
 #include "oracle.h"
 
 /*
- * ONNX DynamicQuantizeLinear: the range is widened to hold 0. A range that the division by 255 loses
- * counts as none, and none has the scale 1.
+ * ONNX DynamicQuantizeLinear: the range is widened to hold 0. A range that the division by 255
+ * loses counts as none, and none has the scale 1.
  */
 static void quantize_tensor(struct oracle_view out, struct oracle_view in, struct oracle_view scale,
 			    struct oracle_view zero)
