@@ -170,8 +170,8 @@ static bool code_fits(struct npu_code *c, const struct npu_op_desc *desc)
 }
 
 /*
- * The oldest version of the opcode that has all that is given, so that a library of the version that
- * an instruction needs can read it.
+ * The oldest version of the opcode that has all that is given, so that a library of the version
+ * that an instruction needs can read it.
  */
 static void code_shorten(struct npu_code *c)
 {

@@ -18,7 +18,8 @@ int npu_pack_size(enum npu_layout layout, enum npu_dtype dtype, const struct npu
 		return -EINVAL;
 	if ((layout == NPU_LAYOUT_PANEL16 && !npu_dtype_is_float(dtype)) ||
 	    (k4 && dtype != NPU_I8 && dtype != NPU_U8) || layout == NPU_LAYOUT_STRIDED ||
-	    (grouped && dtype != NPU_U8 && (npu_dtype_bits(dtype) < 4 || npu_dtype_bits(dtype) > 6)) ||
+	    (grouped && dtype != NPU_U8 &&
+	     (npu_dtype_bits(dtype) < 4 || npu_dtype_bits(dtype) > 6)) ||
 	    (unsigned int)layout >= NPU_NUM_LAYOUTS || !npu_dtype_bits(dtype))
 		return -EINVAL;
 	if (__builtin_mul_overflow((npu_u64)s->kh * s->kw, s->channels, &k))
@@ -72,7 +73,9 @@ void npu_pack_iohw(struct npu_pack_shape *s, uint32_t groups, uint32_t outputs, 
 {
 	int64_t plane = times(kh, kw), row = times(per_group(outputs, groups), plane);
 
-	*s = (struct npu_pack_shape) { 1, groups, outputs, kh, kw, channels, { 0, times(channels, row), plane, kw, 1, row } };
+	*s = (struct npu_pack_shape){
+		1, groups, outputs, kh, kw, channels, { 0, times(channels, row), plane, kw, 1, row }
+	};
 }
 
 void npu_pack_kn(struct npu_pack_shape *s, uint32_t batch, uint32_t k, uint32_t n)
@@ -157,7 +160,8 @@ static void move_element(const struct walk *w, npu_u8 *panel, npu_u64 k, unsigne
 	}
 }
 
-static void walk_panel(const struct walk *w, npu_u8 *panel, npu_u8 *plain, unsigned int lanes, bool pack)
+static void walk_panel(const struct walk *w, npu_u8 *panel, npu_u8 *plain, unsigned int lanes,
+		       bool pack)
 {
 	const struct npu_pack_shape *s = w->s;
 	unsigned int lane;
