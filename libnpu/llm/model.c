@@ -175,6 +175,7 @@ static int get_numbers(const struct load *l)
 {
 	struct npu_llm_model *m = l->m;
 	unsigned int has = m->arch->has;
+	uint32_t share = m->dim / m->heads;
 	char name[128];
 	int ret;
 
@@ -182,7 +183,7 @@ static int get_numbers(const struct load *l)
 	ret = npu_gguf_get_f32(l->g, name, &m->eps, l->err);
 	m->score_scale = 1.0f / sqrtf((float)m->head_dim);
 	if (has & NPU_LLM_WIDE_SCALE && m->num_layers == m->arch->wide_layers)
-		m->score_scale = 1.0f / sqrtf((float)(m->dim / m->heads));
+		m->score_scale = 1.0f / sqrtf((float)share);
 	ret = ret ?: get_float(l, "attention.scale", &m->score_scale);
 	m->score_cap = m->arch->score_cap;
 	m->logit_cap = m->arch->logit_cap;

@@ -114,7 +114,8 @@ static void factors_fit(const float *restrict x, size_t n, const uint8_t *restri
 static struct group start_of(float lo, float hi, int zero, int top, bool has_min, unsigned int i)
 {
 	struct group g = { 0, 0, INFINITY };
-	float far = fabsf(lo) > fabsf(hi) ? lo : hi, part = 1 - STEP * (float)(i / 2);
+	unsigned int step = i / 2;
+	float far = fabsf(lo) > fabsf(hi) ? lo : hi, part = 1 - STEP * (float)step;
 
 	if (has_min) {
 		part = 1 - STEP * (float)i;
