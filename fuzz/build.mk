@@ -21,6 +21,8 @@ FUZZ_tokenizer_LIBS := $(call obj,$(MADE_VOCAB))
 FUZZ_firmware_LIBS := $(call obj,$(addprefix tests/firmware/mock,.c _driver.c _hart.c)) $(BUILD)/libfw.a \
 		   $(BUILD)/libvdev.a
 $(call obj,fuzz/fuzz_firmware.c): EXTRA_CFLAGS += -Itests/firmware -Ifirmware -DFW_HOST
+# A model of each operator, of package libonnx-testdata.
+FUZZ_ONNX	?= /usr/share/libonnx-testdata/data/node
 # The one with metadata is a whole model.
 FUZZ_jobfile_MAX	:= 262144
 FUZZ_run_MAX	:= 262144
@@ -47,6 +49,8 @@ fuzz:
 	$(FUZZ_MAKE) fuzz-programs
 	@mkdir -p $(foreach f,$(FUZZ_NAMES),$(FUZZ)/$f $(FUZZ)/$f-seeds)
 	@for f in $(filter stream gguf,$(FUZZ_NAMES)); do $(FUZZ)/obj/make-seeds $$f $(FUZZ)/$$f-seeds || exit 1; done
+	@for m in $(if $(filter onnx,$(FUZZ_NAMES)),$(wildcard $(FUZZ_ONNX)/*/model.onnx)); do \
+		cp $$m $(FUZZ)/onnx-seeds/$$(basename $$(dirname $$m)).onnx || exit 1; done
 	@for f in jobfile run; do test ! -d $(FUZZ)/$$f-seeds || cp tests/data/*.npu $(FUZZ)/$$f-seeds; done
 	@$(foreach f,$(FUZZ_NAMES),$(FUZZ)/obj/fuzz_$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 \
 		-max_len=$(or $(FUZZ_$f_MAX),16384) -artifact_prefix=$(FUZZ)/$f/ $(FUZZ)/$f $(FUZZ)/$f-seeds &&) true
