@@ -69,35 +69,63 @@ static int want_even(struct npu_check *c, unsigned int slot, unsigned int dim)
 
 static int check_chroma(struct npu_check *c)
 {
-	const struct npu_operand *out = &c->op[NPU_COLOR_OUT];
+	const struct npu_operand *in = &c->op[NPU_COLOR_IN];
 
 	return npu_want_present(c, NPU_COLOR_CHROMA, "by nv12") ?: npu_want_rank(c, NPU_COLOR_IN, 3, "a plane of luma") ?:
-	       want_even(c, NPU_COLOR_OUT, 1) ?: want_even(c, NPU_COLOR_OUT, 2) ?:
-	       npu_want_dim(c, NPU_COLOR_CHROMA, 0, out->dim[0], "the batch of out") ?:
-	       npu_want_dim(c, NPU_COLOR_CHROMA, 1, out->dim[1] / 2, "half the height") ?:
-	       npu_want_dim(c, NPU_COLOR_CHROMA, 2, out->dim[2] / 2, "half the width") ?:
+	       want_even(c, NPU_COLOR_IN, 1) ?: want_even(c, NPU_COLOR_IN, 2) ?:
+	       npu_want_dim(c, NPU_COLOR_CHROMA, 0, in->dim[0], "the batch of in") ?:
+	       npu_want_dim(c, NPU_COLOR_CHROMA, 1, in->dim[1] / 2, "half the height") ?:
+	       npu_want_dim(c, NPU_COLOR_CHROMA, 2, in->dim[2] / 2, "half the width") ?:
 	       npu_want_dim(c, NPU_COLOR_CHROMA, 3, 2, "u and v");
+}
+
+/* Without BOX pixels stay where they are; with it there is one for each image of out. */
+static int check_box(struct npu_check *c)
+{
+	const struct npu_operand *out = &c->op[NPU_COLOR_OUT], *in = &c->op[NPU_COLOR_IN];
+	unsigned int i;
+
+	if (npu_insn_slot(c->insn, NPU_COLOR_BOX)->dtype == NPU_NONE) {
+		for (i = 0; i < 3; i++)
+			if (npu_want_dim(c, NPU_COLOR_IN, i, out->dim[i], "that of out"))
+				return -EINVAL;
+		return 0;
+	}
+	if (in->dim[0] != 1 && npu_want_dim(c, NPU_COLOR_IN, 0, out->dim[0], "the batch of out"))
+		return -EINVAL;
+	return npu_want_dim(c, NPU_COLOR_BOX, 0, out->dim[0], "the batch of out") ?:
+	       npu_want_dim(c, NPU_COLOR_BOX, 1, 4, "y0, x0, y1, x1");
+}
+
+static int check_color_params(struct npu_check *c, npu_u32 format)
+{
+	npu_u32 limit = npu_insn_param(c->insn, NPU_COLOR_P_LIMIT);
+
+	if (npu_param_f32(limit) < 0)
+		return check_fail(c, PARAM, NPU_NO_FIELD, NPU_COLOR_P_LIMIT, limit,
+				  "parameter limit is %g, expected >= 0",
+				  (double)npu_param_f32(limit));
+	if (npu_insn_param(c->insn, NPU_COLOR_P_SWAP) && format != NPU_COLOR_YUYV)
+		return check_fail(c, PARAM, NPU_NO_FIELD, NPU_COLOR_P_SWAP, 1,
+				  "parameter swap is 1, expected 0 but with yuyv");
+	return 0;
 }
 
 int npu_check_color(struct npu_check *c)
 {
-	const struct npu_operand *out = &c->op[NPU_COLOR_OUT];
 	npu_u32 format = c->param[NPU_COLOR_P_FORMAT];
-	unsigned int i;
 
 	if (npu_want_dim(c, NPU_COLOR_OUT, 3, 3, "components") ||
-	    npu_want_vector(c, NPU_COLOR_MATRIX, 18, "coefficients"))
+	    npu_want_vector(c, NPU_COLOR_MATRIX, 18, "coefficients") || check_box(c) ||
+	    check_color_params(c, format))
 		return -EINVAL;
-	for (i = 0; i < 3; i++)
-		if (npu_want_dim(c, NPU_COLOR_IN, i, out->dim[i], "that of out"))
-			return -EINVAL;
 	if (format == NPU_COLOR_NV12)
 		return check_chroma(c);
 	if (npu_want_absent(c, NPU_COLOR_CHROMA, "but with nv12") ||
 	    npu_want_rank(c, NPU_COLOR_IN, 4, "an interleaved image"))
 		return -EINVAL;
 	if (format == NPU_COLOR_YUYV)
-		return want_even(c, NPU_COLOR_OUT, 2) ?:
+		return want_even(c, NPU_COLOR_IN, 2) ?:
 			       npu_want_dim(c, NPU_COLOR_IN, 3, 2, "y and u or v");
 	return npu_want_dim(c, NPU_COLOR_IN, 3, 3, "components");
 }

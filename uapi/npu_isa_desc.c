@@ -49,9 +49,11 @@ _Static_assert(sizeof(struct npu_region) == 24, "region");
 #undef END
 
 /* How many slots and parameters each version has: a byte for each of them. */
-_Static_assert(NPU_ISA_MINOR == 2,
-	       "BY_VERSION() and the rows of ops[] are those of versions 0 to 2");
-#define BY_VERSION(since)	(((since) <= 0) + ((since) <= 1) * 0x100 + ((since) <= 2) * 0x10000)
+_Static_assert(NPU_ISA_MINOR == 3,
+	       "BY_VERSION() and the rows of ops[] are those of versions 0 to 3");
+#define BY_VERSION(since)									\
+	(((since) <= 0) + ((since) <= 1) * 0x100 + ((since) <= 2) * 0x10000 +			\
+	 ((since) <= 3) * 0x1000000)
 
 enum { SLOTS_BEGIN = -1,
 #define OP(name, code, mnemonic, summary, formula)	SLOTS_##name = 0
@@ -98,6 +100,10 @@ static const struct npu_op_desc ops[NPU_ISA_MINOR + 1][NPU_NUM_OPCODES] = { {
 #undef VERSION
 }, {
 #define VERSION 2
+#include "npu_isa_table.h"
+#undef VERSION
+}, {
+#define VERSION 3
 #include "npu_isa_table.h"
 #undef VERSION
 #undef OP

@@ -417,13 +417,21 @@ OP(DYN_QUANT, 0x50, "dyn_quant", "quantize by the range of the data",
 	PARAM(DYN_QUANT, GROUP, U32, 0, 0x7fffffff, "0: per tensor")
 END(DYN_QUANT)
 
-OP(COLOR, 0x51, "color", "camera pixels to a planar or interleaved tensor",
-   "(y, u, v) or (r, g, b) of each pixel minus OFFSET, times the 3x3 matrix by fma in order from +0, fma(.., MUL, ADD), q()")
-	SLOT(COLOR, OUT, OUT, T_DATA, 4, 4, S_REQ, "[N, H, W, 3]")
-	SLOT(COLOR, IN, IN, T_U8, 3, 4, S_REQ, "[N, H, W] luma of NV12, [N, H, W, 2] YUYV, [N, H, W, 3] RGB")
-	SLOT(COLOR, CHROMA, IN, T_U8, 4, 4, 0, "[N, H/2, W/2, 2]; NV12")
+OP(COLOR, 0x51, "color", "camera pixels, cut out and resampled, to a planar or interleaved tensor",
+   "v = (y, u, v) or (r, g, b) of each pixel, those of a pixel of NV12 and YUYV being the nearest to its left and above; "
+   "with BOX y0, x0, y1, x1 of n, in pixels of in: y = fma(oh + 0.5, (y1 - y0) / OH, y0) - 0.5, x likewise, v = the components "
+   "of the four pixels at the floors and one beyond, clamped to those of the box, from max(0, floor(y0)) to "
+   "min(H, ceil(y1)) - 1, fma(b - a, f, a) along W, then along H; acc = +0; for i in order: acc = fma(v[i] - OFFSET[i], "
+   "matrix[c][i], acc); with LIMIT acc = 0 below 0 and LIMIT above it; fma(acc, MUL[c], ADD[c]), q()")
+	SLOT(COLOR, OUT, OUT, T_DATA, 4, 4, S_REQ, "[N, OH, OW, 3]; OH = H and OW = W without BOX")
+	SLOT(COLOR, IN, IN, T_U8, 3, 4, S_REQ,
+	     "[N, H, W] luma of NV12, [N, H, W, 2] YUYV, [N, H, W, 3] RGB; N may be 1 with BOX: one image for all boxes")
+	SLOT(COLOR, CHROMA, IN, T_U8, 4, 4, 0, "[N, H/2, W/2, 2]; NV12, N as in in")
 	SLOT(COLOR, MATRIX, IN, T_F32, 1, 1, S_REQ, "[18]: offset 3, matrix 9, mul 3, add 3")
+	SLOT(COLOR, BOX, IN, T_F32, 2, 2, S_SINCE(3), "[N, 4]: y0, x0, y1, x1")
 	PARAM(COLOR, FORMAT, U32, 0, NPU_NUM_COLORS - 1, "enum npu_color")
+	PARAM_SINCE(3, COLOR, LIMIT, F32, 0, 0, "0: none")
+	PARAM_SINCE(3, COLOR, SWAP, U32, 0, 1, "of yuyv: the bytes of a pair change places, UYVY")
 END(COLOR)
 
 OP(COUNT, 0x52, "count", "count the codes at both ends of the range: how much was clipped",

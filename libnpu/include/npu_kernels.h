@@ -457,7 +457,10 @@ struct npu_color_args {
 	const struct npu_tensor *out, *in;
 	const struct npu_tensor *chroma;	/* NV12 only */
 	const struct npu_tensor *matrix;	/* [18] */
+	const struct npu_tensor *box;		/* [N, 4] in pixels; absent: out has the size of in */
 	enum npu_color format;
+	float limit;				/* colours are clamped to 0 .. limit; 0: not */
+	bool swap;				/* YUYV's pairs are UYVY's */
 	uint32_t tag;
 };
 

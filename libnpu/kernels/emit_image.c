@@ -64,6 +64,9 @@ int npu_emit_color(struct npu_stream_builder *b, const struct npu_color_args *a)
 	t[NPU_COLOR_IN] = a->in;
 	t[NPU_COLOR_CHROMA] = a->chroma;
 	t[NPU_COLOR_MATRIX] = a->matrix;
+	t[NPU_COLOR_BOX] = a->box;
 	p[NPU_COLOR_P_FORMAT] = a->format;
+	p[NPU_COLOR_P_LIMIT] = emit_f32(a->limit);
+	p[NPU_COLOR_P_SWAP] = a->swap;
 	return EMIT(COLOR);
 }

@@ -5,6 +5,8 @@
  * engine on one thread and by every other combination that the host has, and all of the outputs'
  * memory is compared, gaps included.
  */
+#include <math.h>
+#include <string.h>
 #include "tap.h"
 #include "insn.h"
 
@@ -507,14 +509,39 @@ static void make_count(struct test_case *c)
 	operand(c, NPU_COUNT_IN, pick(c, 2) ? NPU_I8 : NPU_U8, rank, dim, true);
 }
 
+/* Boxes in pixels of an image of @h x @w, also across its edges. */
+static void color_box(struct test_case *c, uint32_t n, uint32_t h, uint32_t w)
+{
+	uint32_t dim[2] = { n, 4 }, at[2];
+	float size, v;
+
+	operand(c, NPU_COLOR_BOX, NPU_F32, 2, dim, false);
+	if (!pick(c, 4))
+		return;		/* anything */
+	for (at[0] = 0; at[0] < n; at[0]++)
+		for (at[1] = 0; at[1] < 4; at[1]++) {
+			size = (float)(at[1] % 2 ? w : h);
+			v = at[1] < 2 ? real(c, -1, size * 0.4f) : real(c, size * 0.5f, size + 2);
+			v = pick(c, 2) ? floorf(v) : v;
+			memcpy(test_element(&c->slot[NPU_COLOR_BOX], at), &v, sizeof(v));
+		}
+}
+
 static void make_color(struct test_case *c)
 {
 	uint32_t out[4] = { between(c, 1, 2), 2 * between(c, 1, 9),
-			    2 * between(c, 1, pick(c, 3) ? 20 : 300), 3 },
+			    2 * between(c, 1, pick(c, 3) ? 20 : 900), 3 },
 		 in[4], eighteen = 18;
 	uint32_t format = pick(c, NPU_NUM_COLORS);
 
 	memcpy(in, out, sizeof(in));
+	if (pick(c, 2)) {
+		out[1] = between(c, 1, 25);
+		out[2] = between(c, 1, pick(c, 3) ? 40 : 1500);
+		in[0] = pick(c, 2) ? 1 : in[0];
+		color_box(c, out[0], in[1], in[2]);
+	}
+	c->param[NPU_COLOR_P_LIMIT] = pick(c, 2) ? test_f32(real(c, 0, 255)) : 0;
 	operand(c, NPU_COLOR_OUT, data_type(c), 4, out, true);
 	if (format == NPU_COLOR_NV12) {
 		operand(c, NPU_COLOR_IN, NPU_U8, 3, in, false);
@@ -523,6 +550,7 @@ static void make_color(struct test_case *c)
 		in[3] = 2;
 		operand(c, NPU_COLOR_CHROMA, NPU_U8, 4, in, false);
 	} else {
+		c->param[NPU_COLOR_P_SWAP] = format == NPU_COLOR_YUYV && pick(c, 2);
 		in[3] = format == NPU_COLOR_YUYV ? 2 : 3;
 		operand(c, NPU_COLOR_IN, NPU_U8, 4, in, false);
 	}
@@ -761,7 +789,7 @@ int main(void)
 	check_op(NPU_OP_ROPE, make_rope, count / 2);
 	check_op(NPU_OP_DYN_QUANT, make_dyn_quant, count);
 	check_op(NPU_OP_COUNT, make_count, count);
-	check_op(NPU_OP_COLOR, make_color, count / 4);
+	check_op(NPU_OP_COLOR, make_color, count);
 	check_op(NPU_OP_CROP_RESIZE, make_crop_resize, count / 4);
 	check_op(NPU_OP_ATTENTION, make_attention, count);
 	for (i = 0; i < MAX_ENGINES; i++)

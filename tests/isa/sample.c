@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "sample.h"
@@ -81,6 +82,9 @@ const struct sample_good sample_good[] = {
 	{ NPU_OP_COLOR,
 	  "out=f16[1,8,8,3] in=u8[1,8,8] chroma=u8[1,4,4,2] matrix=f32[18] format=0" },
 	{ NPU_OP_COLOR, "out=u8[1,8,8,3] in=u8[1,8,8,3] matrix=f32[18] format=2" },
+	{ NPU_OP_COLOR,
+	  "out=i8[3,5,7,3]*0.1:3 in=u8[1,8,6] chroma=u8[1,4,3,2] matrix=f32[18] box=f32[3,4] limit=255" },
+	{ NPU_OP_COLOR, "out=f32[1,8,8,3] in=u8[1,8,8,2] matrix=f32[18] format=1 swap=1" },
 	{ NPU_OP_COUNT, "inout=i64[2] in=u8[1,4,8,32]*0.1:3" },
 	{ NPU_OP_COUNT, "inout=i64[3] in=i8[4,70]/(280,1)" },
 	{ NPU_OP_END, "" },
@@ -252,23 +256,30 @@ static void default_params(const struct npu_op_desc *d, npu_u32 *params)
 
 /*
  * What came later is left off when it is not used: CONV's tenth operand and MATMUL's fifteenth of
- * version 1, the last parameter of MATMUL of version 2.
+ * version 1, the last parameter of MATMUL of version 2, the fifth operand and the last two parameters of
+ * COLOR of version 3. Parameters go for MATMUL even when the operand stays.
  */
+static const struct { unsigned int opcode, params; bool both; } late[] = {
+	{ NPU_OP_CONV, 0, false }, { NPU_OP_MATMUL, 1, false }, { NPU_OP_COLOR, 2, true },
+};
+
 static void leave_off(struct sample *s, const struct npu_op_desc *d)
 {
 	struct npu_insn_header *h = (struct npu_insn_header *)s->words;
-	npu_u32 *params = s->words + 4 + 26 * d->num_slots, *last = params - 26, i;
+	npu_u32 *params = s->words + 4 + 26 * d->num_slots, *last = params - 26, i, k;
 	struct npu_term *term;
 
-	if (d->code == NPU_OP_MATMUL) {
-		if (params[d->num_params - 1])
-			return;
-		h->num_params--;
-		memmove(params + h->num_params, params + d->num_params,
-			h->num_terms * sizeof(*term));
-	} else if (d->code != NPU_OP_CONV) {
+	for (k = 0; k < sizeof(late) / sizeof(*late) && late[k].opcode != d->code; k++)
+		;
+	if (k == sizeof(late) / sizeof(*late))
 		return;
-	}
+	for (i = 0; i < late[k].params; i++)
+		if (params[d->num_params - 1 - i])
+			return;
+	if (late[k].both && ((struct npu_operand *)last)->dtype)
+		return;
+	h->num_params -= late[k].params;
+	memmove(params + h->num_params, params + d->num_params, h->num_terms * sizeof(*term));
 	if (((struct npu_operand *)last)->dtype)
 		return;
 	h->num_operands--;

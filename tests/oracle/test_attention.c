@@ -133,26 +133,65 @@ static void make_dyn_quant(struct tcase *c)
 	}
 }
 
+/* A box inside, across the edges, turned round, or with numbers that are none. */
+static void color_box(struct tcase *c, npu_u32 n, const npu_u32 in[4])
+{
+	static const float odd[] = { 0, -3, 1e30f, -1e30f, 0x1p-30f, __builtin_inff(), __builtin_nanf("") };
+	npu_u32 dim[2] = { n, 4 }, i;
+	float *box;
+
+	case_dense(c, NPU_COLOR_BOX, NPU_F32, 2, dim, CONTENTS_TAME);
+	box = (float *)c->data[NPU_COLOR_BOX];
+	for (i = 0; i < 4 * n; i++) {
+		float size = (float)in[1 + i % 2];
+
+		switch (rng_below(8)) {
+		case 0:
+			box[i] = odd[rng_below(sizeof(odd) / sizeof(*odd))];
+			break;
+		case 1:
+		case 2:
+			box[i] = (float)rng_below(in[1 + i % 2] + 1);
+			break;
+		default:
+			box[i] = i % 4 < 2 ? size * 0.01f * (float)rng_range(0, 40) - 1 :
+					     size * 0.01f * (float)rng_range(50, 110);
+		}
+	}
+}
+
 static void make_color(struct tcase *c)
 {
-	npu_u32 n = rng_range(1, 2), h = 2 * rng_range(1, 6), w = 2 * rng_range(1, 8),
-		eighteen = 18;
-	npu_u32 out[4] = { n, h, w, 3 }, yuyv[4] = { n, h, w, 2 },
-		chroma[4] = { n, h / 2, w / 2, 2 };
-	static const unsigned char types[] = { NPU_F32, NPU_F16, NPU_U8 };
+	npu_u32 n = rng_range(1, 2), h = 2 * rng_range(1, 6), w = 2 * rng_range(1, rng_chance(8) ? 1500 : 8),
+		eighteen = 18, boxed = rng_below(2);
+	npu_u32 out[4] = { n, h, w, 3 }, in[4] = { boxed && rng_chance(2) ? 1 : n, h, w, 3 };
+	static const unsigned char types[] = { NPU_F32, NPU_F16, NPU_U8, NPU_I8 };
+	static const float limits[] = { 0, 255, 1, 0x1p-20f };
 	unsigned int format = rng_below(NPU_NUM_COLORS);
 
 	case_init(c, NPU_OP_COLOR);
 	c->param[NPU_COLOR_P_FORMAT] = format;
-	case_tensor(c, NPU_COLOR_OUT, types[rng_below(3)], 4, out, CONTENTS_TAME);
+	if (boxed) {
+		out[1] = rng_range(1, 12);
+		out[2] = rng_range(1, rng_chance(8) ? 1200 : 20);
+		color_box(c, n, in);
+	}
+	memcpy(&c->param[NPU_COLOR_P_LIMIT], &limits[rng_below(4)], sizeof(float));
+	case_tensor(c, NPU_COLOR_OUT, types[rng_below(4)], 4, out, CONTENTS_TAME);
+	case_quantize(c, NPU_COLOR_OUT);
 	case_dense(c, NPU_COLOR_MATRIX, NPU_F32, 1, &eighteen, CONTENTS_TAME);
 	if (format == NPU_COLOR_NV12) {
-		case_tensor(c, NPU_COLOR_IN, NPU_U8, 3, out, CONTENTS_TAME);
+		npu_u32 chroma[4] = { in[0], h / 2, w / 2, 2 };
+
+		case_tensor(c, NPU_COLOR_IN, NPU_U8, 3, in, CONTENTS_TAME);
 		case_tensor(c, NPU_COLOR_CHROMA, NPU_U8, 4, chroma, CONTENTS_TAME);
-	} else {
-		case_tensor(c, NPU_COLOR_IN, NPU_U8, 4, format == NPU_COLOR_YUYV ? yuyv : out,
-			    CONTENTS_TAME);
+		return;
 	}
+	if (format == NPU_COLOR_YUYV) {
+		in[3] = 2;
+		c->param[NPU_COLOR_P_SWAP] = rng_below(2);
+	}
+	case_tensor(c, NPU_COLOR_IN, NPU_U8, 4, in, CONTENTS_TAME);
 }
 
 /* Few codes, so that the ends are common; counters from anywhere, near the wrap too. */
@@ -180,7 +219,7 @@ int main(void)
 	harness_many("attention", 1000, make_attention);
 	harness_many("rope", 1000, make_rope);
 	harness_many("dyn_quant", 1000, make_dyn_quant);
-	harness_many("color", 1000, make_color);
+	harness_many("color", 2000, make_color);
 	harness_many("count", 2000, make_count);
 	harness_report();
 	return tap_done();

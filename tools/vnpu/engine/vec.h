@@ -58,6 +58,13 @@ struct npu_codes_binary {
 	bool b_same;		/* one b for all of a row */
 };
 
+/* One colour out of three components: fma(clamp(sum of (component - offset) * weight), mul, add). */
+struct npu_mix3 {
+	const float *offset, *weight;	/* 3 each */
+	float limit;			/* what the sum is clamped to from 0 on; 0: it is not */
+	float mul, add;
+};
+
 struct npu_vec {
 	/* Memory to f32 (dense, row-major) and back, with conversion. */
 	void (*load)(float *dst, const struct npu_elem *e, const struct npu_patch *src);
@@ -94,6 +101,14 @@ struct npu_vec {
 	void (*exp2_scaled)(float *v, size_t n, float sub, float mul);	/* exp2((v - sub) * mul) */
 	/* v = fma(b - a, f, a) */
 	void (*lerp)(float *v, const float *a, const float *b, size_t n, float f);
+	/*
+	 * v[i] = fma(b - a, f[i], a), a = src[at[i]], b = src[next[i]]; without f src[at[i]]
+	 */
+	void (*pick)(float *v, const float *src, const int *at, const int *next, const float *f,
+		     size_t n);
+	/* the sum begins at +0, by fma in the order of the components */
+	void (*mix3)(float *v, const float *const component[3], size_t n,
+		     const struct npu_mix3 *mix);
 	/* acc = fma(x, c, acc) */
 	void (*axpy)(float *acc, const float *x, size_t n, float c);
 	/* y = v * mul; v = fma(y, g, b), y * g without b, y + b without g, y with neither */

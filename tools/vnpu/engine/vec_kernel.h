@@ -569,6 +569,50 @@ static void vec_lerp(float *v, const float *a, const float *b, size_t n, float f
 		v[i] = npu_fma_f32(b[i] - a[i], f, a[i]);
 }
 
+static void vec_pick(float *restrict v, const float *restrict src, const int *restrict at,
+		     const int *restrict next, const float *restrict f, size_t n)
+{
+	size_t i;
+
+	if (!f) {
+		for (i = 0; i < n; i++)
+			v[i] = src[at[i]];
+		return;
+	}
+	for (i = 0; i < n; i++)
+		v[i] = npu_fma_f32(src[next[i]] - src[at[i]], f[i], src[at[i]]);
+}
+
+static inline float mix3_sum(float a, float b, float c, const float o[3], const float w[3])
+{
+	return npu_fma_f32(c - o[2], w[2],
+			   npu_fma_f32(b - o[1], w[1], npu_fma_f32(a - o[0], w[0], 0.0f)));
+}
+
+static void vec_mix3(float *restrict v, const float *const component[3], size_t n,
+		     const struct npu_mix3 *mix)
+{
+	const float *restrict a = component[0], *restrict b = component[1],
+		    *restrict c = component[2];
+	const float o[3] = { mix->offset[0], mix->offset[1], mix->offset[2] };
+	const float w[3] = { mix->weight[0], mix->weight[1], mix->weight[2] };
+	float limit = mix->limit, mul = mix->mul, add = mix->add;
+	size_t i;
+
+	if (limit == 0.0f) {
+		for (i = 0; i < n; i++)
+			v[i] = npu_fma_f32(mix3_sum(a[i], b[i], c[i], o, w), mul, add);
+		return;
+	}
+	for (i = 0; i < n; i++) {
+		float s = mix3_sum(a[i], b[i], c[i], o, w);
+
+		s = s < 0.0f ? 0.0f : s;
+		s = s > limit ? limit : s;
+		v[i] = npu_fma_f32(s, mul, add);
+	}
+}
+
 static void vec_axpy(float *restrict acc, const float *restrict x, size_t n, float c)
 {
 	size_t i;
@@ -718,6 +762,8 @@ const struct npu_vec VEC_TABLE = {
 	.dot16_cols = vec_dot16_cols,
 	.axpy_rows = vec_axpy_rows,
 	.lerp = vec_lerp,
+	.pick = vec_pick,
+	.mix3 = vec_mix3,
 	.axpy = vec_axpy,
 	.affine = vec_affine,
 	.look_up = vec_look_up,

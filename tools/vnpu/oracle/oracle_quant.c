@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* DYN_QUANT, COLOR and COUNT. */
 #include <math.h>
+#include <string.h>
 #include "oracle.h"
 
 /*
@@ -79,24 +80,28 @@ int oracle_dyn_quant(const struct npu_insn *insn, const struct oracle_memory *me
 	return 0;
 }
 
+/* Components of pixel (y, x) of image @n. */
 static void pixel(const struct npu_insn *insn, struct oracle_view in, struct oracle_view chroma,
-		  const npu_u32 *at, float v[3])
+		  npu_u32 n, npu_u32 y, npu_u32 x, float v[3])
 {
-	npu_u32 half[4] = { at[0], at[1] / 2, at[2] / 2, 0 }, p[4] = { at[0], at[1], at[2], 0 };
-	npu_u32 even[4] = { at[0], at[1], at[2] & ~1u, 1 };
+	npu_u32 half[4] = { n, y / 2, x / 2, 0 }, p[4] = { n, y, x, 0 };
+	npu_u32 swap = npu_insn_param(insn, NPU_COLOR_P_SWAP);
 
 	switch (insn->param[NPU_COLOR_P_FORMAT]) {
 	case NPU_COLOR_NV12:
-		v[0] = *oracle_at(in, at);
+		v[0] = *oracle_at(in, p);
 		v[1] = *oracle_at(chroma, half);
 		half[3] = 1;
 		v[2] = *oracle_at(chroma, half);
 		return;
 	case NPU_COLOR_YUYV:
+		p[3] = swap;
 		v[0] = *oracle_at(in, p);
-		v[1] = *oracle_at(in, even);
-		even[2]++;
-		v[2] = *oracle_at(in, even);
+		p[3] = 1 - swap;
+		p[2] = x - x % 2;
+		v[1] = *oracle_at(in, p);
+		p[2]++;
+		v[2] = *oracle_at(in, p);
 		return;
 	default:
 		for (npu_u32 c = 0; c < 3; c++) {
@@ -106,24 +111,79 @@ static void pixel(const struct npu_insn *insn, struct oracle_view in, struct ora
 	}
 }
 
+/* Where @at falls among the pixels that the box [lo, hi) of an axis of @size touches. */
+static npu_u32 box_pixel(float at, float lo, float hi, npu_u32 size)
+{
+	float first = floorf(lo), last = ceilf(hi) - 1, end = (float)(size - 1);
+	double most;
+
+	first = first > 0 ? fminf(first, end) : 0;
+	last = last > 0 ? fminf(last, end) : 0;
+	/* the last index itself may have no float */
+	most = last >= end ? size - 1 : last;
+	if (!(at > first))
+		return first >= end ? size - 1 : (npu_u32)first;
+	return at >= last ? (npu_u32)most : (npu_u32)at;
+}
+
+/* The components at (@oh, @ow) of box @n. */
+static void resampled(const struct npu_insn *insn, struct oracle_view in, struct oracle_view chroma,
+		      const float box[4], const npu_u32 *index, float out[3])
+{
+	const npu_u32 *size = insn->operand[NPU_COLOR_OUT].dim;
+	npu_u32 n = in.op->dim[0] == 1 ? 0 : index[0];
+	float where[2], frac[2], v[2][2][3];
+
+	for (int d = 0; d < 2; d++) {
+		float step = (box[2 + d] - box[d]) / (float)size[1 + d];
+
+		where[d] = fmaf((float)index[1 + d] + 0.5f, step, box[d]) - 0.5f;
+		frac[d] = where[d] - floorf(where[d]);
+	}
+	for (int i = 0; i < 4; i++)
+		pixel(insn, in, chroma, n,
+		      box_pixel(floorf(where[0]) + (float)(i / 2), box[0], box[2], in.op->dim[1]),
+		      box_pixel(floorf(where[1]) + (float)(i % 2), box[1], box[3], in.op->dim[2]),
+		      v[i / 2][i % 2]);
+	for (int c = 0; c < 3; c++) {
+		float a = fmaf(v[0][1][c] - v[0][0][c], frac[1], v[0][0][c]);
+		float b = fmaf(v[1][1][c] - v[1][0][c], frac[1], v[1][0][c]);
+
+		out[c] = fmaf(b - a, frac[0], a);
+	}
+}
+
 int oracle_color(const struct npu_insn *insn, const struct oracle_memory *mem)
 {
 	struct oracle_view out = oracle_view(insn, mem, NPU_COLOR_OUT),
 			   in = oracle_view(insn, mem, NPU_COLOR_IN);
 	struct oracle_view chroma = oracle_view(insn, mem, NPU_COLOR_CHROMA),
 			   matrix = oracle_view(insn, mem, NPU_COLOR_MATRIX);
+	bool boxed = npu_insn_slot(insn, NPU_COLOR_BOX)->dtype != NPU_NONE;
+	npu_u32 limit = npu_insn_param(insn, NPU_COLOR_P_LIMIT);
 	npu_u32 index[4] = { 0 };
-	float m[18];
+	float m[18], most;
 
+	memcpy(&most, &limit, sizeof(most));
 	for (npu_u32 i = 0; i < 18; i++)
 		m[i] = oracle_load_real(matrix, oracle_at(matrix, &i));
 	do {
-		float v[3], acc = 0;
+		float v[3], acc = 0, box[4];
 		npu_u32 c = index[3];
 
-		pixel(insn, in, chroma, index, v);
+		if (boxed) {
+			struct oracle_view boxes = oracle_view(insn, mem, NPU_COLOR_BOX);
+
+			for (npu_u32 i = 0; i < 4; i++)
+				box[i] = oracle_load_real(boxes, oracle_at(boxes, (npu_u32[]){ index[0], i }));
+			resampled(insn, in, chroma, box, index, v);
+		} else {
+			pixel(insn, in, chroma, index[0], index[1], index[2], v);
+		}
 		for (int i = 0; i < 3; i++)
 			acc = fmaf(v[i] - m[i], m[3 + c * 3 + i], acc);
+		if (most > 0)
+			acc = acc < 0 ? 0 : acc > most ? most : acc;
 		oracle_store_real(out, oracle_at(out, index), fmaf(acc, m[12 + c], m[15 + c]));
 	} while (oracle_next(index, out.op->dim, 4));
 	return 0;
