@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/camera.h"
 #include "compiler/emit.h"
 #include "compiler/lower_dump.h"
 #include "compiler/report.h"
@@ -44,6 +45,7 @@ struct compile {
 	size_t model_size;
 	const char *path;
 	struct npu_shape_text *shapes;
+	struct npu_camera *cameras;
 	unsigned int num_variants;
 	struct variant *variant;
 	struct npu_weights weights;
@@ -61,10 +63,13 @@ void npu_compile_options_init(struct npu_compile_options *options)
 
 /* The lowering's own steps, after the graph passes. */
 static const struct { const char *name, *help; } own_passes[] = {
+	{ "camera", "frames of a camera in place of pictures (--input-format)" },
 	{ "layout", "memory orders, and results written in place of parts of others" },
 	{ "lower", "instructions on buffers" },
 	{ "plan", "lifetimes, in-place results, on-chip memory, offsets" },
 };
+
+#define NUM_OWN	(sizeof(own_passes) / sizeof(*own_passes))
 
 static unsigned int num_graph_passes(void)
 {
@@ -79,14 +84,14 @@ const char *npu_compile_pass_name(unsigned int i)
 {
 	unsigned int n = num_graph_passes();
 
-	return i < n ? npu_pass_name(i) : i - n < 3 ? own_passes[i - n].name : NULL;
+	return i < n ? npu_pass_name(i) : i - n < NUM_OWN ? own_passes[i - n].name : NULL;
 }
 
 const char *npu_compile_pass_help(unsigned int i)
 {
 	unsigned int n = num_graph_passes();
 
-	return i < n ? npu_pass_help(i) : i - n < 3 ? own_passes[i - n].help : NULL;
+	return i < n ? npu_pass_help(i) : i - n < NUM_OWN ? own_passes[i - n].help : NULL;
 }
 
 /* Nothing of the try in floats that comes before int8. */
@@ -102,7 +107,7 @@ static bool wants_dump(const struct compile *c, const char *pass)
 
 static bool is_own_pass(const char *name)
 {
-	for (unsigned int i = 0; i < 3; i++)
+	for (unsigned int i = 0; i < NUM_OWN; i++)
 		if (!strcmp(own_passes[i].name, name))
 			return true;
 	return false;
@@ -185,6 +190,10 @@ static int read_graph(struct compile *c, struct variant *v, unsigned int index)
 		npu_refuse_rest(v->graph, &r->diag);
 	if (!err && c->quant)
 		err = npu_quant_apply(c->quant, v->graph);
+	if (!err && c->opt.num_input_formats)
+		err = npu_camera_insert(v->graph, c->cameras, c->opt.num_input_formats, &r->diag);
+	if (!err && wants_dump(c, "camera"))
+		npu_graph_dump(v->graph, c->opt.dump);
 	return err;
 }
 
@@ -606,6 +615,9 @@ static int check_options(struct compile *c, const struct npu_compile_options *op
 	if (c->opt.num_shapes && !c->opt.shapes)
 		return npu_diag_add(diag, -EINVAL, "shapes", "NULL with num_shapes %u",
 				    c->opt.num_shapes);
+	if (c->opt.num_input_formats && !c->opt.input_formats)
+		return npu_diag_add(diag, -EINVAL, "input_formats", "NULL with num_input_formats %u",
+				    c->opt.num_input_formats);
 	if (!c->opt.dump_pass || !strcmp(c->opt.dump_pass, "all"))
 		return 0;
 	while (npu_compile_pass_name(i) && strcmp(npu_compile_pass_name(i), c->opt.dump_pass))
@@ -621,6 +633,7 @@ static void compile_fini(struct compile *c)
 	free_variants(c);
 	npu_quant_destroy(c->quant);
 	npu_shape_text_free(c->shapes, c->opt.num_shapes);
+	npu_camera_free(c->cameras, c->opt.num_input_formats);
 }
 
 static struct npu_compile_result *result_new(const char *path)
@@ -653,6 +666,9 @@ int npu_compile_onnx(const void *model, size_t model_size, const char *path,
 	if (!err)
 		err = npu_shape_text_parse(c.opt.shapes, c.opt.num_shapes, &c.shapes,
 					   &c.num_variants, &c.result->diag);
+	if (!err)
+		err = npu_camera_parse(c.opt.input_formats, c.opt.num_input_formats, &c.cameras,
+				       &c.result->diag);
 	if (!err)
 		err = compile_model(&c);
 	ret = fill_report(&c, err);

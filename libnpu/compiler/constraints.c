@@ -179,6 +179,7 @@ static const struct npu_op_rule rules[NPU_GOP_COUNT] = {
 	    "nearest, linear, cubic; H and W, else (also antialias, tf_crop_and_resize) known sizes, then by gather "
 	    "and matmul"),
 	GONE(Upsample, "resize", ""),
+	ROW(Camera, npu_lower_camera, NATURAL, true, true, "color", ""),
 	ROW(Gather, npu_lower_gather, NATURAL, true, false, "gather or view", ""),
 	ROW(GatherElements, npu_lower_gather_elements, NATURAL, false, false, "gather_elements",
 	    ""),

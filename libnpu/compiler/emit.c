@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compiler/camera.h"
 #include "compiler/emit.h"
 #include "compiler/host_place.h"
 
@@ -275,7 +276,9 @@ static int describe_symbols(struct scalars *sc, struct npu_jobfile_program *p)
 	for (unsigned int i = 0; i < sc->num; i++) {
 		if (i < sc->l->g->num_syms) {
 			s[i] = (struct npu_jobfile_symbol){ .name = sym[i].name,
-							    .kind = NPU_SYMBOL_FREE,
+							    .kind = sym[i].stride ?
+								    NPU_SYMBOL_STRIDE :
+								    NPU_SYMBOL_FREE,
 							    .min = (npu_u32)sym[i].min,
 							    .max = (npu_u32)sym[i].max,
 							    .step = (npu_u32)sym[i].step };
@@ -308,7 +311,24 @@ static int poly_expr(struct scalars *sc, const struct npu_poly *p, struct npu_jo
 	return 0;
 }
 
-/* Inputs and outputs: regions of their own, dense at every length. */
+/* A plane of a frame begins at any byte, and its last row ends with its bytes. */
+static int describe_plane(struct scalars *sc, const struct npu_gtensor *t,
+			  struct npu_jobfile_region *r, struct npu_jobfile_tensor *out)
+{
+	struct npu_poly pitch = npu_poly_dim(t->pitch), size;
+	int err = npu_poly_scale(&pitch, t->dim[0].base - 1, &size);
+
+	if (err)
+		return err;
+	size.base += t->dim[1].base;
+	r->align = 1;
+	out->flags = 0;
+	out->stride[1] = NPU_JOBFILE_CONST(1);
+	err = poly_expr(sc, &size, &r->size);
+	return err ? err : poly_expr(sc, &pitch, &out->stride[0]);
+}
+
+/* Inputs and outputs: regions of their own, dense at every length but for planes of frames. */
 static int describe_io(struct scalars *sc, struct npu_jobfile_region *regions,
 		       struct npu_jobfile_tensor *tensors)
 {
@@ -357,8 +377,35 @@ static int describe_io(struct scalars *sc, struct npu_jobfile_region *regions,
 			if (!err && padded)
 				err = poly_expr(sc, &v.stride[d], &tensors[i].stride[d]);
 		}
+		if (!err && in && (t->pitch.base || t->pitch.factor))
+			err = describe_plane(sc, t, r, &tensors[i]);
 	}
 	return err;
+}
+
+/* Frames of a camera; their planes are inputs. */
+static int describe_images(struct npu_lower *l, struct npu_jobfile_program *p)
+{
+	struct npu_jobfile_image *img = npu_arena_array(l->arena, l->g->num_images + 1, sizeof(*img));
+
+	if (!img)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < l->g->num_images; i++) {
+		const struct npu_gimage *g = &l->g->images[i];
+
+		img[i] = (struct npu_jobfile_image){ .name = g->name,
+						     .spec = g->camera->spec,
+						     .fourcc = g->camera->format->fourcc,
+						     .width = g->camera->width,
+						     .height = g->camera->height,
+						     .num_planes = g->num_planes };
+		for (unsigned int k = 0; k < g->num_planes; k++)
+			while (l->g->inputs[img[i].plane[k]] != g->plane[k])
+				img[i].plane[k]++;
+	}
+	p->images = img;
+	p->num_images = l->g->num_images;
+	return 0;
 }
 
 /* The counters of clipped values: one state tensor, and a name for each row of it. */
@@ -734,6 +781,8 @@ int npu_emit_program(struct npu_lower *l, const struct npu_plan *plan, uint64_t 
 	err = describe_symbols(&sc, p);
 	if (!err)
 		err = describe_memory(&sc, plan, weights_size, p);
+	if (!err)
+		err = describe_images(l, p);
 	if (!err)
 		err = describe_debug(l, p);
 	return err ? err : emit_steps(&sc, out);

@@ -152,6 +152,7 @@ struct npu_symbol {
 	const char *name;
 	int64_t min, max, step;	/* of the value; min and max are multiples of step */
 	int64_t smin, smax;	/* of the scalar s */
+	bool stride;		/* bytes from row to row of an input, not a length */
 };
 
 static inline struct npu_dim npu_dim_const(int64_t v)
@@ -249,6 +250,8 @@ struct npu_gtensor {
 	struct npu_gnode **consumer;	/* one entry per use */
 	unsigned int num_consumers, max_consumers;
 	bool is_input, is_output;
+	/* of an input that is a plane of a frame, u8 [rows][bytes]: from row to row; factor and base 0: dense */
+	struct npu_dim pitch;
 };
 
 static inline bool npu_gtensor_is_const(const struct npu_gtensor *t)
@@ -488,6 +491,7 @@ struct npu_gnode {
 	unsigned int num_attrs, max_attrs;
 	struct npu_gepilogue ep;
 	const struct npu_ghost *host;	/* of NPU_GOP_Host, else NULL */
+	const struct npu_gimage *image;	/* of NPU_GOP_Camera, else NULL */
 	/* names of the model's nodes this one stands for, in execution order */
 	const char **sources;
 	unsigned int num_sources;
@@ -513,6 +517,18 @@ const char *npu_gnode_string(const struct npu_gnode *n, const char *name, const 
 const int64_t *npu_gnode_ints(const struct npu_gnode *n, const char *name, size_t *count);
 const float *npu_gnode_floats(const struct npu_gnode *n, const char *name, size_t *count);
 const struct npu_dim *npu_gnode_dims(const struct npu_gnode *n, const char *name, size_t *count);
+
+/* ---- frames of a camera (camera.h) ----------------------------------------------------------- */
+
+struct npu_camera;
+
+/* An input of the model that comes as planes, which are inputs of the graph instead. */
+struct npu_gimage {
+	const char *name;		/* of the model's input */
+	const struct npu_camera *camera;
+	unsigned int num_planes;
+	struct npu_gtensor *plane[2];
+};
 
 /* ---- host placement -------------------------------------------------------------------------- */
 
@@ -560,6 +576,9 @@ struct npu_graph {
 	struct npu_name_map *tensor_names, *node_names;	/* used by graph.c */
 
 	const struct npu_host_config *host;	/* NULL: nothing goes to the host; not owned */
+
+	struct npu_gimage *images;
+	unsigned int num_images;
 
 	struct npu_symbol syms[NPU_GRAPH_MAX_SYMS];
 	unsigned int num_syms;

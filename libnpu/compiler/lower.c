@@ -422,9 +422,15 @@ static int io_view(struct npu_lower *l, struct npu_gtensor *t, enum npu_lbuf_kin
 						what, i);
 	npu_lview_of(t, dtype, v);
 	err = view_alloc(l, v, NULL, kind, t->name);
-	if (!err)
-		v->buf->index = index;
-	return err;
+	if (err)
+		return err;
+	v->buf->index = index;
+	if (t->pitch.base || t->pitch.factor) {
+		v->stride[0] = npu_poly_dim(t->pitch);
+		v->buf->size = (uint64_t)npu_dim_high(l->g, t->pitch) *
+				       (uint64_t)(t->dim[0].base - 1) + (uint64_t)t->dim[1].base;
+	}
+	return 0;
 }
 
 static int lower_io(struct npu_lower *l)

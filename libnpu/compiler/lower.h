@@ -401,6 +401,7 @@ int npu_lower_lp_norm(struct npu_lower *l, struct npu_gnode *n);
 int npu_lower_pool(struct npu_lower *l, struct npu_gnode *n);
 int npu_lower_global_pool(struct npu_lower *l, struct npu_gnode *n);
 int npu_lower_resize(struct npu_lower *l, struct npu_gnode *n);
+int npu_lower_camera(struct npu_lower *l, struct npu_gnode *n);
 int npu_lower_reshape(struct npu_lower *l, struct npu_gnode *n);
 int npu_lower_transpose(struct npu_lower *l, struct npu_gnode *n);
 int npu_lower_slice(struct npu_lower *l, struct npu_gnode *n);

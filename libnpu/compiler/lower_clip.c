@@ -163,7 +163,7 @@ static int sample(struct npu_lower *l, const struct npu_lview *v, bool image, st
 
 static const char *clip_name(const struct npu_gnode *n, const struct npu_gtensor *t)
 {
-	return n->op == NPU_GOP_Cast ? n->inputs[0]->name : t->name;
+	return n->op == NPU_GOP_Cast ? n->inputs[0]->name : n->image ? n->image->name : t->name;
 }
 
 int npu_lower_clip(struct npu_lower *l, const struct npu_gnode *n)

@@ -12,7 +12,7 @@ static const struct npu_jobfile_program *program_at(const struct npu_job *job, u
 	return program < job->file->num_programs ? &job->file->programs[program] : NULL;
 }
 
-/* Bytes of all regions of one role at the largest lengths. */
+/* Bytes of all regions of one role at the largest lengths; strides are the job's own. */
 static uint64_t role_bytes(const struct npu_jobfile_program *prog, uint32_t role)
 {
 	npu_u32 upper[NPU_MAX_SCALARS], i;
@@ -20,6 +20,9 @@ static uint64_t role_bytes(const struct npu_jobfile_program *prog, uint32_t role
 	npu_u64 size;
 
 	npu_jobfile_bounds(prog, true, upper);
+	for (i = 0; i < prog->num_symbols; i++)
+		if (prog->symbols[i].kind == NPU_SYMBOL_STRIDE)
+			upper[i] = prog->symbols[i].min / prog->symbols[i].step;
 	for (i = 0; i < prog->num_regions; i++)
 		if (prog->regions[i].role == role &&
 		    !npu_jobfile_eval(&prog->regions[i].size, upper, &size))

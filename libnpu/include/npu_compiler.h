@@ -139,6 +139,11 @@ NPU_API void npu_quant_options_init(struct npu_quant_options *options);
  * @fail_on_host: refuse nodes that would run on the host, all of them by name
  * @host_ops, @num_host_ops: operators of the application's, see npu_host.h; the device that runs the
  *	job must be opened with them, too. Needed until the compilation ends.
+ * @input_formats, @num_input_formats: inputs that come as frames of a camera, as text:
+ *	"[input=]format:WIDTHxHEIGHT[,key=value...]", e.g. "nv12:1280x720,fit=letterbox"; the job takes
+ *	the camera's bytes (npu_job_image()) and converts, crops, scales and normalises them itself.
+ *	npu_compile_input_format_help() lists formats and keys. Not with int8's calibration samples,
+ *	which stay the model's tensors
  */
 struct npu_compile_options {
 	size_t size;
@@ -156,7 +161,16 @@ struct npu_compile_options {
 	bool fail_on_host;
 	const struct npu_host_op *host_ops;
 	unsigned int num_host_ops;
+	const char *const *input_formats;
+	unsigned int num_input_formats;
 };
+
+/*
+ * Row @i of what an input format may say: a format (*@value is NULL) or a key and its values, with one
+ * line of help. False past the last one.
+ */
+NPU_API bool npu_compile_input_format_help(unsigned int i, const char **name, const char **value,
+					   const char **help);
 
 NPU_API void npu_compile_options_init(struct npu_compile_options *options);
 

@@ -15,11 +15,13 @@
 
 #define MAX_SHAPES	256
 #define MAX_NODES	256
+#define MAX_FORMATS	16
 #define MODEL_LIMIT	(2ull << 30)
 
 struct options {
 	const char *model, *output;
 	const char *shapes[MAX_SHAPES];
+	const char *input_formats[MAX_FORMATS];
 	struct npu_compile_options compile;
 	bool report, quiet, int8;
 	bool quant_option;		/* one that goes with --int8 */
@@ -42,6 +44,9 @@ static const char usage[] =
 "                         from: 'x=1x3x{H=32..1280:32}x{W=32..1280:32}'\n"
 "                         ({symbol=min..max:step}). Once per input; an input named again starts\n"
 "                         another program over the same weights\n"
+"      --input-format [NAME=]FORMAT:WIDTHxHEIGHT[,KEY=VALUE...]\n"
+"                         the input is fed with frames of a camera as they are: the NPU converts,\n"
+"                         cuts, scales and normalises them. Formats and keys: see below\n"
 "  -p, --precision TYPE   f16 (default) or f32: type of activations and weights (in f16, what a\n"
 "                         sigmoid's or softmax's result is made of stays f32)\n"
 "      --all-f16          f16 for that, too\n"
@@ -67,6 +72,8 @@ static const char usage[] =
 "      --no-sram          keep activations out of on-chip memory\n"
 "      --list-passes      the passes in their order\n"
 "      --list-ops         every ONNX operator, where it runs, what it becomes, and its limits\n"
+"      --version          version of the compiler\n"
+"  -h, --help             this text\n"
 "\n"
 "language models:\n"
 "      --quant TYPE       what float weights become: keep (default), f16, w8g32, w8, w4g32, w4g64,\n"
@@ -77,10 +84,26 @@ static const char usage[] =
 "      --batch N          sequences of a step at most (default 16)\n"
 "      --chunk N          tokens of a step at most (default 512)\n"
 "      --kv TYPE          keys and values in f16 (default), int8 or f32\n"
-"      --pool N           positions of all sequences together (default: batch * context)\n"
-"\n"
-"      --version          version of the compiler\n"
-"  -h, --help             this text\n";
+"      --pool N           positions of all sequences together (default: batch * context)\n";
+
+/* From the compiler's own tables. */
+static void print_usage(void)
+{
+	const char *name, *value, *help;
+	bool keys = false;
+
+	fputs(usage, stdout);
+	puts("\nformats of --input-format:");
+	for (unsigned int i = 0; npu_compile_input_format_help(i, &name, &value, &help); i++) {
+		if (value && !keys)
+			puts("\nkeys of --input-format, and what they are when left out:");
+		keys |= value != NULL;
+		if (value)
+			printf("  %s=%s\n                         %s\n", name, value, help);
+		else
+			printf("  %-22s %s\n", name, help);
+	}
+}
 
 static void list_passes(void)
 {
@@ -133,12 +156,14 @@ enum {
 	OPT_ACT,
 	OPT_PASSES,
 	OPT_OPS,
+	OPT_FORMAT,
 	OPT_VERSION
 };
 
 static const struct option long_options[] = {
 	{ "output", required_argument, NULL, 'o' },
 	{ "shape", required_argument, NULL, 's' },
+	{ "input-format", required_argument, NULL, OPT_FORMAT },
 	{ "precision", required_argument, NULL, 'p' },
 	{ "report", optional_argument, NULL, OPT_REPORT },
 	{ "quiet", no_argument, NULL, 'q' },
@@ -245,6 +270,14 @@ static int take_option(struct options *o, int c)
 		}
 		o->shapes[o->compile.num_shapes++] = optarg;
 		return 0;
+	case OPT_FORMAT:
+		if (o->compile.num_input_formats == MAX_FORMATS) {
+			fprintf(stderr, "npu-compile: more than %d --input-format options\n",
+				MAX_FORMATS);
+			return -EINVAL;
+		}
+		o->input_formats[o->compile.num_input_formats++] = optarg;
+		return 0;
 	case 'p':
 		if (!parse_precision(o, optarg))
 			return 0;
@@ -283,7 +316,7 @@ static int take_option(struct options *o, int c)
 		puts("npu-compile " NPU_VERSION);
 		return 1;
 	case 'h':
-		fputs(usage, stdout);
+		print_usage();
 		return 1;
 	default:
 		fputs("Try 'npu-compile --help'.\n", stderr);
@@ -331,6 +364,7 @@ static int parse_args(struct options *o, int argc, char **argv)
 			return ret;
 	}
 	o->compile.shapes = o->shapes;
+	o->compile.input_formats = o->input_formats;
 	o->quant.float_nodes = o->float_nodes;
 	if (optind + 1 != argc) {
 		fprintf(stderr,

@@ -36,6 +36,39 @@ static void print_placement(const char *report)
 	cJSON_Delete(root);
 }
 
+/* "NV12", with what is no letter or digit left out. */
+static const char *fourcc_text(uint32_t fourcc, char text[5])
+{
+	unsigned int n = 0;
+
+	for (; fourcc; fourcc >>= 8)
+		if ((fourcc & 0xff) > ' ' && (fourcc & 0xff) < 0x7f)
+			text[n++] = (char)(fourcc & 0xff);
+	text[n] = 0;
+	return text;
+}
+
+/* Frames of a camera; their planes stand among the inputs. */
+static void print_images(struct session *s, unsigned int p)
+{
+	struct npu_image_info img = NPU_INIT(img);
+	struct npu_plane_info plane = NPU_INIT(plane);
+	unsigned int i, k;
+	char text[5];
+
+	for (i = 0; !npu_job_image(s->job, p, i, &img); i++) {
+		say("  frame    %-24s %s, %u x %u pixels in %llu bytes: %s\n", img.name,
+		    fourcc_text(img.fourcc, text), img.width, img.height,
+		    (unsigned long long)img.bytes, img.spec);
+		for (k = 0; !npu_job_plane(s->job, p, i, k, &plane); k++)
+			say("  plane    %-24s %u rows of %u bytes from byte %llu on, %u%s%.0u bytes apart\n",
+			    plane.name, plane.rows, plane.row_bytes,
+			    (unsigned long long)plane.offset, plane.stride,
+			    plane.max_stride > plane.stride ? ".." : "",
+			    plane.max_stride > plane.stride ? plane.max_stride : 0);
+	}
+}
+
 static void print_program(struct session *s, unsigned int p, const struct npu_program_info *prog)
 {
 	static const char *const roles[] = { "input", "output", "state", "internal" };
@@ -49,9 +82,10 @@ static void print_program(struct session *s, unsigned int p, const struct npu_pr
 	    (unsigned long long)prog->host_bytes, prog->macs / 1e6, bytes_text(prog->scratch, a),
 	    bytes_text(prog->sram, b));
 	for (i = 0; i < prog->num_symbols; i++)
-		if (!npu_job_symbol(s->job, p, i, &sym) && !sym.derived)
+		if (!npu_job_symbol(s->job, p, i, &sym) && !sym.derived && !sym.stride)
 			say("  length   %-24s %u..%u in steps of %u\n", sym.name, sym.min,
 			    sym.max, sym.step);
+	print_images(s, p);
 	for (i = 0; i < prog->num_tensors; i++) {
 		if (npu_job_tensor(s->job, p, i, &t) || t.role == NPU_TENSOR_INTERNAL ||
 		    !strcmp(t.name, NPU_CLIP_TENSOR))

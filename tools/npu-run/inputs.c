@@ -73,11 +73,46 @@ static enum kind kind_of(const uint8_t *data, size_t len)
 	return KIND_RAW;
 }
 
+/* The frame of that name in the first program that has it. */
+static bool find_frame(struct session *s, const char *name, struct npu_image_info *img)
+{
+	struct npu_program_info prog = NPU_INIT(prog);
+	unsigned int p, i;
+
+	for (p = 0; !npu_job_program(s->job, p, &prog); p++)
+		for (i = 0; ; i++) {
+			*img = (struct npu_image_info)NPU_INIT(*img);
+			if (npu_job_image(s->job, p, i, img))
+				break;
+			if (!strcmp(img->name, name))
+				return true;
+		}
+	return false;
+}
+
+/* Whether tensor @index of @program is a plane of a frame, and which. */
+static bool plane_of(struct session *s, unsigned int program, unsigned int index,
+		     struct npu_image_info *img, unsigned int *plane)
+{
+	struct npu_plane_info info = NPU_INIT(info);
+	unsigned int i;
+
+	for (i = 0; ; i++) {
+		*img = (struct npu_image_info)NPU_INIT(*img);
+		if (npu_job_image(s->job, program, i, img))
+			return false;
+		for (*plane = 0; !npu_job_plane(s->job, program, i, *plane, &info); ++*plane)
+			if (info.tensor == index)
+				return true;
+	}
+}
+
 /* The most bytes that a tensor has in any program, 0: there is none of the name. */
 static size_t largest_bytes(struct session *s, const char *name)
 {
+	struct npu_image_info img;
 	struct npu_tensor_info t;
-	size_t most = 0, bytes;
+	size_t most = find_frame(s, name, &img) ? img.bytes : 0, bytes;
 
 	for (unsigned int p = 0; ; p++) {
 		for (unsigned int i = 0; ; i++) {
@@ -202,6 +237,7 @@ static unsigned int channel_axis(const struct npu_tensor_info *t)
 
 static int set_source_shape(struct session *s, const struct source *src)
 {
+	struct npu_image_info img;
 	struct npu_tensor_info t;
 	int64_t dims[NPU_TENSOR_MAX_RANK];
 	unsigned int i, program, axis;
@@ -212,6 +248,12 @@ static int set_source_shape(struct session *s, const struct source *src)
 			return 0;
 	if (!find_tensor(s, src->item->name, &program, &t))
 		return 1;	/* check_names() has looked */
+	if (find_frame(s, src->item->name, &img)) {
+		if (src->kind != KIND_NPY && src->kind != KIND_IMAGE)
+			return 0;
+		return fail("--input %s: %s is not the bytes of a frame, which is %s", img.name,
+			    src->item->value, img.spec);
+	}
 	if (src->kind == KIND_NPY) {
 		if (src->npy.rank > NPU_TENSOR_MAX_RANK)
 			return fail("--input %s: %s has rank %d", src->item->name, src->item->value,
@@ -403,22 +445,42 @@ static int fill_one(struct session *s, const struct source *src, const struct np
 	return ret;
 }
 
+static unsigned int find_source(const struct source *src, unsigned int n, const char *name)
+{
+	unsigned int k;
+
+	for (k = 0; k < n && strcmp(src[k].item->name, name); k++)
+		;
+	return k;
+}
+
 static int fill_all(struct session *s, const struct source *src, unsigned int n)
 {
 	bool may_make_up = s->opt->bench || s->opt->profile || s->opt->digest || s->opt->check ||
-			   s->opt->trace;
+			   s->opt->trace, is_plane;
+	unsigned int i, k, program, plane = 0;
+	struct npu_image_info img;
 	struct npu_tensor_info t;
-	unsigned int i, k;
 	char dims[128];
 
-	if (npu_run_program(s->run, &k, NULL, &s->err))
+	if (npu_run_program(s->run, &program, NULL, &s->err))
 		return fail("%s%s", s->err.text,
 			    strstr(s->err.text, "not given") ? "; give it with --shape" : "");
 	for (i = 0; session_tensor(s, i, &t); i++) {
 		if (t.role == NPU_TENSOR_OUTPUT || t.role == NPU_TENSOR_INTERNAL)
 			continue;
-		for (k = 0; k < n && strcmp(src[k].item->name, t.name); k++)
-			;
+		is_plane = plane_of(s, program, i, &img, &plane);
+		k = find_source(src, n, t.name);
+		if (k == n && is_plane)
+			k = find_source(src, n, img.name);
+		if (k < n && is_plane && src[k].kind == KIND_RAW &&
+		    !strcmp(src[k].item->name, img.name)) {
+			if (!plane && npu_run_write_image(s->run, img.name, src[k].raw,
+							  src[k].raw_size, &s->err))
+				return fail("--input %s: %s: %s", img.name, src[k].item->value,
+					    s->err.text);
+			continue;	/* all planes at once */
+		}
 		if (k == n && t.role == NPU_TENSOR_STATE)
 			continue;	/* begins as zeros */
 		if (k == n && !may_make_up)
