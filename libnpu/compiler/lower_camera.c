@@ -37,21 +37,38 @@ static int part_of(const struct npu_lview *out, int64_t y, int64_t x, int64_t h,
 	return npu_lview_slice(out, start, NULL, dim, part);
 }
 
-/* One channel of a border in the padding's colour, as COLOR would make it. */
-static int fill_channel(struct npu_lower *l, const struct npu_camera *c, const float m[18],
-			const struct npu_lview *border, int channel)
+/* The value of channel @k in the padding's colour, as COLOR would make it. */
+static float border_value(const struct npu_camera *c, const float m[18], const struct npu_lview *out,
+			  int k)
 {
-	const struct npu_dim start[4] = { npu_dim_const(0), npu_dim_const(0), npu_dim_const(0),
-					  npu_dim_const(channel) };
-	const struct npu_dim dim[4] = { border->dim[0], border->dim[1], border->dim[2],
-					npu_dim_const(1) };
-	float v = fmaf((float)c->pad[c->bgr ? 2 - channel : channel], m[12 + channel],
-		       m[15 + channel]);
-	struct npu_lview part;
-	int err = npu_lview_slice(border, start, NULL, dim, &part);
+	float v = fmaf((float)c->pad[c->bgr ? 2 - k : k], m[12 + k], m[15 + k]);
 
-	return err ? err : npu_lower_fill(l, &part, border->dtype == NPU_U8 && !border->scale ?
-							    truncf(v) : v);
+	return out->dtype == NPU_U8 && out->scale == 0 ? truncf(v) : v;
+}
+
+/* All channels at once when they have one value. */
+static int fill_border(struct npu_lower *l, const struct npu_camera *c, const float m[18],
+		       const struct npu_lview *border)
+{
+	float v[3];
+	struct npu_lview part;
+	int err = 0;
+
+	for (int k = 0; k < 3; k++)
+		v[k] = border_value(c, m, border, k);
+	if (v[0] == v[1] && v[0] == v[2])
+		return npu_lower_fill(l, border, v[0]);
+	for (int k = 0; k < 3 && !err; k++) {
+		const struct npu_dim start[4] = { npu_dim_const(0), npu_dim_const(0),
+						  npu_dim_const(0), npu_dim_const(k) };
+		const struct npu_dim dim[4] = { border->dim[0], border->dim[1], border->dim[2],
+						npu_dim_const(1) };
+
+		err = npu_lview_slice(border, start, NULL, dim, &part);
+		if (!err)
+			err = npu_lower_fill(l, &part, v[k]);
+	}
+	return err;
 }
 
 /* What the picture leaves free: above and below it, or left and right. */
@@ -72,8 +89,8 @@ static int fill_borders(struct npu_lower *l, const struct npu_camera *c, const f
 		if (!border[i][2] || !border[i][3])
 			continue;
 		err = part_of(out, border[i][0], border[i][1], border[i][2], border[i][3], &part);
-		for (int k = 0; k < 3 && !err; k++)
-			err = fill_channel(l, c, m, &part, k);
+		if (!err)
+			err = fill_border(l, c, m, &part);
 	}
 	return err;
 }
