@@ -41,6 +41,11 @@ bench-kv: tools $(BUILD)/kjv.npu $(BUILD)/bench/llm_model $(BUILD)/bench/kv_offl
 bench-serve: tools $(if $(MODEL),,$(BUILD)/kjv.npu)
 	@bench/serve.pl $(BUILD)/npu-llm $(or $(MODEL),$(BUILD)/kjv.npu) $(or $(ROUNDS),5) $(SERVE)
 
+## make bench-camera	camera frames to model inputs beside the memory that they touch
+.PHONY: bench-camera
+bench-camera: $(BUILD)/bench/bench_camera
+	@$<
+
 .PHONY: bench bench-kernels bench-models
 bench-models:
 	scripts/models.sh ocr faces text accuracy ort

@@ -172,20 +172,37 @@ static int replace_input(struct npu_graph *g, unsigned int index, struct npu_gte
 	return 0;
 }
 
-/*
- * What the node writes: the input, or its codes when nothing else reads it. Then the Cast that made
- * them goes, and is counted with the frame.
- */
-static struct npu_gtensor *result_of(struct npu_graph *g, struct npu_gtensor *t)
+/* The only reader of @t that is not an output; NULL: there are others. */
+static struct npu_gnode *only_reader(const struct npu_gtensor *t)
 {
-	struct npu_gnode *n = t->num_consumers == 1 ? t->consumer[0] : NULL;
-	struct npu_gtensor *codes = n && n->op == NPU_GOP_Cast && !n->host ? n->outputs[0] : NULL;
+	return t->num_consumers == 1 && !t->is_output ? t->consumer[0] : NULL;
+}
 
+/*
+ * When all that reads @t, also through a Transpose or Reshape, is the Cast to a first layer's codes, the
+ * node writes these: the Cast goes, and what is in front of it becomes codes.
+ */
+static int take_codes(struct npu_graph *g, struct npu_gtensor *t)
+{
+	struct npu_gnode *n = only_reader(t);
+	struct npu_gtensor *codes, *last = t;
+
+	while (n && (n->op == NPU_GOP_Transpose || n->op == NPU_GOP_Reshape)) {
+		last = n->outputs[0];
+		n = only_reader(last);
+	}
+	codes = n && n->op == NPU_GOP_Cast && !n->host ? n->outputs[0] : NULL;
 	if (!codes || !codes->quant || codes->quant->axis >= 0 || codes->is_output ||
 	    n->ep.act.kind != NPU_GA_NONE)
-		return t;
+		return 0;
+	for (struct npu_gtensor *v = last;; v = v->producer->inputs[0]) {
+		v->type = codes->type;
+		v->quant = codes->quant;
+		if (v == t)
+			break;
+	}
 	npu_graph_remove(g, n);
-	return codes;
+	return npu_graph_replace(g, codes, last);
 }
 
 /* The model's name belongs to the first plane from now on. */
@@ -199,7 +216,7 @@ static int insert_one(struct npu_graph *g, const struct npu_camera *c, struct np
 		      struct npu_diag *diag)
 {
 	int index = input_index(g, c, diag);
-	struct npu_gtensor *t, *out;
+	struct npu_gtensor *t;
 	struct npu_gnode *n;
 	const char *name;
 
@@ -219,9 +236,10 @@ static int insert_one(struct npu_graph *g, const struct npu_camera *c, struct np
 	}
 	/* a name that was taken got a suffix; the first plane has the input's own */
 	img->plane[0]->name = name;
-	out = result_of(g, t);
+	if (take_codes(g, t))
+		return -ENOMEM;
 	n = npu_graph_node(g, NPU_GOP_Camera, npu_arena_printf(&g->arena, "%s.camera", name),
-			   img->plane, img->num_planes, &out, 1);
+			   img->plane, img->num_planes, &t, 1);
 	if (!n || replace_input(g, (unsigned int)index, img->plane, img->num_planes))
 		return -ENOMEM;
 	n->image = img;

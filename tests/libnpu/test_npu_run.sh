@@ -46,6 +46,29 @@ else
 	tap_skip "a picture as input" "there is no $picture"
 fi
 
+# A camera's frame: raw bytes of all planes.
+face=$NPU_MODELS/blazeface_front.onnx
+if [ -e "$face" ]; then
+	tap_run "a model for frames" "$NPU_BUILD/npu-compile" -q "$face" -o "$tap_tmp/face.npu" \
+		--input-format nv12:64x48,fit=letterbox,scale=1/127.5,mean=1
+	info=$("$run" "$tap_tmp/face.npu" --info 2>&1)
+	for want in 'format 1\.3' 'frame +input:0 +NV12, 64 x 48 pixels in 4608 bytes: nv12:64x48,fit=letterbox' \
+		'plane +input:0\.uv +24 rows of 64 bytes from byte 3072 on, 64\.\.256 bytes apart' 'inputs 4\.5 KiB'; do
+		tap_like "$info" "$want" "--info has '$want'"
+	done
+	head -c 4608 "$NPU_MODELS/mnist-8.onnx" >"$tap_tmp/frame.yuv"
+	tap_run "a frame from a file" "$run" "$tap_tmp/face.npu" -i "input:0=$tap_tmp/frame.yuv" -o "Identity:0=$tap_tmp/a.npy"
+	head -c 4607 "$tap_tmp/frame.yuv" >"$tap_tmp/short"
+	tap_refused "'input:0' is a frame nv12:64x48.* of 4608 bytes, not 4607" "a frame that is too short" \
+		"$run" "$tap_tmp/face.npu" -i "input:0=$tap_tmp/short"
+	tap_refused "longer than the tensor" "a frame that is too long" "$run" "$tap_tmp/face.npu" -i "input:0=$NPU_MODELS/mnist-8.onnx"
+	tap_refused "not the bytes of a frame" "an array for a frame" "$run" "$tap_tmp/face.npu" -i "input:0=$rows.in.npy"
+	tap_run "--check beside the model in f32" "$run" --check "$tap_tmp/face.npu" --against "$face" -i "input:0=$tap_tmp/frame.yuv"
+	tap_like "$("$run" "$tap_tmp/face.npu" --bench=2 2>&1)" 'median' "made-up frames"
+else
+	tap_skip "a camera's frame" "there is no $face"
+fi
+
 # Names may hold anything; a terminal must not be driven by them.
 if [ -e "$NPU_MODELS/mnist-8.onnx" ]; then
 	for option in --no-sram --report "--report=$tap_tmp/report.json"; do

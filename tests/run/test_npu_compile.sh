@@ -29,6 +29,11 @@ tap_like "$("$compile" --list-passes)" 'qdq ' "--list-passes has qdq"
 mistake "expected one model, got 0"
 mistake "expected one model, got 2" a.onnx b.onnx
 mistake "expected f16 or f32" a.onnx -p f64
+tap_like "$("$compile" --help)" 'nv12 .*two.*|nv12 +a plane of luma' "--help has the formats of --input-format"
+for key in crop fit pad matrix range stride order scale mean std; do
+	tap_like "$("$compile" --help)" "  $key=" "--help has the key $key"
+	tap_like "$(cat Documentation/camera.md)" "\| \`.*$key=" "camera.md has it, too"
+done
 mistake "ranges are needed" a.onnx --int8
 mistake "go with --int8" a.onnx --calib x
 mistake "go with --int8" a.onnx --budget accuracy=0.9

@@ -73,6 +73,35 @@ static int given_shapes(const struct options *opt, char *text[MAX_ITEMS], unsign
 	return 0;
 }
 
+static bool is_plane(struct session *s, unsigned int tensor)
+{
+	struct npu_plane_info plane = NPU_INIT(plane);
+	unsigned int program, i, k;
+
+	if (npu_run_program(s->run, &program, NULL, &s->err))
+		return false;
+	for (i = 0; !npu_job_plane(s->job, program, i, 0, &plane); i++)
+		for (k = 0; !npu_job_plane(s->job, program, i, k, &plane); k++)
+			if (plane.tensor == tensor)
+				return true;
+	return false;
+}
+
+/* What the job takes as frames of a camera, as the compiler's options. */
+static int run_formats(struct session *s, char *text[MAX_ITEMS], unsigned int *count)
+{
+	struct npu_image_info img = NPU_INIT(img);
+	unsigned int program;
+
+	*count = 0;
+	if (npu_run_program(s->run, &program, NULL, &s->err))
+		return fail("%s", s->err.text);
+	for (; *count < MAX_ITEMS && !npu_job_image(s->job, program, *count, &img); ++*count)
+		if (asprintf(&text[*count], "%s=%s", img.name, img.spec) < 0)
+			return fail("no memory");
+	return 0;
+}
+
 /* The shapes that a run has, as the compiler's options. */
 static int run_shapes(struct session *s, char *text[MAX_ITEMS], unsigned int *count)
 {
@@ -81,7 +110,7 @@ static int run_shapes(struct session *s, char *text[MAX_ITEMS], unsigned int *co
 
 	*count = 0;
 	for (unsigned int i = 0; session_tensor(s, i, &t) && *count < MAX_ITEMS; i++) {
-		if (t.role != NPU_TENSOR_INPUT)
+		if (t.role != NPU_TENSOR_INPUT || is_plane(s, i))
 			continue;
 		if (asprintf(&text[*count], "%s=%s", t.name,
 			     dims_text(t.rank, t.min_dim, dims)) < 0)
@@ -327,18 +356,24 @@ static int open_reference(struct session *s, struct side *ref, const char *path,
 			  const uint8_t *model, size_t size)
 {
 	struct npu_compile_options opt = s->opt->compile;
-	char *shapes[MAX_ITEMS];
-	unsigned int count = 0;
+	char *shapes[MAX_ITEMS], *formats[MAX_ITEMS];
+	unsigned int count = 0, num_formats = 0;
 	int ret;
 
 	opt.precision = NPU_PRECISION_F32;
 	opt.all_f16 = false;
 	ret = s->opt->against ? run_shapes(s, shapes, &count)
 			      : given_shapes(s->opt, shapes, &count);
+	if (!ret && s->opt->against)
+		ret = run_formats(s, formats, &num_formats);
+	opt.input_formats = (const char *const *)formats;
+	opt.num_input_formats = num_formats;
 	if (!ret)
 		ret = compile(ref, path, model, size, opt, shapes, count);
 	while (count)
 		free(shapes[--count]);
+	while (num_formats)
+		free(formats[--num_formats]);
 	if (!ret)
 		ret = side_load(s, ref, path);
 	if (!ret)

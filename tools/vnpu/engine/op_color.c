@@ -48,7 +48,7 @@ struct scratch {
 	float row[2][2][3][MAX_COLS];		/* plane, slot, component */
 	npu_u64 held[2][2];
 	unsigned int last[2];			/* slot that was used last */
-	float mixed[3][MAX_COLS], result[MAX_COLS];
+	float mixed[3][MAX_COLS], result[3][MAX_COLS], pixels[3 * MAX_COLS];
 	/* what is the same for all rows of a tile */
 	npu_u32 x[2][MAX_COLS];			/* the two pixels */
 	float frac[MAX_COLS];
@@ -194,10 +194,30 @@ static void resample_row(const struct color *w, struct scratch *s, npu_u32 oh, c
 	}
 }
 
-static void tile_row(const struct color *w, struct scratch *s, npu_u64 oh)
+/* The three channels of a row: pixel by pixel where they lie so, else channel by channel. */
+static void store_row(const struct color *w, struct scratch *s, npu_u64 oh,
+		      const float *const channel[3])
 {
 	const npu_s64 *os = w->out->stride;
-	const float *v[3];
+	struct npu_patch to = {
+		.p = w->op + (npu_s64)w->n * os[0] + (npu_s64)oh * os[1] + (npu_s64)s->ow * os[2],
+		.col = os[2], .rows = 1, .cols = s->cols };
+	unsigned int i;
+
+	if (os[3] == w->oe.size && os[2] == 3 * os[3]) {
+		w->vec->interleave3(s->pixels, channel, s->cols);
+		to.col = os[3];
+		to.cols *= 3;
+		w->vec->store(s->pixels, &w->oe, &to);
+		return;
+	}
+	for (i = 0; i < 3; i++, to.p += os[3])
+		w->vec->store(channel[i], &w->oe, &to);
+}
+
+static void tile_row(const struct color *w, struct scratch *s, npu_u64 oh)
+{
+	const float *v[3], *channel[3] = { s->result[0], s->result[1], s->result[2] };
 	unsigned int i;
 
 	resample_row(w, s, (npu_u32)oh, v);
@@ -207,12 +227,9 @@ static void tile_row(const struct color *w, struct scratch *s, npu_u64 oh)
 			.mul = w->m[12 + i], .add = w->m[15 + i],
 		};
 
-		w->vec->mix3(s->result, v, s->cols, &mix);
-		w->vec->store(s->result, &w->oe, &(struct npu_patch){
-			.p = w->op + (npu_s64)w->n * os[0] + (npu_s64)oh * os[1] +
-			     (npu_s64)s->ow * os[2] + i * os[3],
-			.col = os[2], .rows = 1, .cols = s->cols });
+		w->vec->mix3(s->result[i], v, s->cols, &mix);
 	}
+	store_row(w, s, oh, channel);
 }
 
 static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)

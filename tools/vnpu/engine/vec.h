@@ -109,6 +109,8 @@ struct npu_vec {
 	/* the sum begins at +0, by fma in the order of the components */
 	void (*mix3)(float *v, const float *const component[3], size_t n,
 		     const struct npu_mix3 *mix);
+	/* v[3 * i + c] = channel[c][i] */
+	void (*interleave3)(float *v, const float *const channel[3], size_t n);
 	/* acc = fma(x, c, acc) */
 	void (*axpy)(float *acc, const float *x, size_t n, float c);
 	/* y = v * mul; v = fma(y, g, b), y * g without b, y + b without g, y with neither */

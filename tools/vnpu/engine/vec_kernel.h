@@ -613,6 +613,18 @@ static void vec_mix3(float *restrict v, const float *const component[3], size_t 
 	}
 }
 
+static void vec_interleave3(float *restrict v, const float *const channel[3], size_t n)
+{
+	const float *restrict a = channel[0], *restrict b = channel[1], *restrict c = channel[2];
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		v[3 * i] = a[i];
+		v[3 * i + 1] = b[i];
+		v[3 * i + 2] = c[i];
+	}
+}
+
 static void vec_axpy(float *restrict acc, const float *restrict x, size_t n, float c)
 {
 	size_t i;
@@ -764,6 +776,7 @@ const struct npu_vec VEC_TABLE = {
 	.lerp = vec_lerp,
 	.pick = vec_pick,
 	.mix3 = vec_mix3,
+	.interleave3 = vec_interleave3,
 	.axpy = vec_axpy,
 	.affine = vec_affine,
 	.look_up = vec_look_up,
