@@ -2,8 +2,9 @@
 /*
  * Job files of every released format keep loading and computing the same. The expected outputs are
  * not from this stack: ONNX Runtime fp32 for mnist, exact arithmetic for rows (y = relu(x * w + x),
- * the number of rows given at run time) and for det (y = -det(relu(x)) of small integers, Det on
- * the host).
+ * the number of rows given at run time) and for det (y = -det(relu(x)) of small integers, Det on the
+ * host); for frame (y = -x, x a picture out of a camera's frame) the formulas of Documentation/camera.md,
+ * pixel by pixel.
  */
 #include <math.h>
 #include <stdio.h>
@@ -83,6 +84,41 @@ out_job:
 	npu_job_unload(job);
 }
 
+/* Format 1.3: the frame in rows that are further apart than they were for anybody before. */
+static void check_frame(struct npu_device *dev, struct npu_queue *queue)
+{
+	const struct golden g = { "golden-1.3-frame", "x", "y", 0 };
+	struct npu_image_info img = NPU_INIT(img);
+	struct npu_npy in = { 0 }, want = { 0 };
+	struct npu_fence *fence = NULL;
+	struct npu_run *run = NULL;
+	struct npu_job *job = NULL;
+	float out[720];
+	int ret;
+
+	if (!tap_ok(!npu_job_load(dev, "tests/data/golden-1.3-frame.npu", NPU_JOB_CHECK_DIGEST, &job,
+				  &err) && !npu_job_image(job, 0, 0, &img) && img.width == 24 &&
+		    img.height == 18 && !memcmp(&img.fourcc, "NV12", 4), "%s loads %s", g.name,
+		    err.text))
+		return;
+	if (!tap_ok(!read_npy(&g, "in", &in) && !read_npy(&g, "out", &want) && want.count == 720,
+		    "its data %s", why.text))
+		goto out_job;
+	ret = npu_run_create(job, &run, &err) || npu_run_set_stride(run, "x", 61, &err) ||
+	      npu_run_set_stride(run, "x.uv", 29, &err) ||
+	      npu_run_write_image(run, "x", in.data, in.count, &err) ||
+	      npu_queue_submit(queue, run, NULL, &fence, &err) ||
+	      npu_fence_wait(fence, NPU_FOREVER, &err) ||
+	      npu_run_read(run, "y", out, sizeof(out), &err);
+	tap_ok(!ret && worst(out, want.data, 720) == 0, "%s: the same bits %s", g.name, err.text);
+	npu_fence_put(fence);
+	npu_run_destroy(run);
+out_job:
+	npu_npy_free(&in);
+	npu_npy_free(&want);
+	npu_job_unload(job);
+}
+
 int main(void)
 {
 	struct npu_device *dev;
@@ -97,6 +133,8 @@ int main(void)
 		memset(&err, 0, sizeof(err));
 		check(dev, queue, &files[i]);
 	}
+	memset(&err, 0, sizeof(err));
+	check_frame(dev, queue);
 	npu_queue_destroy(queue);
 	npu_device_close(dev);
 	return tap_done();
