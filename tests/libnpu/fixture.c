@@ -382,7 +382,8 @@ void host_make(struct fixture *f)
 	f->programs[0].num_steps = 4;
 }
 
-void gather_make(struct fixture *f)
+/* The table is at byte @at of @size bytes of weights. */
+static void gather_at(struct fixture *f, npu_u64 at, npu_u64 size)
 {
 	struct npu_operand ops[NPU_GATHER_NUM_SLOTS] = {
 		[NPU_GATHER_OUT] = { .region = 4,
@@ -391,6 +392,7 @@ void gather_make(struct fixture *f)
 				     .dim = { 1, 3, 4 },
 				     .stride = { 48, 16, 4 } },
 		[NPU_GATHER_IN] = { .region = 0,
+				    .offset = at,
 				    .dtype = NPU_F32,
 				    .rank = 3,
 				    .dim = { 1, 8, 4 },
@@ -410,7 +412,7 @@ void gather_make(struct fixture *f)
 	asm_begin(&f->stream);
 	asm_insn(&f->stream, NPU_OP_GATHER, ops, params, NULL, 0, 7);
 	asm_end(&f->stream, 5, 0, NULL);
-	add_region(f, 0, "", NPU_REGION_WEIGHTS, NPU_JOBFILE_CONST(128));
+	add_region(f, 0, "", NPU_REGION_WEIGHTS, NPU_JOBFILE_CONST((npu_s64)size));
 	add_region(f, 1, "", NPU_REGION_SCRATCH, NPU_JOBFILE_CONST(0));
 	add_region(f, 2, "", NPU_REGION_SRAM, NPU_JOBFILE_CONST(0));
 	add_region(f, 3, "idx", NPU_REGION_INPUT, NPU_JOBFILE_CONST(12));
@@ -436,6 +438,19 @@ void gather_make(struct fixture *f)
 		.tag = 7, .slot = 0, .node = "Gather_0", .op = "Gather", .tensor = "y"
 	};
 	finish(f, 0, 5, 2, 1);
+}
+
+void gather_make(struct fixture *f)
+{
+	gather_at(f, 0, 128);
+}
+
+void gather_far_make(struct fixture *f, char *weights, npu_u64 size, npu_u64 at)
+{
+	gather_at(f, at, size);
+	memcpy(weights + at, f->weights, 128);
+	f->job.weights = weights;
+	f->job.weights_size = size;
 }
 
 void gather_host_make(struct fixture *f)

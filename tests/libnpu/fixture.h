@@ -60,6 +60,8 @@ struct fixture {
 void tiny_make(struct fixture *f);
 /* y = rows of table[8][4] chosen by idx [3] i32 (an input): a bad index faults at run time. */
 void gather_make(struct fixture *f);
+/* The same with the table at byte @at of @weights, @size bytes of zeros that the caller keeps. */
+void gather_far_make(struct fixture *f, char *weights, npu_u64 size, npu_u64 at);
 /* The same behind a host step: nz = NonZero(idx), i64, an output. */
 void gather_host_make(struct fixture *f);
 /*
