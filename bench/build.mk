@@ -18,7 +18,7 @@ $(BUILD)/bench/llm_model: $(addprefix $(BUILD)/obj/tests/llm/,model_file.o gguf_
 ## make bench-llm		language models beside llama.cpp (THREADS=1,2 ROUNDS=3)
 .PHONY: bench-llm
 bench-llm: tools $(BUILD)/bench/llm_model $(BUILD)/bench/bench_read
-	@NPU_BUILD=$(abspath $(BUILD)) bench/llm.sh $(or $(THREADS),1,2) $(or $(ROUNDS),3)
+	@NPU_BUILD=$(abspath $(BUILD)) bench/llm.sh "$(THREADS)" "$(ROUNDS)"
 
 # What drafts gain with the model of the tree, or MODEL.
 $(BUILD)/bench/speculate: $(BUILD)/obj/tools/common/file.o
