@@ -32,6 +32,12 @@
 #define MEMORY_KIB	1024		/* by which the kernel may grow, however many cycles */
 #define MAPPINGS	16		/* tables of pages come and go in chunks */
 
+/*
+ * When the clock wakes the machine, in seconds. An alarm that comes before it sleeps is lost, and
+ * it sleeps for good: the driver alone may take 2.5 s for jobs that hang.
+ */
+#define WAKE_AFTER	"+15"
+
 /* The device, and how often its event has come. */
 struct place {
 	char pci[PATH_MAX - 64];
@@ -194,7 +200,7 @@ static int system_sleep(struct place *place)
 	npu_expect_log("RealTimeClock events|CPU[0-9]+ failed to report alive|Error taking CPU");
 	if (!strcmp(level, "none")) {
 		npu_write_file("/sys/class/rtc/rtc0", "wakealarm", "0");
-		ret = npu_write_file("/sys/class/rtc/rtc0", "wakealarm", "+2");
+		ret = npu_write_file("/sys/class/rtc/rtc0", "wakealarm", WAKE_AFTER);
 		if (ret)
 			return ret;
 	}

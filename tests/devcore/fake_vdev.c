@@ -229,11 +229,10 @@ void *npu_vdev_keep(struct npu_vdev *dev)
 
 void npu_vdev_log(struct npu_vdev *dev, const char *fmt, ...)
 {
-	void (*on_log)(struct npu_vdev *dev, void *ctx) = dev->on_log;
+	fake_on_log on_log = atomic_exchange(&dev->on_log, NULL);
 	va_list ap;
 
 	atomic_fetch_add(&dev->logs, 1);
-	dev->on_log = NULL;
 	if (on_log)
 		on_log(dev, dev->on_log_ctx);
 	if (!dev->loud)

@@ -14,6 +14,8 @@
 #define FAKE_IOVA_PAGES	(1u << 18)
 #define FAKE_IOVA_BASE	0x100000000ull		/* of page 0: nothing is below */
 
+typedef void (*fake_on_log)(struct npu_vdev *dev, void *ctx);
+
 struct npu_vdev {
 	int fd;
 	unsigned char *mem;
@@ -28,8 +30,8 @@ struct npu_vdev {
 	npu_u64 keep[NPU_VDEV_KEEP_SIZE / 8];
 	bool loud;				/* logs are shown */
 	atomic_uint logs;
-	/* Called once, by whoever logs next; set while nobody does. */
-	void (*on_log)(struct npu_vdev *dev, void *ctx);
+	/* Called once, by whoever logs next. */
+	_Atomic(fake_on_log) on_log;
 	void *on_log_ctx;
 };
 

@@ -46,7 +46,7 @@ static void test_fatal_in_reset(struct guest *g)
 	put_fatal();
 	epoch = reg_read(g, 0x64);
 	g->dev->on_log_ctx = g->core;
-	g->dev->on_log = reset_now;
+	atomic_store(&g->dev->on_log, reset_now);
 	ok = mcu_run(g);
 	while (reg_read(g, 0x64) == epoch)
 		usleep(100);
@@ -105,7 +105,7 @@ static void test_command_and_debugger(struct guest *g)
 	put_start(&t);
 	put_fatal();
 	g->dev->on_log_ctx = g->core;
-	g->dev->on_log = debugger_come;
+	atomic_store(&g->dev->on_log, debugger_come);
 	ok = mcu_run(g) && guest_wait_event(g, 8, seen);
 	for (i = 0; i < 50000 && unit_reg(g, 0, NPU_ENGINE_STATE) != DONE; i++)
 		usleep(100);
