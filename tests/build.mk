@@ -88,7 +88,7 @@ RUN_SCRIPTS	= $(filter %.sh,$(pick))
 # e2e try a part of their cases (NPU_TEST_SHORT); ocr's pages, minutes of the same loops, are left
 # out, and so are the language models whose logits and texts are compared.
 ASAN_TESTS	?= $(or $(TESTS),engine isa device devcore firmware libnpu host compiler mutate oracle e2e run $(addprefix llm/test_,gguf ggml golden refuse sample sessions lookup speculate offload tokenizer vocab chat) $(addprefix ocr/test_,ctc dbpost image layout npy warp))
-TSAN_TESTS	?= $(or $(TESTS),libnpu/test_run libnpu/test_drm libnpu/test_fence libnpu/test_share libnpu/test_cancel libnpu/test_thread libnpu/test_host_steps llm/test_sessions llm/test_offload engine/test_run $(addprefix devcore/test_,unit mmu regs crew mutants firmware) oracle/test_matmul oracle/test_grouped run/test_check \
+TSAN_TESTS	?= $(or $(TESTS),libnpu/test_run libnpu/test_drm libnpu/test_ends libnpu/test_fence libnpu/test_share libnpu/test_cancel libnpu/test_thread libnpu/test_host_steps llm/test_sessions llm/test_offload engine/test_run $(addprefix devcore/test_,unit mmu regs crew mutants firmware) oracle/test_matmul oracle/test_grouped run/test_check \
 		$(addprefix device/test_,proto config control dma irq report rv32_gdb))
 CHECK_LEGS	?= asan tsan
 leg-asan	= BUILD=$(BUILD)/asan SAN=address,undefined TESTS='$(ASAN_TESTS)'

@@ -82,10 +82,11 @@ struct npu_work {
 	struct npu_fence *fence;
 	uint32_t flags;			/* NPU_SUBMIT_* */
 	uint32_t num_regions, num_bufs, num_wait;
-	struct npu_region region[NPU_MAX_REGIONS];
+	struct npu_region *region;	/* with bufs and wait in the work's own memory */
 	npu_u32 scalar[NPU_MAX_SCALARS];
 	struct npu_buffer **bufs;	/* referenced until the end */
 	struct npu_fence **wait;	/* referenced until the end */
+	bool has_done;			/* the user is called when it ends */
 	atomic_bool stop;		/* set by cancel() */
 	/* In the queue's chain (under its lock): the backend has not seen it, or never will. */
 	atomic_bool chained;
@@ -155,9 +156,17 @@ struct npu_backend_ops {
 	void (*cancel)(struct npu_work *work);
 	/* Stop all work of @queue. */
 	void (*cancel_queue)(struct npu_queue *queue);
-	/* A sync_file of what @point of npu_fence_set_point() stands for. */
-	int (*fence_export)(struct npu_queue *queue, uint64_t point, int *fd,
+	/* A sync_file of @fence, of work of @queue; 0 and *@fd untouched: it needs none. */
+	int (*fence_export)(struct npu_queue *queue, const struct npu_fence *fence, int *fd,
 			    struct npu_error *err);
+	/*
+	 * NULL: work comes to its end without help. Else the caller waits for @fence, of work of
+	 * @queue, without locks: carry ends out on this thread, that of the fence included, as far
+	 * as the backend likes and until @deadline (0: those that have come).
+	 */
+	void (*wait)(struct npu_queue *queue, struct npu_fence *fence, uint64_t deadline);
+	/* Nobody waits, but the end is to be told at once. May be called with a fence's lock. */
+	void (*attend)(struct npu_queue *queue);
 };
 
 extern const struct npu_backend_ops npu_backend_drm, npu_backend_sim;
@@ -180,6 +189,8 @@ void npu_work_end(struct npu_work *work, int status, const struct npu_fault *fau
 void npu_work_set_profile(struct npu_work *work, struct npu_insn_profile *records, size_t count);
 void npu_work_set_digests(struct npu_work *work, struct npu_insn_digest *records, size_t count);
 void npu_work_set_times(struct npu_work *work, uint64_t started, uint64_t busy, uint32_t slices);
+/* When the job ended, if that was before it is told; else the moment of that counts. */
+void npu_work_set_finished(struct npu_work *work, uint64_t finished);
 
 /* A call when a fence signals, made by the signalling thread without locks. */
 struct npu_fence_cb {
@@ -192,12 +203,8 @@ bool npu_fence_add_cb(struct npu_fence *fence, struct npu_fence_cb *cb);
 /* Returns true when @cb was still there: there will be no call. */
 bool npu_fence_remove_cb(struct npu_fence *fence, struct npu_fence_cb *cb);
 
-/*
- * For backends whose device waits for fences itself: a number that stands for a fence, written before
- * it is handed out; and the queue of a fence whose work has not ended, with a reference, or NULL.
- */
-void npu_fence_set_point(struct npu_fence *fence, uint64_t point);
-struct npu_queue *npu_fence_get_queue(struct npu_fence *fence, uint64_t *point);
+/* The queue of a fence whose work has not ended, with a reference, or NULL. */
+struct npu_queue *npu_fence_get_queue(struct npu_fence *fence);
 
 void npu_device_free(struct npu_device *dev);
 

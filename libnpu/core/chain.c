@@ -89,8 +89,8 @@ static int wait_for_others(struct npu_chain *chain, struct npu_work *work, struc
 		wait_fence(chain, work, work->after);
 	for (i = 0; i < work->num_wait && !atomic_load(&work->stop); i++) {
 		wait_fence(chain, work, work->wait[i]);
-		if (!npu_fence_status(work->wait[i]) ||
-		    npu_fence_status(work->wait[i]) == -EINPROGRESS)
+		if (!npu_fence_peek(work->wait[i]) ||
+		    npu_fence_peek(work->wait[i]) == -EINPROGRESS)
 			continue;
 		return npu_error_set(&res->err, -ECANCELED, "%s: a fence it waited for failed: %s",
 				     work->job->path, npu_fence_text(work->wait[i]));
@@ -185,7 +185,7 @@ static struct npu_work *child_create(struct npu_work *work, const struct npu_job
 				     struct npu_error *err)
 {
 	struct npu_submit_options opt = { .size = sizeof(opt), .flags = work->flags };
-	struct npu_work *child = npu_work_create(work->queue, &opt, 0, err);
+	struct npu_work *child = npu_work_create(work->queue, &opt, work->num_regions, 0, err);
 	struct npu_stream_header header;
 	npu_u32 i;
 
@@ -197,8 +197,7 @@ static struct npu_work *child_create(struct npu_work *work, const struct npu_job
 	child->first_byte = step->offset;
 	child->code = step->code;
 	npu_ref_take(&step->code->refs);
-	child->num_regions = work->num_regions;
-	memcpy(child->region, work->region, sizeof(child->region));
+	memcpy(child->region, work->region, work->num_regions * sizeof(*child->region));
 	memcpy(child->scalar, work->scalar, sizeof(child->scalar));
 	memcpy(&header, step->desc.stream, sizeof(header));
 	/* The scalars that no symbol stands for are set by the stream itself. */
@@ -396,7 +395,7 @@ bool npu_chain_wants(const struct npu_queue *queue, const struct npu_work *work)
 
 	for (i = 0; i < work->num_wait; i++)
 		if (npu_fence_is_for_host(work->wait[i], queue->dev) &&
-		    npu_fence_status(work->wait[i]) == -EINPROGRESS)
+		    npu_fence_peek(work->wait[i]) == -EINPROGRESS)
 			return true;
 	if (chain) {
 		pthread_mutex_lock(&chain->lock);

@@ -47,7 +47,7 @@ int npu_abi_check(unsigned int major, unsigned int minor, struct npu_error *err)
 
 bool npu_device_is_ours(const struct npu_device *dev)
 {
-	return dev->pid == getpid();
+	return dev->pid == npu_process();
 }
 
 int npu_device_check(const struct npu_device *dev, struct npu_error *err)
@@ -155,7 +155,7 @@ static int open_one(const char *uri, const struct npu_device_options *options,
 	if (!d)
 		return npu_error_set(err, -ENOMEM, "no memory for a device");
 	atomic_init(&d->refs, 1);
-	d->pid = getpid();
+	d->pid = npu_process();
 	d->ops = ops;
 	d->host_ops = options->host_ops;
 	d->num_host_ops = options->num_host_ops;

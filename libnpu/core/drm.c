@@ -287,4 +287,6 @@ const struct npu_backend_ops npu_backend_drm = {
 	.cancel = drm_cancel,
 	.cancel_queue = drm_cancel_queue,
 	.fence_export = drm_fence_export,
+	.wait = drm_wait,
+	.attend = drm_attend,
 };

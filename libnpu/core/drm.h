@@ -2,8 +2,13 @@
 /*
  * The "drm" backend: a device behind the kernel driver npu.ko. A device is an open accel node with
  * one address space; buffers are GEM objects mapped into it. Each npu_queue has a queue of the
- * driver's, a timeline syncobj with a point per submit, and a thread that waits for the points in
- * order.
+ * driver's, a syncobj for each job in flight, and a thread. Not one timeline for all: a point of
+ * one is a fence that is signalled by the job's own, in another interrupt.
+ *
+ * Ends are told in order, by one thread at a time, which is in charge of the queue's oldest work:
+ * that which waits for it in npu_fence_wait(), as waking another one and being woken by it would be
+ * a good part of a short job's time; or the queue's own thread, when nobody waits for the oldest
+ * one, when a user is to be called, or when others wait behind the one that is in charge.
  */
 #ifndef NPU_CORE_DRM_H
 #define NPU_CORE_DRM_H
@@ -61,11 +66,20 @@ struct drm_kqueue {
 	uint32_t id;
 };
 
+/* A binary syncobj: of a job in flight, and of those being told to wait for it; else free. */
+struct drm_sync {
+	struct drm_sync *next;		/* free: one more */
+	unsigned int refs;		/* both under drm_queue.lock */
+	uint32_t handle;
+};
+
 struct drm_work {
 	struct drm_work *next;
 	struct npu_work *work;
+	uint64_t seq;			/* the queue's so many-th */
+	bool own_thread;		/* not to be ended on a thread that happens to wait */
 	struct drm_kqueue *kqueue;	/* NULL: never reached the kernel */
-	uint64_t point;			/* on the queue's timeline */
+	struct drm_sync *sync;		/* NULL with kqueue */
 	uint64_t job_id;
 	struct drm_bo trace;		/* size 0: none */
 };
@@ -73,18 +87,21 @@ struct drm_work {
 struct drm_queue {
 	struct npu_queue *queue;
 	struct drm_device *drm;
-	uint32_t syncobj;
 	pthread_t thread;
 	bool started, orphan;
 	/*
-	 * Protects all below and drm_kqueue.refs. Taken inside a fence's or an npu_queue's lock, never
-	 * around one; held over the submit ioctl, never while waiting.
+	 * Protects all below, drm_kqueue.refs and the syncs. Taken inside a fence's or an
+	 * npu_queue's lock, never around one; held over the submit ioctl, never while waiting.
 	 */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;		/* work, or quit */
 	struct drm_kqueue *kqueue;	/* of new submits; NULL: make one */
 	struct drm_work *head, *tail;
-	uint64_t point;			/* last one given out */
+	struct drm_sync *syncs;		/* free ones */
+	uint64_t added, ended;		/* works, so far */
+	bool busy;			/* a thread is in charge of head, which stays meanwhile */
+	bool hurry;			/* the queue's thread is to be, at once, until all ended */
+	bool asleep;			/* that thread waits for wake, and for no time */
 	bool quit;
 };
 
@@ -118,15 +135,24 @@ void drm_queue_destroy(struct npu_queue *queue);
 int drm_submit(struct npu_work *work, struct npu_error *err);
 void drm_cancel(struct npu_work *work);
 void drm_cancel_queue(struct npu_queue *queue);
-/* drm_wait.c: a sync_file of a point of the queue's timeline. */
-int drm_fence_export(struct npu_queue *queue, uint64_t point, int *fd, struct npu_error *err);
+/* drm_wait.c: a sync_file of a job in flight; 0 and no file when its end is about to be told. */
+int drm_fence_export(struct npu_queue *queue, const struct npu_fence *fence, int *fd,
+		     struct npu_error *err);
+
+#define DRM_FEW_WAITS	4
 
 /* What a job waits for, as long as it has not ended; and what keeps it. */
 struct drm_waits {
 	struct drm_npu_sync_op *op;	/* room for one more: the signal */
-	struct npu_queue **queue;	/* of op; NULL: a syncobj of ours */
+	struct drm_wait_ref {
+		struct npu_queue *queue;	/* NULL: the syncobj of op is ours */
+		struct drm_sync *sync;
+	} *ref;				/* of op */
 	uint32_t num;
 	bool failed;			/* one of them has failed already */
+	/* Of a job with no more. */
+	struct drm_npu_sync_op few_op[DRM_FEW_WAITS + 1];
+	struct drm_wait_ref few_ref[DRM_FEW_WAITS];
 };
 
 /* drm_wait.c: the waits of @work. put() after a failed get(), too. */
@@ -134,13 +160,26 @@ int drm_waits_get(struct npu_work *work, struct drm_waits *w, struct npu_error *
 void drm_waits_put(struct drm_device *drm, struct drm_waits *w);
 int drm_kqueue_get(struct drm_queue *dq, struct drm_kqueue **out, struct npu_error *err);
 void drm_kqueue_put(struct drm_queue *dq, struct drm_kqueue *kq);
-/* Queue the work for the thread, which is started when needed; with dq->lock. */
+/*
+ * With dq->lock. One for a job that is about to be submitted; that of a job in flight: 1, 0 when
+ * the queue does not have it, -ECANCELED when the kernel does not; either with a reference.
+ */
+int drm_sync_new(struct drm_queue *dq, struct drm_sync **out, struct npu_error *err);
+int drm_sync_find(struct drm_queue *dq, const struct npu_fence *fence, struct drm_sync **out);
+void drm_sync_put(struct drm_queue *dq, struct drm_sync *sync);
+/* Queue the work; the thread is started when needed; with dq->lock. */
 int drm_queue_start(struct drm_queue *dq, struct npu_error *err);
 void drm_queue_add(struct drm_queue *dq, struct drm_work *dw);
+void drm_wait(struct npu_queue *queue, struct npu_fence *fence, uint64_t deadline);
+void drm_attend(struct npu_queue *queue);
 void drm_work_free(struct drm_device *drm, struct drm_work *dw);
 
-/* drm_finish.c: wait for the end of @dw's job, tell the core, free @dw. */
-void drm_work_end(struct drm_queue *dq, struct drm_work *dw);
+/*
+ * drm_finish.c. Wait for the end of @dw's job: 0, -ETIME when @deadline came first, or what the
+ * kernel says. Then tell the core, with what the wait returned, and free @dw.
+ */
+int drm_work_wait(struct drm_queue *dq, const struct drm_work *dw, uint64_t deadline);
+void drm_work_end(struct drm_queue *dq, struct drm_work *dw, int ret);
 /* Device time to CLOCK_MONOTONIC. */
 uint64_t drm_clock(struct drm_device *drm, uint64_t device_ns);
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* The drm backend: queues, and the thread of each that waits for its jobs in order. */
+/* The drm backend: queues, and who is in charge of their jobs' ends. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/drm.h"
+
+/* How long the end of a job may stay untold when nobody waits for it or asks. */
+#define LINGER_NS	5000000u
 
 static const uint32_t kernel_priority[NPU_NUM_PRIORITIES] = {
 	[NPU_PRIORITY_LOW] = DRM_NPU_PRIORITY_LOW,
@@ -64,22 +67,141 @@ int drm_kqueue_get(struct drm_queue *dq, struct drm_kqueue **out, struct npu_err
 	return 0;
 }
 
+int drm_sync_new(struct drm_queue *dq, struct drm_sync **out, struct npu_error *err)
+{
+	struct drm_sync *sync = dq->syncs;
+	int ret;
+
+	if (sync) {
+		dq->syncs = sync->next;
+		sync->refs = 1;
+		*out = sync;
+		return 0;
+	}
+	sync = malloc(sizeof(*sync));
+	if (!sync)
+		return npu_error_set(err, -ENOMEM, "no memory for a submit");
+	if (drmSyncobjCreate(dq->drm->fd, 0, &sync->handle)) {
+		ret = npu_error_set(err, -errno, "device '%s': a syncobj: %s",
+				    dq->drm->dev->info.uri, strerror(errno));
+		free(sync);
+		return ret;
+	}
+	sync->refs = 1;
+	*out = sync;
+	return 0;
+}
+
+static struct drm_work *work_find(const struct drm_queue *dq, const struct npu_fence *fence)
+{
+	struct drm_work *dw;
+
+	for (dw = dq->head; dw && dw->work->fence != fence; dw = dw->next)
+		;
+	return dw;
+}
+
+int drm_sync_find(struct drm_queue *dq, const struct npu_fence *fence, struct drm_sync **out)
+{
+	struct drm_work *dw = work_find(dq, fence);
+
+	if (!dw)
+		return 0;
+	/* It never went to the kernel: what it waits for has failed, or it was cancelled. */
+	if (!dw->sync)
+		return -ECANCELED;
+	dw->sync->refs++;
+	*out = dw->sync;
+	return 1;
+}
+
+/* It is signalled, or about to be, and nobody asks any more: the next job's fence replaces it. */
+void drm_sync_put(struct drm_queue *dq, struct drm_sync *sync)
+{
+	if (--sync->refs)
+		return;
+	sync->next = dq->syncs;
+	dq->syncs = sync;
+}
+
+static void syncs_free(struct drm_queue *dq)
+{
+	struct drm_sync *sync;
+
+	while ((sync = dq->syncs)) {
+		dq->syncs = sync->next;
+		drmSyncobjDestroy(dq->drm->fd, sync->handle);
+		free(sync);
+	}
+}
+
+/* With the lock. In a timed wait the queue's thread looks by itself soon enough. */
+static void thread_wake(struct drm_queue *dq)
+{
+	if (dq->asleep || dq->hurry)
+		pthread_cond_signal(&dq->wake);
+}
+
+static void hurry(struct drm_queue *dq)
+{
+	if (dq->hurry)
+		return;
+	dq->hurry = true;
+	pthread_cond_signal(&dq->wake);
+}
+
+/*
+ * Be in charge of the oldest work, of which there is one with nobody in charge, until it has ended
+ * or the deadline has come: false. With the lock, dropped meanwhile.
+ */
+static bool end_head(struct drm_queue *dq, uint64_t deadline)
+{
+	struct drm_work *dw = dq->head;
+	bool ended;
+	int ret;
+
+	dq->busy = true;
+	pthread_mutex_unlock(&dq->lock);
+	ret = drm_work_wait(dq, dw, deadline);
+	ended = ret != -ETIME;
+	if (ended)
+		drm_work_end(dq, dw, ret);
+	pthread_mutex_lock(&dq->lock);
+	dq->busy = false;
+	return ended;
+}
+
+/*
+ * Leave the oldest work to whoever comes to wait for it. True: there is a reason to look again;
+ * false: the time is up. With the lock.
+ */
+static bool linger(struct drm_queue *dq)
+{
+	uint64_t until = npu_now() + LINGER_NS, ended = dq->ended;
+	struct timespec ts = { .tv_sec = (time_t)(until / 1000000000u),
+			       .tv_nsec = (long)(until % 1000000000u) };
+
+	while (!dq->hurry && !dq->quit) {
+		if (pthread_cond_timedwait(&dq->wake, &dq->lock, &ts) == ETIMEDOUT)
+			return dq->hurry || dq->busy || dq->ended != ended;
+	}
+	return true;
+}
+
 static void *thread_main(void *arg)
 {
 	struct drm_queue *dq = arg;
-	struct drm_work *dw;
 	bool orphan;
 
 	pthread_mutex_lock(&dq->lock);
-	for (;;) {
-		while (!dq->head && !dq->quit)
+	while (dq->head || !dq->quit) {
+		if (!dq->head || dq->busy) {
+			dq->asleep = true;
 			pthread_cond_wait(&dq->wake, &dq->lock);
-		dw = dq->head;
-		if (!dw)
-			break;
-		pthread_mutex_unlock(&dq->lock);
-		drm_work_end(dq, dw);
-		pthread_mutex_lock(&dq->lock);
+			dq->asleep = false;
+		} else if (dq->hurry || !linger(dq)) {
+			end_head(dq, NPU_FOREVER);
+		}
 	}
 	orphan = dq->orphan;
 	pthread_mutex_unlock(&dq->lock);
@@ -116,34 +238,70 @@ void drm_queue_add(struct drm_queue *dq, struct drm_work *dw)
 	else
 		dq->head = dw;
 	dq->tail = dw;
-	pthread_cond_signal(&dq->wake);
+	dw->seq = ++dq->added;
+	/* One that never runs ends with what it waits for, which nobody asked to wait for. */
+	dw->own_thread |= !dw->kqueue;
+	if (dw->own_thread)
+		hurry(dq);
+	else
+		thread_wake(dq);
+}
+
+void drm_wait(struct npu_queue *queue, struct npu_fence *fence, uint64_t deadline)
+{
+	struct drm_queue *dq = queue->backend;
+	const struct drm_work *dw;
+	uint64_t seq;
+
+	pthread_mutex_lock(&dq->lock);
+	dw = work_find(dq, fence);
+	seq = dw ? dw->seq : 0;
+	while (dq->ended < seq) {
+		if (dq->busy || dq->head->own_thread) {
+			/* Who only looks leaves it to those who wait. */
+			if (deadline)
+				hurry(dq);
+			break;
+		}
+		if (!end_head(dq, deadline))
+			break;
+	}
+	if (dq->head && !dq->busy)
+		thread_wake(dq);
+	pthread_mutex_unlock(&dq->lock);
+}
+
+void drm_attend(struct npu_queue *queue)
+{
+	struct drm_queue *dq = queue->backend;
+
+	pthread_mutex_lock(&dq->lock);
+	if (dq->head)
+		hurry(dq);
+	pthread_mutex_unlock(&dq->lock);
 }
 
 int drm_queue_create(struct npu_queue *queue, struct npu_error *err)
 {
-	struct drm_device *drm = queue->dev->backend;
 	struct drm_queue *dq = calloc(1, sizeof(*dq));
+	pthread_condattr_t attr;
 	int ret;
 
 	if (!dq)
 		return npu_error_set(err, -ENOMEM, "no memory for a queue");
 	dq->queue = queue;
-	dq->drm = drm;
-	if (drmSyncobjCreate(drm->fd, 0, &dq->syncobj)) {
-		ret = npu_error_set(err, -errno, "device '%s': a syncobj: %s", drm->dev->info.uri,
-				    strerror(errno));
-		free(dq);
-		return ret;
-	}
+	dq->drm = queue->dev->backend;
 	/* What the user may not have is said now and not at the first submit. */
 	ret = kqueue_create(dq, err);
 	if (ret) {
-		drmSyncobjDestroy(drm->fd, dq->syncobj);
 		free(dq);
 		return ret;
 	}
 	pthread_mutex_init(&dq->lock, NULL);
-	pthread_cond_init(&dq->wake, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&dq->wake, &attr);
+	pthread_condattr_destroy(&attr);
 	queue->backend = dq;
 	return 0;
 }
@@ -162,7 +320,7 @@ void drm_queue_destroy(struct npu_queue *queue)
 	dq->orphan = self;
 	pthread_cond_signal(&dq->wake);
 	pthread_mutex_unlock(&dq->lock);
-	drmSyncobjDestroy(dq->drm->fd, dq->syncobj);
+	syncs_free(dq);
 	if (self) {
 		/* It frees the rest on its way out, and looks at nothing else. */
 		pthread_detach(dq->thread);

@@ -29,6 +29,7 @@ static struct drm_work *drm_work_new(struct npu_work *work, struct npu_error *er
 		return NULL;
 	}
 	dw->work = work;
+	dw->own_thread = work->has_done;
 	if (size && drm_bo_create(drm, &dw->trace, size, 0, true, err)) {
 		drm_work_free(drm, dw);
 		return NULL;
@@ -65,16 +66,13 @@ static int submit_job(struct drm_queue *dq, struct drm_work *dw, struct drm_wait
 	if (work->flags & NPU_SUBMIT_DIGEST)
 		job.flags |= DRM_NPU_JOB_TRACE_DIGEST;
 	w->op[w->num] = (struct drm_npu_sync_op){
-		.flags = DRM_NPU_SYNC_OP_TIMELINE | DRM_NPU_SYNC_OP_SIGNAL,
-		.handle = dq->syncobj,
-		.timeline_value = dq->point + 1,
+		.flags = DRM_NPU_SYNC_OP_SIGNAL,
+		.handle = dw->sync->handle,
 	};
 	ret = drm_call(dq->drm, DRM_IOCTL_NPU_SUBMIT, &submit, err, "submit");
 	if (ret)
 		return ret;
 	dw->job_id = job.id;
-	dw->point = ++dq->point;
-	npu_fence_set_point(work->fence, dw->point);
 	return 0;
 }
 
@@ -84,10 +82,12 @@ static int submit_locked(struct drm_queue *dq, struct drm_work *dw, struct drm_w
 {
 	int ret = drm_queue_start(dq, err), tries;
 
+	if (!ret)
+		ret = drm_sync_new(dq, &dw->sync, err);
 	for (tries = 0; !ret && tries < 2; tries++) {
 		ret = drm_kqueue_get(dq, &dw->kqueue, err);
 		if (ret)
-			return ret;
+			break;
 		ret = submit_job(dq, dw, w, err);
 		if (!ret)
 			return 0;
@@ -101,6 +101,8 @@ static int submit_locked(struct drm_queue *dq, struct drm_work *dw, struct drm_w
 		ret = 0;
 	}
 	dw->kqueue = NULL;
+	if (dw->sync)
+		drm_sync_put(dq, dw->sync);
 	return ret;
 }
 

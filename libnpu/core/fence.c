@@ -9,11 +9,12 @@
 
 struct npu_fence *npu_fence_create(struct npu_device *dev)
 {
-	struct npu_fence *fence = calloc(1, sizeof(*fence));
+	struct npu_fence *fence = malloc(sizeof(*fence));
 	pthread_condattr_t attr;
 
 	if (!fence)
 		return NULL;
+	memset(fence, 0, offsetof(struct npu_fence, text));
 	atomic_init(&fence->refs, 1);
 	fence->pid = dev->pid;
 	fence->dev = dev;
@@ -37,7 +38,7 @@ struct npu_fence *npu_fence_get(struct npu_fence *fence)
 
 void npu_fence_put(struct npu_fence *fence)
 {
-	if (!fence || fence->pid != getpid() || !npu_ref_drop(&fence->refs))
+	if (!fence || fence->pid != npu_process() || !npu_ref_drop(&fence->refs))
 		return;
 	pthread_cond_destroy(&fence->cond);
 	pthread_mutex_destroy(&fence->lock);
@@ -67,12 +68,7 @@ bool npu_fence_is_for_host(const struct npu_fence *fence, const struct npu_devic
 	return fence->soft || (dev->ops->own_fences_only && fence->dev != dev && fence->file < 0);
 }
 
-void npu_fence_set_point(struct npu_fence *fence, uint64_t point)
-{
-	fence->point = point;
-}
-
-struct npu_queue *npu_fence_get_queue(struct npu_fence *fence, uint64_t *point)
+struct npu_queue *npu_fence_get_queue(struct npu_fence *fence)
 {
 	struct npu_queue *queue = NULL;
 
@@ -80,7 +76,6 @@ struct npu_queue *npu_fence_get_queue(struct npu_fence *fence, uint64_t *point)
 	if (fence->work) {
 		queue = fence->work->queue;
 		npu_ref_take(&queue->refs);
-		*point = fence->point;
 	}
 	pthread_mutex_unlock(&fence->lock);
 	return queue;
@@ -122,6 +117,8 @@ bool npu_fence_add_cb(struct npu_fence *fence, struct npu_fence_cb *cb)
 	if (added) {
 		cb->next = fence->callbacks;
 		fence->callbacks = cb;
+		if (fence->work && fence->work->queue->dev->ops->attend)
+			fence->work->queue->dev->ops->attend(fence->work->queue);
 	}
 	pthread_mutex_unlock(&fence->lock);
 	/* Without a thread there is nobody but the caller. */
@@ -152,14 +149,20 @@ void npu_fence_signal(struct npu_fence *fence, int status, const struct npu_faul
 		      const char *text)
 {
 	struct npu_fence_cb *cb, *next;
+	uint64_t now;
 
 	fence->status = status;
 	fence->has_fault = fault != NULL;
 	if (fault)
 		fence->fault = *fault;
-	snprintf(fence->text, sizeof(fence->text), "%s", text ? text : "");
-	npu_text_clean(fence->text);
-	fence->times.finished = npu_now();
+	fence->text[0] = 0;
+	if (text) {
+		snprintf(fence->text, sizeof(fence->text), "%s", text);
+		npu_text_clean(fence->text);
+	}
+	now = npu_now();
+	if (!fence->times.finished || fence->times.finished > now)
+		fence->times.finished = now;
 
 	pthread_mutex_lock(&fence->lock);
 	cb = fence->callbacks;
@@ -195,11 +198,35 @@ void npu_work_set_times(struct npu_work *work, uint64_t started, uint64_t busy, 
 	work->fence->times.slices = slices;
 }
 
+void npu_work_set_finished(struct npu_work *work, uint64_t finished)
+{
+	work->fence->times.finished = finished;
+}
+
+int npu_fence_peek(const struct npu_fence *fence)
+{
+	return atomic_load(&fence->signalled) ? fence->status : -EINPROGRESS;
+}
+
+/* A backend may leave the end of a job to the thread that waits for it. */
+static void wait_backend(struct npu_fence *fence, uint64_t deadline)
+{
+	struct npu_queue *queue = npu_fence_get_queue(fence);
+
+	if (!queue)
+		return;
+	if (queue->dev->ops->wait)
+		queue->dev->ops->wait(queue, fence, deadline);
+	npu_queue_destroy(queue);
+}
+
 int npu_fence_status(struct npu_fence *fence)
 {
-	if (fence->file >= 0 && !atomic_load(&fence->signalled))
+	if (!atomic_load(&fence->signalled) && fence->file >= 0)
 		npu_fence_file_wait(fence, 0);
-	return atomic_load(&fence->signalled) ? fence->status : -EINPROGRESS;
+	else if (!atomic_load(&fence->signalled) && fence->pid == npu_process())
+		wait_backend(fence, 0);
+	return npu_fence_peek(fence);
 }
 
 static int wait_signal(struct npu_fence *fence, uint64_t deadline)
@@ -228,11 +255,12 @@ static int wait_signal(struct npu_fence *fence, uint64_t deadline)
 int npu_fence_wait(struct npu_fence *fence, uint64_t deadline, struct npu_error *err)
 {
 	if (!atomic_load(&fence->signalled)) {
-		if (fence->pid != getpid())
+		if (fence->pid != npu_process())
 			return npu_error_set(err, -ENODEV,
 					     "the job was submitted by process %ld, before fork()",
 					     (long)fence->pid);
-		if (wait_signal(fence, deadline))
+		wait_backend(fence, deadline);
+		if (npu_fence_peek(fence) == -EINPROGRESS && wait_signal(fence, deadline))
 			return npu_error_set(err, -ETIMEDOUT, "the job has not ended yet");
 	}
 	if (fence->status)
@@ -291,7 +319,7 @@ int npu_fence_digests(struct npu_fence *fence, const struct npu_insn_digest **re
 
 void npu_fence_cancel(struct npu_fence *fence)
 {
-	if (fence->pid != getpid() || atomic_load(&fence->signalled))
+	if (fence->pid != npu_process() || atomic_load(&fence->signalled))
 		return;
 	pthread_mutex_lock(&fence->lock);
 	if (fence->work) {

@@ -18,7 +18,6 @@ struct npu_fence {
 	pthread_mutex_t lock;
 	pthread_cond_t cond;		/* signalled; CLOCK_MONOTONIC */
 	struct npu_work *work;		/* that a cancel reaches */
-	uint64_t point;			/* the backend's; before the fence is handed out */
 	struct npu_fence_cb *callbacks;
 	void (*done)(void *ctx, struct npu_fence *fence);
 	void *done_ctx;
@@ -30,12 +29,12 @@ struct npu_fence {
 	int status;
 	bool has_fault;
 	struct npu_fault fault;
-	char text[NPU_ERROR_TEXT];
 	struct npu_fence_times times;
 	struct npu_insn_profile *profile;
 	struct npu_insn_digest *digests;
 	size_t num_profile, num_digests;
 	int64_t (*dims)[NPU_TENSOR_MAX_RANK];
+	char text[NPU_ERROR_TEXT];	/* last: written when it signals, and not cleared before */
 };
 
 /*

@@ -198,13 +198,12 @@ int npu_fence_import(struct npu_device *dev, int fd, struct npu_fence **fence,
 int npu_fence_export(struct npu_fence *fence, int *fd, struct npu_error *err)
 {
 	struct npu_queue *queue;
-	uint64_t point;
-	int ret;
+	int ret = 0;
 
 	if (!fd)
 		return npu_error_set(err, -EINVAL, "npu_fence_export: fd is NULL");
 	*fd = -1;
-	if (fence->pid != getpid())
+	if (fence->pid != npu_process())
 		return npu_error_set(err, -ENODEV, "the fence is of process %ld, before fork()",
 				     (long)fence->pid);
 	if (fence->file >= 0)
@@ -213,13 +212,13 @@ int npu_fence_export(struct npu_fence *fence, int *fd, struct npu_error *err)
 		return npu_error_set(err, -ENOTSUP, "%s",
 				     fence->kernel ? "the job has host steps, or comes behind one that has: only libnpu knows when it ends" :
 				     "the job runs in process: only libnpu knows when it ends");
-	queue = npu_fence_get_queue(fence, &point);
-	if (!queue)
-		/* It has ended, and says so in a moment at the latest. */
-		return npu_fence_wait(fence, NPU_FOREVER, err);
-	ret = queue->dev->ops->fence_export(queue, point, fd, err);
-	npu_queue_destroy(queue);
-	return ret;
+	queue = npu_fence_get_queue(fence);
+	if (queue) {
+		ret = queue->dev->ops->fence_export(queue, fence, fd, err);
+		npu_queue_destroy(queue);
+	}
+	/* It has ended, and says so in a moment at the latest. */
+	return ret || *fd >= 0 ? ret : npu_fence_wait(fence, NPU_FOREVER, err);
 }
 
 struct poll_cb {
@@ -244,7 +243,7 @@ int npu_fence_pollable(struct npu_fence *fence, int *fd, struct npu_error *err)
 	if (!fd)
 		return npu_error_set(err, -EINVAL, "npu_fence_pollable: fd is NULL");
 	*fd = -1;
-	if (fence->pid != getpid() && !atomic_load(&fence->signalled))
+	if (fence->pid != npu_process() && !atomic_load(&fence->signalled))
 		return npu_error_set(err, -ENODEV, "the fence is of process %ld, before fork()",
 				     (long)fence->pid);
 	if (fence->file >= 0)

@@ -19,6 +19,9 @@ static inline void npu_ref_take(atomic_uint *refs)
 	atomic_fetch_add_explicit(refs, 1, memory_order_relaxed);
 }
 
+/* process.c: getpid() at the cost of a load. Thread safe, and right behind fork(). */
+pid_t npu_process(void);
+
 /* 0, or -ENODEV in a child of the process that opened the device. */
 int npu_device_check(const struct npu_device *dev, struct npu_error *err);
 /* The same without a reason: may references be dropped here? */
@@ -66,6 +69,8 @@ void npu_stream_cache_put(const struct npu_work *work, bool proven);
 void npu_stream_cache_free(struct npu_stream_cache *cache);
 
 struct npu_fence *npu_fence_create(struct npu_device *dev);
+/* npu_fence_status() of what has been told so far: asks no backend, so locks may be held. */
+int npu_fence_peek(const struct npu_fence *fence);
 /* The work that a cancel reaches; NULL when there is none any more. */
 void npu_fence_set_work(struct npu_fence *fence, struct npu_work *work);
 /* The user's callback; before the work is submitted. */
@@ -104,8 +109,9 @@ void npu_chain_cancel_all(struct npu_queue *queue);
 /* No work is left; the end of the queue. May be called on the chain's own thread. */
 void npu_chain_stop(struct npu_chain *chain);
 
+/* With a table of @num_regions, to be filled, and room for @num_bufs. NULL: no memory. */
 struct npu_work *npu_work_create(struct npu_queue *queue, const struct npu_submit_options *options,
-				 uint32_t num_bufs, struct npu_error *err);
+				 uint32_t num_regions, uint32_t num_bufs, struct npu_error *err);
 /* Never submitted. */
 void npu_work_destroy(struct npu_work *work);
 int npu_work_submit(struct npu_work *work, struct npu_fence **fence, struct npu_error *err);
@@ -205,5 +211,7 @@ void npu_run_forget(struct npu_run *run);
 
 /* Memory of slot @name at the lengths set: check the bound buffer, or see to an own one. */
 int npu_run_place(struct npu_run *run, npu_u32 name, struct npu_error *err);
+/* The same with the size of its region known. */
+int npu_run_place_sized(struct npu_run *run, npu_u32 name, npu_u64 size, struct npu_error *err);
 
 #endif

@@ -146,7 +146,6 @@ static int fill_regions(struct npu_work *work, const struct npu_stream_submit *s
 		if (r->buf)
 			work->bufs[work->num_bufs++] = npu_buffer_get(r->buf);
 	}
-	work->num_regions = s->num_regions;
 	return 0;
 }
 
@@ -230,7 +229,7 @@ int npu_queue_submit_stream(struct npu_queue *queue, const struct npu_stream_sub
 		return npu_error_set(err, -EINVAL,
 				     "npu_stream_submit: %u regions, want 0 .. %u and an array",
 				     s.num_regions, NPU_MAX_REGIONS);
-	work = npu_work_create(queue, &opt, s.num_regions, err);
+	work = npu_work_create(queue, &opt, s.num_regions, s.num_regions, err);
 	if (!work)
 		return -ENOMEM;
 	memcpy(work->scalar, s.scalar, sizeof(work->scalar));

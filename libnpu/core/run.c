@@ -267,17 +267,29 @@ static int check_bound(const struct npu_run *run, npu_u32 name,
 	return 0;
 }
 
+/* The region of a name that the chosen program has. */
+static npu_u32 region_of(const struct npu_run *run, npu_u32 name)
+{
+	const struct npu_jobfile_program *prog = &run->job->file->programs[run->program];
+
+	return prog->tensors[run->job->names[name].tensor[run->program]].region;
+}
+
 int npu_run_place(struct npu_run *run, npu_u32 name, struct npu_error *err)
+{
+	npu_u64 size;
+	int ret = region_size(run, region_of(run, name), &size, err);
+
+	return ret ? ret : npu_run_place_sized(run, name, size, err);
+}
+
+int npu_run_place_sized(struct npu_run *run, npu_u32 name, npu_u64 size, struct npu_error *err)
 {
 	const struct npu_jobfile_program *prog = &run->job->file->programs[run->program];
 	struct npu_run_slot *slot = &run->slot[name];
-	npu_u32 region = prog->tensors[run->job->names[name].tensor[run->program]].region;
-	npu_u64 size;
+	npu_u32 region = region_of(run, name);
 	int ret;
 
-	ret = region_size(run, region, &size, err);
-	if (ret)
-		return ret;
 	if (slot->bound)
 		return check_bound(run, name, &prog->regions[region], size, err);
 	if (slot->buf && slot->buf->size >= size)

@@ -59,17 +59,18 @@ static int place_region(struct npu_run *run, npu_u32 i, struct npu_work *work,
 static int place_tensors(struct npu_run *run, struct npu_work *work, struct npu_error *err)
 {
 	const struct npu_jobfile_program *prog = &run->job->file->programs[run->program];
-	npu_u32 n, t;
+	npu_u32 n, t, region;
 	int ret;
 
 	for (n = 0; n < run->job->num_names; n++) {
 		t = run->job->names[n].tensor[run->program];
 		if (t == ~0u)
 			continue;
-		ret = npu_run_place(run, n, err);
+		region = prog->tensors[t].region;
+		ret = npu_run_place_sized(run, n, work->region[region].size, err);
 		if (ret)
 			return ret;
-		use_buffer(work, prog->tensors[t].region, run->slot[n].buf, run->slot[n].offset);
+		use_buffer(work, region, run->slot[n].buf, run->slot[n].offset);
 	}
 	return 0;
 }
@@ -99,7 +100,7 @@ static int prepare_host(struct npu_run *run, struct npu_work *work, struct npu_e
 
 static int fill_work(struct npu_run *run, struct npu_work *work, struct npu_error *err)
 {
-	npu_u32 n = run->job->file->programs[run->program].num_regions, i;
+	npu_u32 i;
 	int ret;
 
 	work->job = npu_job_get(run->job);
@@ -113,8 +114,7 @@ static int fill_work(struct npu_run *run, struct npu_work *work, struct npu_erro
 		npu_ref_take(&work->code->refs);
 	}
 	memcpy(work->scalar, run->scalar, sizeof(work->scalar));
-	work->num_regions = n;
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < work->num_regions; i++) {
 		ret = place_region(run, i, work, err);
 		if (ret)
 			return ret;
@@ -129,6 +129,7 @@ int npu_queue_submit(struct npu_queue *queue, struct npu_run *run,
 	struct npu_submit_options opt;
 	struct npu_fence *before;
 	struct npu_work *work;
+	npu_u32 num_regions;
 	int ret;
 
 	if (fence)
@@ -143,8 +144,9 @@ int npu_queue_submit(struct npu_queue *queue, struct npu_run *run,
 		ret = npu_run_choose(run, err);
 	if (ret)
 		return ret;
+	num_regions = run->job->file->programs[run->program].num_regions;
 	/* At most one buffer per region. */
-	work = npu_work_create(queue, &opt, NPU_MAX_REGIONS, err);
+	work = npu_work_create(queue, &opt, num_regions, num_regions, err);
 	if (!work)
 		return -ENOMEM;
 	ret = fill_work(run, work, err);

@@ -72,19 +72,24 @@ int npu_submit_options_read(const struct npu_device *dev, const struct npu_submi
 }
 
 struct npu_work *npu_work_create(struct npu_queue *queue, const struct npu_submit_options *options,
-				 uint32_t num_bufs, struct npu_error *err)
+				 uint32_t num_regions, uint32_t num_bufs, struct npu_error *err)
 {
-	struct npu_work *work = calloc(1, sizeof(*work));
+	struct npu_work *work = malloc(sizeof(*work) + num_regions * sizeof(*work->region) +
+				       num_bufs * sizeof(*work->bufs) +
+				       options->num_wait * sizeof(*work->wait));
 	uint32_t i;
 
 	if (!work)
 		goto err_memory;
+	memset(work, 0, sizeof(*work));
 	atomic_init(&work->stop, false);
 	atomic_init(&work->chained, false);
-	work->bufs = calloc(num_bufs + 1, sizeof(*work->bufs));
-	work->wait = calloc(options->num_wait + 1, sizeof(*work->wait));
+	work->num_regions = num_regions;
+	work->region = (struct npu_region *)(work + 1);
+	work->bufs = (struct npu_buffer **)(work->region + num_regions);
+	work->wait = (struct npu_fence **)(work->bufs + num_bufs);
 	work->fence = npu_fence_create(queue->dev);
-	if (!work->bufs || !work->wait || !work->fence)
+	if (!work->fence)
 		goto err_work;
 	work->queue = queue;
 	npu_ref_take(&queue->refs);
@@ -92,13 +97,11 @@ struct npu_work *npu_work_create(struct npu_queue *queue, const struct npu_submi
 	work->num_wait = options->num_wait;
 	for (i = 0; i < options->num_wait; i++)
 		work->wait[i] = npu_fence_get(options->wait[i]);
+	work->has_done = options->done != NULL;
 	npu_fence_set_done(work->fence, options->done, options->done_ctx);
 	return work;
 
 err_work:
-	npu_fence_put(work->fence);
-	free(work->bufs);
-	free(work->wait);
 	free(work);
 err_memory:
 	npu_error_set(err, -ENOMEM, "no memory for a submit");
@@ -118,8 +121,6 @@ static void drop_refs(struct npu_work *work)
 	npu_job_put(work->job);
 	npu_queue_destroy(work->queue);
 	free(work->host);
-	free(work->bufs);
-	free(work->wait);
 }
 
 void npu_work_destroy(struct npu_work *work)
@@ -218,17 +219,20 @@ static void fault_place(const struct npu_work *work, const struct npu_fault *fau
 void npu_work_finish(struct npu_work *work, int status, const struct npu_fault *fault,
 		     const char *text)
 {
-	char place[NPU_ERROR_TEXT] = "", full[NPU_ERROR_TEXT + 300] = "";
+	char place[NPU_ERROR_TEXT], full[NPU_ERROR_TEXT + 300];
 
+	if (!status) {
+		npu_work_end(work, 0, NULL, NULL);
+		return;
+	}
 	if (fault)
 		fault_place(work, fault, place, sizeof(place));
-	else if (status)
+	else
 		snprintf(place, sizeof(place), "%s", work->job ? work->job->path : "stream");
-	if (status)
-		snprintf(full, sizeof(full), "%s: %s", place,
-			 text && *text ? text
-			 : fault       ? npu_fault_text(fault->code)
-				       : strerror(-status));
+	snprintf(full, sizeof(full), "%s: %s", place,
+		 text && *text ? text
+		 : fault       ? npu_fault_text(fault->code)
+			       : strerror(-status));
 	npu_work_end(work, status, fault, full);
 }
 

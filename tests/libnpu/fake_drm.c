@@ -29,7 +29,7 @@ static unsigned int calls;
 
 struct bo { uint64_t offset, size; bool live; };
 struct map { uint64_t va, size; uint32_t bo, flags; bool live; };
-struct syncobj { uint64_t done, last; bool live; };
+struct syncobj { uint64_t done, last; bool live; };	/* its fences, numbered */
 
 struct job {
 	struct job *next;
@@ -427,24 +427,25 @@ static int read_syncs(const struct drm_npu_job *in, struct job *j)
 		return EINVAL;
 	for (i = 0; i < in->syncs.count; i++) {
 		kind = op[i].flags & (DRM_NPU_SYNC_OP_WAIT | DRM_NPU_SYNC_OP_SIGNAL);
-		if (!(op[i].flags & DRM_NPU_SYNC_OP_TIMELINE) || !op[i].timeline_value ||
+		if (op[i].flags & DRM_NPU_SYNC_OP_TIMELINE || op[i].timeline_value ||
 		    op[i].flags > 7 ||
 		    (kind != DRM_NPU_SYNC_OP_WAIT && kind != DRM_NPU_SYNC_OP_SIGNAL))
 			return EINVAL;
 		if (op[i].handle >= MAX_OBJS || !f.sync[op[i].handle].live)
 			return ENOENT;
-		if (kind == DRM_NPU_SYNC_OP_WAIT &&
-		    op[i].timeline_value > f.sync[op[i].handle].last)
+		if (kind == DRM_NPU_SYNC_OP_WAIT && !f.sync[op[i].handle].last)
 			return EINVAL;	/* of no submit */
+		/* The backend replaces no fence that somebody may still ask for. */
 		if (kind == DRM_NPU_SYNC_OP_SIGNAL &&
-		    op[i].timeline_value <= f.sync[op[i].handle].last)
+		    f.sync[op[i].handle].done < f.sync[op[i].handle].last)
 			return EINVAL;
 		j->op[i] = op[i];
+		j->op[i].timeline_value = f.sync[op[i].handle].last;
 	}
 	j->num_ops = i;
 	for (i = 0; i < j->num_ops; i++)
 		if (op[i].flags & DRM_NPU_SYNC_OP_SIGNAL)
-			f.sync[op[i].handle].last = op[i].timeline_value;
+			j->op[i].timeline_value = ++f.sync[op[i].handle].last;
 	fake_drm_waits += !waits_over(j);
 	return 0;
 }
@@ -549,16 +550,22 @@ static int sync_create(struct drm_syncobj_create *a)
 	return 0;
 }
 
-static int sync_wait(struct drm_syncobj_timeline_wait *a)
+static int sync_wait(struct drm_syncobj_wait *a)
 {
 	const uint32_t *handle = (const void *)(uintptr_t)a->handles;
-	const uint64_t *point = (const void *)(uintptr_t)a->points;
+	struct timespec until = { .tv_sec = (time_t)(a->timeout_nsec / 1000000000),
+				  .tv_nsec = (long)(a->timeout_nsec % 1000000000) };
+	uint64_t fence;
 
 	if (a->count_handles != 1 || *handle >= MAX_OBJS || !f.sync[*handle].live)
 		return ENOENT;
-	while (f.sync[*handle].done < *point && !fake_drm.gone)
-		pthread_cond_wait(&changed, &lock);
-	return f.sync[*handle].done < *point ? ENODEV : 0;
+	fence = f.sync[*handle].last;
+	if (!fence || a->flags)
+		return EINVAL;
+	while (f.sync[*handle].done < fence && !fake_drm.gone)
+		if (pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until))
+			return ETIME;
+	return f.sync[*handle].done < fence ? ENODEV : 0;
 }
 
 /* ---- everything else ---- */
@@ -671,7 +678,7 @@ static int answer(unsigned long request, void *arg)
 	case DRM_IOCTL_SYNCOBJ_DESTROY:
 		f.sync[((struct drm_syncobj_destroy *)arg)->handle % MAX_OBJS].live = false;
 		return 0;
-	case DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT:
+	case DRM_IOCTL_SYNCOBJ_WAIT:
 		return sync_wait(arg);
 	default:
 		return ENOTTY;
