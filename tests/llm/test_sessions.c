@@ -310,6 +310,8 @@ static void *use(void *arg)
 			!npu_llm_session_save(fork, &data, &size, NULL);
 		npu_llm_session_destroy(fork);
 		free(data);
+		fork = NULL;
+		data = NULL;
 	}
 	u->ok = u->ok && same(u->got, u->want);
 	npu_llm_session_destroy(s);
