@@ -10,10 +10,11 @@ cd /mnt/host || exit 1
 tmp=/tmp/llm
 mkdir -p $tmp
 
-# write JOB OUT
+# write JOB OUT OPTION...
 write()
 {
-	npu-llm "$1" --device /dev/accel/accel0 -q --greedy -n 24 --file prompt.txt >"$2" 2>"$2.err"
+	out=$2
+	npu-llm "$1" --device /dev/accel/accel0 -q --greedy -n 24 --file prompt.txt $3 >"$out" 2>"$out.err"
 }
 
 for job in *.npu; do
@@ -25,6 +26,9 @@ for job in *.npu; do
 	ktap_is "$? $second" "0 0" "${name}_two_processes" || cat $tmp/a.err $tmp/b.err
 	cmp $tmp/a "$name.ref" && cmp $tmp/b "$name.ref"
 	ktap_result $? "${name}_writes_what_it_writes_in_process" || cat $tmp/a
+	write "$job" $tmp/c --speculate
+	cmp $tmp/c "$name.ref"
+	ktap_result $? "${name}_writes_it_with_speculation" || cat $tmp/c $tmp/c.err
 done
 
 # The server has what its clients ask for one after the other, and two at once.
