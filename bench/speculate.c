@@ -72,6 +72,12 @@ static int32_t choose(void *arg, const float *logits, const int32_t *tokens, siz
 	return token < 0 || t->num == NUM ? -1 : token;
 }
 
+static int32_t choose_row(void *arg, struct npu_llm_batch *b, unsigned int row,
+			  const int32_t *tokens, size_t num)
+{
+	return choose(arg, npu_llm_batch_logits(b, 0, row), tokens, num);
+}
+
 /* The prompt: a piece of the text, or a sentence of it again and again. */
 static void make_prompt(const struct bench *b, enum kind kind, int which, int32_t *prompt)
 {
@@ -102,7 +108,7 @@ static double run(const struct bench *b, struct text *t, struct npu_llm_speculat
 	start = now();
 	while (token >= 0) {
 		if (sp) {
-			if (npu_llm_speculate(sp, s, token, choose, t, &token, &err))
+			if (npu_llm_speculate(sp, s, token, choose_row, t, &token, &err))
 				fail(&err);
 			continue;
 		}

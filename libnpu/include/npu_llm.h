@@ -324,6 +324,16 @@ void npu_llm_sampler_destroy(struct npu_llm_sampler *sampler);
 int32_t npu_llm_sample(struct npu_llm_sampler *sampler, const float *logits, uint32_t vocab,
 		       const int32_t *recent, size_t num_recent);
 
+/*
+ * The same from a row of a batch (as npu_llm_batch_logits() counts them), with the same result. When
+ * the sampler looks at the largest logits only (top-k of at most 64, or greedy, and no penalty) the
+ * NPU finds these from the batch's next run on, and the others do not cross to the host. Returns a
+ * token, -EINVAL (no such row; no logit is a number) or -ENOMEM.
+ */
+int32_t npu_llm_batch_sample(struct npu_llm_batch *b, unsigned int entry, unsigned int row,
+			     struct npu_llm_sampler *sampler, const int32_t *recent,
+			     size_t num_recent);
+
 /* ---- speculation ---- */
 
 /*
@@ -335,8 +345,7 @@ int32_t npu_llm_sample(struct npu_llm_sampler *sampler, const float *logits, uin
  * how the last ones did: up to max_draft while all of them are right, none for some steps when
  * nothing was, or when steps with drafts turn out to take more time for a token than those without.
  *
- *	npu_llm_prefill(s, tokens, num, &logits, &err);
- *	token = choose(arg, logits, tokens, num);
+ *	npu_llm_next(s, tokens, num, sampler, &token, &err);
  *	while (token >= 0)
  *		if (npu_llm_speculate(speculator, s, token, choose, arg, &token, &err))
  *			break;
@@ -380,11 +389,12 @@ int npu_llm_speculator_create(struct npu_llm *llm,
 void npu_llm_speculator_destroy(struct npu_llm_speculator *sp);
 
 /*
- * The token after @tokens, the last @num of which @logits is of: one, or a negative number to end
- * here. It is called once for each token, in order, as a loop over npu_llm_decode() would do it. It
- * must not use the session.
+ * The token after the @num ones at @tokens, or a negative number to end here; row @row of entry 0 of
+ * @b is for npu_llm_batch_sample() or npu_llm_batch_logits(). It is called once for each token, in
+ * order, as in a loop over npu_llm_decode(). It must not use the session.
  */
-typedef int32_t npu_llm_choose(void *arg, const float *logits, const int32_t *tokens, size_t num);
+typedef int32_t npu_llm_choose(void *arg, struct npu_llm_batch *b, unsigned int row,
+			       const int32_t *tokens, size_t num);
 
 /*
  * Append @token to @s, as npu_llm_decode() does, and behind it as much of a draft as @choose agrees
@@ -408,16 +418,6 @@ void npu_llm_speculator_report(struct npu_llm_speculator *sp, uint32_t drafted, 
 /* Returns 0 or -EINVAL (size). */
 int npu_llm_speculator_stats(const struct npu_llm_speculator *sp,
 			     struct npu_llm_speculator_stats *stats);
-
-/*
- * The same from a row of a batch (as npu_llm_batch_logits() counts them), with the same result. When
- * the sampler looks at the largest logits only (top-k of at most 64, or greedy, and no penalty) the
- * NPU finds these from the batch's next run on, and the others do not cross to the host. Returns a
- * token, -EINVAL (no such row; no logit is a number) or -ENOMEM.
- */
-int32_t npu_llm_batch_sample(struct npu_llm_batch *b, unsigned int entry, unsigned int row,
-			     struct npu_llm_sampler *sampler, const int32_t *recent,
-			     size_t num_recent);
 
 /* ---- tokenizers ---- */
 

@@ -218,7 +218,7 @@ static uint32_t choose_rows(struct npu_llm_speculator *sp, struct npu_llm_sessio
 	uint32_t base = s->length - drafts, i;
 
 	for (i = 0;; i++) {
-		*next = choose(arg, npu_llm_batch_logits(sp->batch, 0, i), s->tokens, base + i);
+		*next = choose(arg, sp->batch, i, s->tokens, base + i);
 		if (*next < 0 || i == drafts || *next != sp->rows[i + 1])
 			break;
 	}

@@ -42,11 +42,10 @@ static uint64_t digest(const float *logits, uint32_t num)
 	return h;
 }
 
-static int32_t choose(void *arg, const float *logits, const int32_t *tokens, size_t num)
+/* @token is what is chosen from @logits. */
+static int32_t take(struct run *r, int32_t token, const float *logits, const int32_t *tokens,
+		    size_t num)
 {
-	struct run *r = arg;
-	int32_t token = npu_llm_sample(r->sampler, logits, r->vocab, tokens, num);
-
 	if (!r->num)
 		r->before = num;
 	r->wrong |= r->ended || num != r->before + r->num ||
@@ -55,6 +54,22 @@ static int32_t choose(void *arg, const float *logits, const int32_t *tokens, siz
 	r->tokens[r->num++] = token;
 	r->ended = token == r->stop || r->num == r->max;
 	return r->ended ? -1 : token;
+}
+
+static int32_t choose(struct run *r, const float *logits, const int32_t *tokens, size_t num)
+{
+	int32_t token = npu_llm_sample(r->sampler, logits, r->vocab, tokens, num);
+
+	return take(r, token, logits, tokens, num);
+}
+
+static int32_t choose_row(void *arg, struct npu_llm_batch *b, unsigned int row,
+			  const int32_t *tokens, size_t num)
+{
+	struct run *r = arg;
+	int32_t token = npu_llm_batch_sample(b, 0, row, r->sampler, tokens, num);
+
+	return take(r, token, npu_llm_batch_logits(b, 0, row), tokens, num);
 }
 
 struct how {
@@ -90,7 +105,7 @@ static int go_on(struct run *r, struct npu_llm_session *s, struct npu_llm_specul
 	token = ret ? -1 : choose(r, logits, npu_llm_session_tokens(s), npu_llm_session_length(s));
 	while (token >= 0 && !ret) {
 		if (sp) {
-			ret = npu_llm_speculate(sp, s, token, choose, r, &token, &err);
+			ret = npu_llm_speculate(sp, s, token, choose_row, r, &token, &err);
 			continue;
 		}
 		ret = npu_llm_decode(s, token, &logits, &err);
@@ -386,7 +401,7 @@ static void check_sessions(void)
 
 	npu_llm_session_destroy(s);
 	ok = ok && !npu_llm_session_create(llm, &s, NULL) && begin(&got, llm, &how) &&
-	     !npu_llm_speculate(sp, s, prompt[0], choose, &got, &next, NULL);
+	     !npu_llm_speculate(sp, s, prompt[0], choose_row, &got, &next, NULL);
 	tap_ok(ok && got.num && next == got.tokens[got.num - 1] &&
 	       npu_llm_session_length(s) == got.num, "an empty session");
 	npu_llm_sampler_destroy(got.sampler);
@@ -421,13 +436,13 @@ static void check_mistakes(void)
 	npu_llm_session_create(other, &t, NULL);
 	begin(&r, llm, &how);
 	for (i = 0; i < 4; i++)		/* some steps in, a draft would be made for it */
-		npu_llm_speculate(sp, s, next, choose, &r, &next, NULL);
+		npu_llm_speculate(sp, s, next, choose_row, &r, &next, NULL);
 	for (i = 0; i < 3; i++)
-		bad += npu_llm_speculate(sp, s, i ? 160 : -1, choose, &r, &next, &err) == -EINVAL;
+		bad += npu_llm_speculate(sp, s, i ? 160 : -1, choose_row, &r, &next, &err) == -EINVAL;
 	tap_ok(bad == 3, "tokens outside: %s", err.text);
-	tap_ok(npu_llm_speculate(sp, t, 1, choose, &r, &next, &err) == -EINVAL, "%s", err.text);
+	tap_ok(npu_llm_speculate(sp, t, 1, choose_row, &r, &next, &err) == -EINVAL, "%s", err.text);
 	tap_ok(npu_llm_speculate(sp, s, 1, NULL, &r, &next, &err) == -EINVAL, "%s", err.text);
-	tap_ok(!npu_llm_speculate(sp, s, 1, choose, &r, &next, &err), "it goes on all the same");
+	tap_ok(!npu_llm_speculate(sp, s, 1, choose_row, &r, &next, &err), "it goes on all the same");
 	npu_llm_sampler_destroy(r.sampler);
 	npu_llm_session_destroy(s);
 	npu_llm_session_destroy(t);
@@ -468,7 +483,7 @@ static void check_cancel(void)
 	for (rounds = 0; ok && rounds < 200 && !cancelled; rounds++) {
 		ok = begin(&got, llm, &how) && !npu_llm_session_truncate(s, 7, NULL);
 		for (token = prompt[7]; ok && token >= 0;) {
-			ret = npu_llm_speculate(sp, s, token, choose, &got, &token, NULL);
+			ret = npu_llm_speculate(sp, s, token, choose_row, &got, &token, NULL);
 			cancelled += ret == -ECANCELED;
 			others += ret && ret != -ECANCELED;
 			ok = !others;

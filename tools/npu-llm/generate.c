@@ -83,10 +83,11 @@ static int32_t accept(struct generation *g, int32_t token, size_t num)
 }
 
 /* The token after the @num ones at @tokens, as accept(). */
-static int32_t choose(void *arg, const float *logits, const int32_t *tokens, size_t num)
+static int32_t choose(void *arg, struct npu_llm_batch *b, unsigned int row, const int32_t *tokens,
+		      size_t num)
 {
 	struct generation *g = arg;
-	int32_t token = npu_llm_sample(g->sampler, logits, g->m->info.vocab, tokens, num);
+	int32_t token = npu_llm_batch_sample(b, 0, row, g->sampler, tokens, num);
 
 	if (token >= 0)
 		return accept(g, token, num);
