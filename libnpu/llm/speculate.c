@@ -10,7 +10,7 @@
 
 #define MAX_DRAFT	16	/* by default */
 #define MIN_MATCH	2	/* by default */
-#define MAX_MODEL	8	/* steps that the small model can take for a draft, as far as counted */
+#define MAX_MODEL	8	/* steps that a draft by the small model counts at most */
 #define PLAIN_INTERVAL	64	/* steps with drafts after which one without is measured again */
 #define SURE_MATCH	4	/* tokens that make a look-up better than a small model */
 
@@ -24,7 +24,8 @@ struct npu_llm_speculator {
 	enum npu_llm_draft kind;		/* of the last draft */
 	bool fresh;				/* the small model read a new text for it */
 	struct npu_llm_pace pace[NPU_LLM_NUM_DRAFTS];
-	double plain;				/* seconds of a step without a draft, 0: not known */
+	double plain;			/* seconds of a step without a draft, 0: not known */
+	double row;			/* share of these that a drafted row takes more */
 	uint32_t since_plain;			/* steps */
 	struct npu_llm_speculator_stats stats;
 };
@@ -98,7 +99,9 @@ void npu_llm_speculator_destroy(struct npu_llm_speculator *sp)
 int npu_llm_speculator_stats(const struct npu_llm_speculator *sp,
 			     struct npu_llm_speculator_stats *stats)
 {
-	return stats ? npu_struct_write(stats, stats->size, &sp->stats, sizeof(sp->stats)) : -EINVAL;
+	if (!stats)
+		return -EINVAL;
+	return npu_struct_write(stats, stats->size, &sp->stats, sizeof(sp->stats));
 }
 
 /* ---- drafts ---- */
@@ -172,24 +175,40 @@ static int run_rows(struct npu_llm_speculator *sp, struct npu_llm_session *s, ui
 	return ret < 0 ? ret : npu_llm_batch_run(sp->batch, err);
 }
 
+/* How far a median that is tracked moves by the @n-th value. */
+static double stride(uint64_t n)
+{
+	return n < 19 ? 1 / (double)(n + 1) : 0.05;
+}
+
 /* Towards the median, which steps that were held up by something else do not move far. */
 static void track_plain(struct npu_llm_speculator *sp, double seconds)
 {
-	double by = 1 / (double)(sp->stats.plain_steps + 1);
+	double by = stride(sp->stats.plain_steps);
 
-	by = by > 0.05 ? by : 0.05;
 	if (sp->plain == 0)
 		sp->plain = seconds;
 	else
 		sp->plain *= seconds > sp->plain ? 1 + by : 1 - by;
 }
 
+/* What a step with @drafts cost, in plain steps. */
+static double draft_cost(struct npu_llm_speculator *sp, uint32_t drafts, double seconds)
+{
+	double cost = seconds / sp->plain, by;
+
+	if (sp->kind == NPU_LLM_DRAFT_MODEL)	/* what it reads and writes differs by step */
+		return cost < 1 + drafts + MAX_MODEL ? cost : 1 + drafts + MAX_MODEL;
+	by = stride(sp->stats.steps - sp->stats.plain_steps);
+	sp->row += (cost - 1) / drafts > sp->row ? by : -by;
+	sp->row = sp->row < 0 ? 0 : sp->row > 1 ? 1 : sp->row;
+	return 1 + drafts * sp->row;
+}
+
 /* What a step with @drafts took, of which @kept were right. */
 static void account(struct npu_llm_speculator *sp, uint32_t drafts, uint32_t kept, double seconds)
 {
-	double cost, most;
-
-	if (!sp->warm) {	/* the first step has memory to set up: it is plain and not counted */
+	if (!sp->warm) {	/* the first step has memory to set up: plain, not counted */
 		sp->warm = true;
 		return;
 	}
@@ -199,10 +218,8 @@ static void account(struct npu_llm_speculator *sp, uint32_t drafts, uint32_t kep
 	if (drafts && (sp->fresh || sp->untimed))
 		return;	/* what a prompt takes says nothing of drafts */
 	if (drafts) {
-		/* rows do not cost more than steps: what looks so was something else's doing */
-		most = 1 + drafts + (sp->kind == NPU_LLM_DRAFT_MODEL ? MAX_MODEL : 0);
-		cost = seconds / sp->plain;
-		npu_llm_pace_earn(&sp->pace[sp->kind], 1 + kept - (cost < most ? cost : most));
+		npu_llm_pace_earn(&sp->pace[sp->kind],
+				  1 + kept - draft_cost(sp, drafts, seconds));
 		return;
 	}
 	sp->stats.plain_steps++;
