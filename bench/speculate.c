@@ -20,7 +20,8 @@ enum kind { GREEDY, SAMPLED, REPEAT, COPY, FORCED, NUM_KINDS };
 
 static const char *const names[NUM_KINDS] = {
 	[GREEDY] = "goes on, greedily", [SAMPLED] = "goes on, temperature 0.8",
-	[REPEAT] = "a prompt of one sentence many times", [COPY] = "the prompt once more, whatever the model says",
+	[REPEAT] = "a prompt of one sentence many times",
+	[COPY] = "the prompt once more, whatever the model says",
 	[FORCED] = "random ones of eight tokens, whatever it says",
 };
 

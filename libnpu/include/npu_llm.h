@@ -338,10 +338,10 @@ int32_t npu_llm_batch_sample(struct npu_llm_batch *b, unsigned int entry, unsign
 
 /*
  * Several tokens in one run. A speculator drafts what might come next: by look-up of the last
- * tokens in what came before them, and by a small model of the same vocabulary when it is given one.
+ * tokens in what came before them, and by a small model of the same vocabulary when there is one.
  * The model runs the draft as rows of one step, and as much of it is kept as agrees with what is
  * chosen from the model's own logits. As those are the same bits in any batch, what comes out is
- * what comes out without drafts, token for token, sampled ones too. How long drafts are follows from
+ * what comes out without drafts, token for token, sampled ones too. How long drafts are depends on
  * how the last ones did: up to max_draft while all of them are right, none for some steps when
  * nothing was, or when steps with drafts turn out to take more time for a token than those without.
  *
@@ -370,7 +370,7 @@ struct npu_llm_speculator_options {
 struct npu_llm_speculator_stats {
 	uint32_t size;
 	uint32_t reserved;
-	/* Tokens, of each enum npu_llm_draft; those behind the end of a sequence are not counted. */
+	/* Tokens, by enum npu_llm_draft; those behind the end of a sequence are not counted. */
 	uint64_t drafted[NPU_LLM_NUM_DRAFTS], accepted[NPU_LLM_NUM_DRAFTS];
 	/* Of npu_llm_speculate() after the first: steps, each of one token more than it accepts. */
 	uint64_t steps, plain_steps;	/* all, and those without a draft */
@@ -389,8 +389,8 @@ int npu_llm_speculator_create(struct npu_llm *llm,
 void npu_llm_speculator_destroy(struct npu_llm_speculator *sp);
 
 /*
- * The token after the @num ones at @tokens, or a negative number to end here; row @row of entry 0 of
- * @b is for npu_llm_batch_sample() or npu_llm_batch_logits(). It is called once for each token, in
+ * The token after the @num ones at @tokens, or a negative number to end here; row @row of entry 0
+ * of @b is for npu_llm_batch_sample() or npu_llm_batch_logits(). It is called once for each token, in
  * order, as in a loop over npu_llm_decode(). It must not use the session.
  */
 typedef int32_t npu_llm_choose(void *arg, struct npu_llm_batch *b, unsigned int row,

@@ -382,7 +382,8 @@ static void check_ends(void)
 
 		ok += compare(llm, sp, &how, prompt, 8);
 	}
-	tap_ok(ok == 100 + all, "every token as the end of a sampled text: %d of %d", ok - 100, all);
+	tap_ok(ok == 100 + all, "every token as the end of a sampled text: %d of %d", ok - 100,
+	       all);
 	npu_llm_speculator_destroy(sp);
 	npu_llm_close(llm);
 }
@@ -438,11 +439,13 @@ static void check_mistakes(void)
 	for (i = 0; i < 4; i++)		/* some steps in, a draft would be made for it */
 		npu_llm_speculate(sp, s, next, choose_row, &r, &next, NULL);
 	for (i = 0; i < 3; i++)
-		bad += npu_llm_speculate(sp, s, i ? 160 : -1, choose_row, &r, &next, &err) == -EINVAL;
+		bad += npu_llm_speculate(sp, s, i ? 160 : -1, choose_row, &r, &next, &err) ==
+		       -EINVAL;
 	tap_ok(bad == 3, "tokens outside: %s", err.text);
 	tap_ok(npu_llm_speculate(sp, t, 1, choose_row, &r, &next, &err) == -EINVAL, "%s", err.text);
 	tap_ok(npu_llm_speculate(sp, s, 1, NULL, &r, &next, &err) == -EINVAL, "%s", err.text);
-	tap_ok(!npu_llm_speculate(sp, s, 1, choose_row, &r, &next, &err), "it goes on all the same");
+	tap_ok(!npu_llm_speculate(sp, s, 1, choose_row, &r, &next, &err),
+	       "it goes on all the same");
 	npu_llm_sampler_destroy(r.sampler);
 	npu_llm_session_destroy(s);
 	npu_llm_session_destroy(t);
@@ -551,7 +554,8 @@ static void check_vocabularies(void)
 		refused(llm, open_random(tmp_path("other.gguf"), 64),
 			"other.gguf-", "'a#', the other one's 'at'", -EINVAL);
 	if (tap_ok(write_model(tmp_path("none.gguf"), 0, false), "no tokenizer"))
-		refused(llm, open_random(tmp_path("none.gguf"), 64), "none.gguf-", "vocabulary", -ENOENT);
+		refused(llm, open_random(tmp_path("none.gguf"), 64), "none.gguf-", "vocabulary",
+			-ENOENT);
 	sp = new_speculator(llm, llm, false);
 	tap_ok(sp != NULL, "the same one is taken");
 	npu_llm_close(llm);		/* the speculator keeps it */
