@@ -94,8 +94,8 @@ static int input_index(const struct npu_graph *g, const struct npu_camera *c,
 		if (*c->input ? !strcmp(g->inputs[i]->name, c->input) : g->num_inputs == 1)
 			return (int)i;
 	if (*c->input)
-		return npu_diag_add(diag, -EINVAL, "input format", "'%s': the model has no input '%s'",
-				    c->text, c->input);
+		return npu_diag_add(diag, -EINVAL, "input format",
+				    "'%s': the model has no input '%s'", c->text, c->input);
 	return npu_diag_add(diag, -EINVAL, "input format",
 			    "'%s': the model has %u inputs: say which, NAME=%s", c->text,
 			    g->num_inputs, c->spec);
@@ -107,21 +107,23 @@ static int check_input(const struct npu_camera *c, const struct npu_gtensor *t,
 {
 	if (t->is_output)
 		return npu_diag_add(diag, -EINVAL, "input format",
-				    "'%s': input '%s' is an output of the model, too", c->text, t->name);
+				    "'%s': input '%s' is an output of the model, too", c->text,
+				    t->name);
 	if (t->type != NPU_GT_F32 && t->type != NPU_GT_F16 && (t->type != NPU_GT_U8 || t->quant))
 		return npu_diag_add(diag, -EINVAL, "input format",
-				    "'%s': input '%s' is of type %s, expected f32, f16 or u8", c->text,
-				    t->name, npu_gtype_name(t->type));
+				    "'%s': input '%s' is of type %s, expected f32, f16 or u8",
+				    c->text, t->name, npu_gtype_name(t->type));
 	if (!npu_gtensor_is_static(t) || t->rank != 4 || t->dim[0].base != 1 ||
 	    (t->dim[1].base != 3 && t->dim[3].base != 3))
-		return npu_diag_add(diag, -EINVAL, "input format",
-				    "'%s': input '%s' is no picture of a known size, 1x3xHxW or 1xHxWx3%s",
-				    c->text, t->name,
-				    npu_gtensor_is_static(t) ? "" : ": fix it with --shape");
+		return npu_diag_add(
+			diag, -EINVAL, "input format",
+			"'%s': input '%s' is no picture of a known size, 1x3xHxW or 1xHxWx3%s",
+			c->text, t->name, npu_gtensor_is_static(t) ? "" : ": fix it with --shape");
 	if (t->type == NPU_GT_U8 && c->has_norm)
-		return npu_diag_add(diag, -EINVAL, "input format",
-				    "'%s': input '%s' takes colours as they are, without scale, mean and std",
-				    c->text, t->name);
+		return npu_diag_add(
+			diag, -EINVAL, "input format",
+			"'%s': input '%s' takes colours as they are, without scale, mean and std",
+			c->text, t->name);
 	return 0;
 }
 
@@ -179,8 +181,8 @@ static struct npu_gnode *only_reader(const struct npu_gtensor *t)
 }
 
 /*
- * When all that reads @t, also through a Transpose or Reshape, is the Cast to a first layer's codes, the
- * node writes these: the Cast goes, and what is in front of it becomes codes.
+ * When all that reads @t, also through a Transpose or Reshape, is the Cast to a first layer's
+ * codes, the node writes these: the Cast goes, and what is in front of it becomes codes.
  */
 static int take_codes(struct npu_graph *g, struct npu_gtensor *t)
 {
@@ -226,7 +228,9 @@ static int insert_one(struct npu_graph *g, const struct npu_camera *c, struct np
 	name = t->name;
 	if (check_input(c, t, diag))
 		return -EINVAL;
-	*img = (struct npu_gimage){ .name = name, .camera = c, .num_planes = c->format->num_planes };
+	*img = (struct npu_gimage){ .name = name,
+				    .camera = c,
+				    .num_planes = c->format->num_planes };
 	if (rename_input(g, t))
 		return -ENOMEM;
 	for (unsigned int k = 0; k < img->num_planes; k++) {

@@ -57,9 +57,9 @@ int npu_camera_parse(const char *const *text, unsigned int count, struct npu_cam
 void npu_camera_free(struct npu_camera *cameras, unsigned int count);
 
 /*
- * Put frames in place of the inputs of @g that @cameras name: plane inputs, and a node that computes
- * the input from them. After the graph passes and the choice of what becomes int8, which see the model
- * as it is. Returns 0, -EINVAL (reported) or -ENOMEM.
+ * Put frames in place of the inputs of @g that @cameras name: plane inputs, and a node that
+ * computes the input from them. After the graph passes and the choice of what becomes int8, which
+ * see the model as it is. Returns 0, -EINVAL (reported) or -ENOMEM.
  */
 int npu_camera_insert(struct npu_graph *g, const struct npu_camera *cameras, unsigned int count,
 		      struct npu_diag *diag);
@@ -68,7 +68,7 @@ int npu_camera_insert(struct npu_graph *g, const struct npu_camera *cameras, uns
 void npu_camera_plane(const struct npu_camera *c, unsigned int k, uint32_t *row_bytes,
 		      uint32_t *rows);
 
-/* Where the picture lies in an input of @height x @width: the box of the frame, and the place in it. */
+/* Where the picture lies in an input: the box of the frame, and the place in the input. */
 struct npu_camera_place {
 	float box[4];			/* y0, x0, y1, x1, in pixels of the frame */
 	int64_t y, x, height, width;	/* of the input */
@@ -77,9 +77,9 @@ void npu_camera_fit(const struct npu_camera *c, int64_t height, int64_t width,
 		    struct npu_camera_place *place);
 
 /*
- * The 18 numbers of COLOR: offsets, matrix to red, green and blue in the model's order, and what makes
- * the input's values of colours from 0 to 255; for an input of type u8 (@bytes) the colours, rounded by
- * the truncation of the store.
+ * The 18 numbers of COLOR: offsets, matrix to red, green and blue in the model's order, and what
+ * makes the input's values of colours from 0 to 255; for an input of type u8 (@bytes) the colours,
+ * rounded by the truncation of the store.
  */
 void npu_camera_coefficients(const struct npu_camera *c, bool bytes, float m[18]);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A camera's frame to a model input: one COLOR reads the pixels where the camera left them and writes
- * the input where the first layer reads it; a letterbox has its borders filled.
+ * A camera's frame to a model input: one COLOR reads the pixels where the camera left them and
+ * writes the input where the first layer reads it; a letterbox has its borders filled.
  */
 #include <errno.h>
 #include <math.h>
@@ -38,8 +38,8 @@ static int part_of(const struct npu_lview *out, int64_t y, int64_t x, int64_t h,
 }
 
 /* The value of channel @k in the padding's colour, as COLOR would make it. */
-static float border_value(const struct npu_camera *c, const float m[18], const struct npu_lview *out,
-			  int k)
+static float border_value(const struct npu_camera *c, const float m[18],
+			  const struct npu_lview *out, int k)
 {
 	float v = fmaf((float)c->pad[c->bgr ? 2 - k : k], m[12 + k], m[15 + k]);
 

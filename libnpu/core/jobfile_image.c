@@ -87,15 +87,19 @@ static int check_plane(struct check *c, const struct npu_jobfile_image *img, npu
 	if (t->role != NPU_TENSOR_INPUT || t->dtype != NPU_U8 || t->rank != 2 ||
 	    !npu_jobfile_is_fixed(&t->dim[0]) || !npu_jobfile_is_fixed(&t->dim[1]) ||
 	    !npu_jobfile_is_fixed(&t->offset) || t->offset.base)
-		return REFUSE(c, "image '%s': plane %u, tensor '%s', is not an input u8 [rows][bytes] at the start of its region",
-			      img->name, k, t->name);
+		return REFUSE(
+			c,
+			"image '%s': plane %u, tensor '%s', is not an input u8 [rows][bytes] at the start of its region",
+			img->name, k, t->name);
 	npu_jobfile_plane_bounds(c->prog, t, &min, &max);
 	if (!(t->flags & NPU_JOBFILE_DENSE) &&
 	    (min < (npu_u64)t->dim[1].base || !npu_jobfile_is_fixed(&t->stride[1]) ||
 	     t->stride[1].base != 1 ||
 	     (!npu_jobfile_is_fixed(&t->stride[0]) && npu_jobfile_stride_symbol(c->prog, t) < 0)))
-		return REFUSE(c, "image '%s': plane %u, tensor '%s', has strides that are not those of rows of bytes",
-			      img->name, k, t->name);
+		return REFUSE(
+			c,
+			"image '%s': plane %u, tensor '%s', has strides that are not those of rows of bytes",
+			img->name, k, t->name);
 	if (c->taken[t->region])
 		return REFUSE(c, "image '%s': plane %u, tensor '%s', is another plane, too",
 			      img->name, k, t->name);
@@ -115,11 +119,11 @@ static int check_image(struct check *c, npu_u32 i)
 			return REFUSE(c, "two images are named '%s'", img->name);
 	if (!img->fourcc || !img->width || !img->height || img->width > NPU_MAX_DIM ||
 	    img->height > NPU_MAX_DIM)
-		return REFUSE(c, "image '%s': format 0x%x of %u x %u pixels", img->name, img->fourcc,
-			      img->width, img->height);
+		return REFUSE(c, "image '%s': format 0x%x of %u x %u pixels", img->name,
+			      img->fourcc, img->width, img->height);
 	if (!img->num_planes || img->num_planes > NPU_JOBFILE_PLANES)
-		return REFUSE(c, "image '%s' has %u planes, want 1 .. %u", img->name, img->num_planes,
-			      NPU_JOBFILE_PLANES);
+		return REFUSE(c, "image '%s' has %u planes, want 1 .. %u", img->name,
+			      img->num_planes, NPU_JOBFILE_PLANES);
 	for (k = 0; k < img->num_planes; k++)
 		if (check_plane(c, img, k))
 			return -EINVAL;
@@ -155,8 +159,9 @@ static int read_image(struct reader *r, npu_u32 i, npu_u32 *program)
 	npu_u32 k;
 
 	if (in->program >= r->table[NPU_JF_PROGRAMS].count || in->program < *program)
-		return REFUSE(r, "section IMAGES, record %u: program %u, there are %u, in rising order",
-			      i, in->program, r->table[NPU_JF_PROGRAMS].count);
+		return REFUSE(
+			r, "section IMAGES, record %u: program %u, there are %u, in rising order",
+			i, in->program, r->table[NPU_JF_PROGRAMS].count);
 	*program = in->program;
 	*img = (struct npu_jobfile_image){ .fourcc = in->fourcc, .width = in->width,
 					   .height = in->height, .num_planes = in->num_planes };

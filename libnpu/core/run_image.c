@@ -16,7 +16,7 @@ static const struct npu_jobfile_image *image_at(const struct npu_job *job, unsig
 	return &job->file->programs[program].images[index];
 }
 
-/* Plane @k of an image; *@end: where the next one begins in one buffer, with the planes' strides. */
+/* Plane @k of an image; *@end: where the next one begins in one buffer. */
 static void describe_plane(const struct npu_jobfile_program *prog,
 			   const struct npu_jobfile_image *img, unsigned int k, uint64_t *end,
 			   struct npu_plane_info *out)

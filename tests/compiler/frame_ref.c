@@ -30,12 +30,13 @@ void frame_default(struct frame_spec *s, const char *format, int width, int heig
 
 void frame_text(const struct frame_spec *s, char *text, size_t size)
 {
-	int n = snprintf(text, size, "%s:%dx%d,crop=%d:%d:%d:%d,fit=%s,order=%s", s->format, s->width,
-			 s->height, s->crop[0], s->crop[1], s->crop[2], s->crop[3], s->fit,
-			 s->bgr ? "bgr" : "rgb");
+	int n = snprintf(text, size, "%s:%dx%d,crop=%d:%d:%d:%d,fit=%s,order=%s", s->format,
+			 s->width, s->height, s->crop[0], s->crop[1], s->crop[2], s->crop[3],
+			 s->fit, s->bgr ? "bgr" : "rgb");
 
 	if (!rgb(s))
-		n += snprintf(text + n, size - (size_t)n, ",matrix=%s,range=%s", s->matrix, s->range);
+		n += snprintf(text + n, size - (size_t)n, ",matrix=%s,range=%s", s->matrix,
+			      s->range);
 	if (s->stride)
 		n += snprintf(text + n, size - (size_t)n, ",stride=%d", s->stride);
 	n += snprintf(text + n, size - (size_t)n, ",pad=%.17g:%.17g:%.17g", s->pad[0], s->pad[1],
@@ -113,7 +114,8 @@ static void to_rgb(const struct frame_spec *s, const float c[3], float out[3])
 	double yg = limited ? 255.0 / 219 : 1, cg = limited ? 255.0 / 224 : 1;
 	const float m[3][3] = {
 		{ (float)yg, 0, (float)(cg * 2 * (1 - kr)) },
-		{ (float)yg, (float)(-cg * 2 * (1 - kb) * kb / kg), (float)(-cg * 2 * (1 - kr) * kr / kg) },
+		{ (float)yg, (float)(-cg * 2 * (1 - kb) * kb / kg),
+		  (float)(-cg * 2 * (1 - kr) * kr / kg) },
 		{ (float)yg, (float)(cg * 2 * (1 - kb)), 0 },
 	};
 	/* what the format has first of u and v is added first */
@@ -160,7 +162,8 @@ static void sample(const struct frame_spec *s, const uint8_t *frame, const float
 	for (int i = 0; i < 4; i++)
 		components(s, frame, y[i / 2], x[i % 2], c[i / 2][i % 2]);
 	for (int i = 0; i < 3; i++)
-		v[i] = blend(blend(c[0][0][i], c[0][1][i], fx), blend(c[1][0][i], c[1][1][i], fx), fy);
+		v[i] = blend(blend(c[0][0][i], c[0][1][i], fx), blend(c[1][0][i], c[1][1][i], fx),
+			     fy);
 	if (rgb(s))
 		memcpy(rgb_out, v, sizeof(v));
 	else

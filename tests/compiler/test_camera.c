@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * --input-format: what the device makes of a camera's frame is bit by bit what the documented formula
- * says, for every format, size, crop, fit and stride; it is near what libyuv makes; and a model that is
- * fed with it computes what it computes from the picture.
+ * --input-format: what the device makes of a camera's frame is bit by bit what the documented
+ * formula says, for every format, size, crop, fit and stride; it is near what libyuv makes; and a
+ * model that is fed with it computes what it computes from the picture.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -101,17 +101,18 @@ static int submit(struct npu_run *run)
 /* ---- frames in buffers ----------------------------------------------------------------------- */
 
 /*
- * The frame's planes in a buffer from @at on, rows @stride apart, in memory that is full of something
- * else; bound as one, or plane by plane with a gap between them.
+ * The frame's planes in a buffer from @at on, rows @stride apart, in memory that is full of
+ * something else; bound as one, or plane by plane with a gap between them.
  */
-static int bind(struct npu_job *job, struct npu_run *run, const struct frame_spec *s, const uint8_t *frame,
-		size_t stride, size_t at, bool apart)
+static int bind(struct npu_job *job, struct npu_run *run, const struct frame_spec *s,
+		const uint8_t *frame, size_t stride, size_t at, bool apart)
 {
 	struct npu_plane_info plane = NPU_INIT(plane);
 	struct npu_buffer *buf;
 	size_t row, rows, to = at;
 	void *map;
-	int ret = npu_buffer_create(dev, at + (stride + 8) * (size_t)s->height * 2 + 64, 0, &buf, &err);
+	int ret = npu_buffer_create(dev, at + (stride + 8) * (size_t)s->height * 2 + 64, 0, &buf,
+				    &err);
 
 	if (ret || npu_buffer_map(buf, &map, &err))
 		return ret ? ret : -EIO;
@@ -192,7 +193,8 @@ static size_t differing(struct npu_run *run, const struct shape *d, const float 
 static bool try_frame(const struct frame_spec *s, const struct shape *d)
 {
 	size_t size, row, rows, bytes = frame_bytes(s), bad = 1;
-	uint8_t *model = mirror(d->type, d->nhwc, d->height, d->width, &size), *frame = malloc(bytes);
+	uint8_t *model = mirror(d->type, d->nhwc, d->height, d->width, &size),
+		*frame = malloc(bytes);
 	float *want = malloc((size_t)d->height * (size_t)d->width * 12);
 	struct npu_compile_options o;
 	struct npu_compile_result *r;
@@ -208,10 +210,13 @@ static bool try_frame(const struct frame_spec *s, const struct shape *d)
 	frame_plane(s, 0, &row, &rows);
 	frame_noise(frame, bytes, seed);
 	frame_picture(s, frame, d->height, d->width, d->type == 2, want);
-	if (run && (below(3) ? !bind(job, run, s, frame, s->stride ? (size_t)s->stride :
-				     row + (size_t)below(2) * (size_t)below((int)row), (size_t)below(70),
-				     below(2)) :
-			       !npu_run_write_image(run, "x", frame, bytes, &err)) && !submit(run))
+	if (run &&
+	    (below(3) ? !bind(job, run, s, frame,
+			      s->stride ? (size_t)s->stride :
+					  row + (size_t)below(2) * (size_t)below((int)row),
+			      (size_t)below(70), below(2)) :
+			!npu_run_write_image(run, "x", frame, bytes, &err)) &&
+	    !submit(run))
 		bad = differing(run, d, want);
 	if (bad)
 		tap_diag("%s: %s", text, bad > 1 ? "other bits" : err.text);
@@ -234,7 +239,8 @@ static void test_random(void)
 
 		for (int i = 0; i < count; i++) {
 			int even = !strstr(formats[f], "24"), tall = even && formats[f][0] == 'n';
-			int w = between(1, 40) * (even ? 2 : 1), h = between(1, 40) * (tall ? 2 : 1);
+			int w = between(1, 40) * (even ? 2 : 1),
+			    h = between(1, 40) * (tall ? 2 : 1);
 			struct shape d = { between(1, 40), between(1, 40), 1, below(2) };
 			struct frame_spec s;
 
@@ -247,8 +253,8 @@ static void test_random(void)
 				s.stride = w * (tall ? 1 : even ? 2 : 3) + below(20);
 			good += try_frame(&s, &d);
 		}
-		tap_ok(good == count, "%s: %d of %d frames give the bits of the formula", formats[f],
-		       good, count);
+		tap_ok(good == count, "%s: %d of %d frames give the bits of the formula",
+		       formats[f], good, count);
 	}
 }
 
@@ -277,7 +283,8 @@ static void test_sizes(void)
 
 /* ---- against libyuv -------------------------------------------------------------------------- */
 
-typedef int (*packed_fn)(const uint8_t *src, int stride, uint8_t *dst, int dst_stride, int w, int h);
+typedef int (*packed_fn)(const uint8_t *src, int stride, uint8_t *dst, int dst_stride, int w,
+			 int h);
 typedef int (*planar_fn)(const uint8_t *y, int y_stride, const uint8_t *uv, int uv_stride,
 			 uint8_t *dst, int dst_stride, const void *constants, int w, int h);
 
@@ -411,7 +418,11 @@ static void test_refused(void)
 /* Inputs that take no picture. */
 static void test_wrong_input(void)
 {
-	static const struct { int type, rank; int64_t dims[4]; const char *text, *says; } cases[] = {
+	static const struct {
+		int type, rank;
+		int64_t dims[4];
+		const char *text, *says;
+	} cases[] = {
 		{ 1, 4, { 1, 1, 8, 8 }, "nv12:64x48", "no picture" },
 		{ 1, 4, { 2, 3, 8, 8 }, "nv12:64x48", "no picture" },
 		{ 1, 3, { 3, 8, 8 }, "nv12:64x48", "no picture" },

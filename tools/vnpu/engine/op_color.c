@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * COLOR. The bytes of a source row that a tile of columns looks at become f32 in one go, each
- * component of an output pixel is picked out of them (with BOX interpolated along W) into a row that is
- * kept for the next output rows, rows are combined along H, and the matrix is applied last: only what is
- * sampled is converted.
+ * component of an output pixel is picked out of them (with BOX interpolated along W) into a row
+ * that is kept for the next output rows, rows are combined along H, and the matrix is applied last:
+ * only what is sampled is converted.
  */
 #include <math.h>
 #include "iter.h"
@@ -53,8 +53,8 @@ struct scratch {
 	npu_u32 x[2][MAX_COLS];			/* the two pixels */
 	float frac[MAX_COLS];
 	int index[3][2][MAX_COLS];		/* of a component in the strip */
-	npu_s64 first[2];			/* byte of a row where the strip of a plane begins */
-	npu_s64 span[2];			/* its bytes; 0: too many, bytes are read one by one */
+	npu_s64 first[2]; /* byte of a row where the strip of a plane begins */
+	npu_s64 span[2];  /* its bytes; 0: too many, bytes are read one by one */
 	npu_u64 ow;
 	npu_u32 cols;
 };
@@ -83,7 +83,9 @@ static float find_taps(const struct color *w, unsigned int axis, npu_u32 o, npu_
 	for (i = 0; i < 2; i++) {
 		float t = base + (float)i;
 
-		at[i] = !(t > (float)first) ? first : t >= (float)last ? last : clamp_index(t, size);
+		at[i] = !(t > (float)first) ? first :
+			t >= (float)last    ? last :
+					      clamp_index(t, size);
 	}
 	return v - base;
 }
