@@ -470,6 +470,8 @@ static int fill_all(struct session *s, const struct source *src, unsigned int n)
 		if (t.role == NPU_TENSOR_OUTPUT || t.role == NPU_TENSOR_INTERNAL)
 			continue;
 		is_plane = plane_of(s, program, i, &img, &plane);
+		if (dmabuf_given(s, t.name) || (is_plane && dmabuf_given(s, img.name)))
+			continue;
 		k = find_source(src, n, t.name);
 		if (k == n && is_plane)
 			k = find_source(src, n, img.name);
@@ -517,6 +519,8 @@ static int check_names(struct session *s)
 		}
 		if (t.role == NPU_TENSOR_OUTPUT)
 			return fail("--input %s: that is an output of the model", t.name);
+		if (dmabuf_given(s, t.name))
+			return fail("--input %s: it is given by --input-dmabuf, too", t.name);
 	}
 	for (i = 0; i < opt->num_output; i++)
 		for (k = 0; k < i; k++)
@@ -548,6 +552,8 @@ int inputs_fill(struct session *s)
 		ret = source_read(s, &src[i], &s->opt->input[i]);
 	for (i = 0; i < n && !ret; i++)
 		ret = set_source_shape(s, &src[i]);
+	if (!ret)
+		ret = dmabufs_bind(s);
 	if (!ret)
 		ret = fill_all(s, src, n);
 	for (i = 0; i < n; i++)

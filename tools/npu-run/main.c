@@ -18,7 +18,8 @@ static int work(struct session *s)
 		ret = disasm_print(s);
 	if (ret ||
 	    ((opt->info || opt->report || opt->disasm) && !opt->bench && !opt->profile &&
-	     !opt->digest && !opt->trace && !opt->num_input && !opt->num_output && !opt->top))
+	     !opt->digest && !opt->trace && !opt->num_input && !opt->num_dmabuf &&
+	     !opt->num_output && !opt->top))
 		return ret;
 	ret = inputs_fill(s);
 	if (!ret && opt->digest)

@@ -15,6 +15,9 @@ static const char usage[] =
 "\n"
 "  -i, --input NAME=FILE    data of an input: .npy, a picture (PNG, JPEG), or raw bytes;\n"
 "                           'zeros' or 'random' instead of FILE make data up\n"
+"      --input-dmabuf NAME=fd:N[,offset=B][,bytes=B][,stride=B]   an input, or a camera's frame, in the\n"
+"                           dma-buf of an open descriptor; or NAME=heap:system,file=FILE[,stride=B]: in memory\n"
+"                           of a dma-buf heap, which is filled from a file\n"
 "  -s, --shape NAME=1x3x64x64   shape of an input (follows from .npy files and pictures)\n"
 "  -o, --output NAME=FILE   write an output: .npy, or raw bytes with any other name\n"
 "  -t, --top K              print the K largest values of each output\n"
@@ -87,6 +90,7 @@ enum {
 	OPT_ROOT,
 	OPT_TRACE,
 	OPT_TRACE_RUNS,
+	OPT_INPUT_DMABUF,
 	NUM_OPTS
 };
 
@@ -129,6 +133,7 @@ static const struct option longs[] = { { "input", required_argument, NULL, 'i' }
 				       { "trace", required_argument, NULL, OPT_TRACE },
 				       { "trace-runs", required_argument, NULL, OPT_TRACE_RUNS },
 				       { "root", required_argument, NULL, OPT_ROOT },
+				       { "input-dmabuf", required_argument, NULL, OPT_INPUT_DMABUF },
 				       { NULL, 0, NULL, 0 } };
 
 /* Options that only say how another one is done. */
@@ -311,6 +316,8 @@ static int parse_one(struct options *opt, int c, char *arg)
 
 	switch (c) {
 	case 'i': return add_item(opt->input, &opt->num_input, arg, "--input wants NAME=FILE");
+	case OPT_INPUT_DMABUF:
+		return add_item(opt->dmabuf, &opt->num_dmabuf, arg, "--input-dmabuf wants NAME=fd:N");
 	case 's': return add_item(opt->shape, &opt->num_shape, arg, "--shape wants NAME=1x2x3");
 	case 'o': return add_item(opt->output, &opt->num_output, arg, "--output wants NAME=FILE");
 	case 't': return parse_count("--top wants 1 to 1000000", arg, 1000000, &opt->top);

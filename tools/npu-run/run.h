@@ -30,7 +30,8 @@ struct options {
 	const char *device;
 	unsigned int threads;
 	struct item input[MAX_ITEMS], output[MAX_ITEMS], shape[MAX_ITEMS];
-	unsigned int num_input, num_output, num_shape;
+	struct item dmabuf[MAX_ITEMS];
+	unsigned int num_input, num_output, num_shape, num_dmabuf;
 	unsigned int top;
 	unsigned int bench;		/* runs; 0: none */
 	bool info, profile, json, disasm, digest, report;
@@ -89,6 +90,7 @@ void session_close(struct session *s);
 
 /* These return 0, or 1 after a message. */
 int inputs_fill(struct session *s);
+int dmabufs_bind(struct session *s);	/* --input-dmabuf; when the shapes are known */
 int outputs_write(struct session *s);
 int info_print(struct session *s);
 int disasm_print(struct session *s);
@@ -113,6 +115,9 @@ int session_submit(struct session *s, uint32_t flags, struct npu_fence **fence);
  * false past the end.
  */
 bool session_tensor(struct session *s, unsigned int index, struct npu_tensor_info *info);
+
+/* Does --input-dmabuf name this tensor, or image? */
+bool dmabuf_given(const struct session *s, const char *name);
 
 size_t dtype_size(unsigned int dtype);
 const char *dtype_name(unsigned int dtype);
