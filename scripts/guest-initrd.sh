@@ -38,6 +38,7 @@ built()
 	$guest_out/modules/$kernel/npu.ko:lib/modules/$kernel/extra/npu.ko
 	$NPU_BUILD/firmware/npu_fw.bin:lib/firmware/npu/npu_fw.bin
 	$NPU_BUILD/npu-run:usr/bin/npu-run
+	$NPU_BUILD/npu-cam:usr/bin/npu-cam
 	$NPU_BUILD/npu-ocr:usr/bin/npu-ocr
 	$NPU_BUILD/npu-llm:usr/bin/npu-llm
 	$NPU_BUILD/npu-compile:usr/bin/npu-compile

@@ -57,6 +57,13 @@ $(BUILD)/tests/guest/share: $(GUEST_SHARE_OBJ) $(BUILD)/libnpu.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBNPU_LIBS)
 
+# A camera's frames, converted once more.
+check-guest: $(BUILD)/tests/guest/cam_check
+$(BUILD)/tests/guest/cam_check: $(call obj,tests/guest/cam_check.c tests/compiler/frame_ref.c tests/common/onnx_lines.c)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
+
 # What accuracy is measured on: pages with known text, drawn by FreeType, and pictures as tensors.
 ACCURACY_BIN	:= $(addprefix $(BUILD)/tests/accuracy/,render_pages picture_npy)
 $(ACCURACY_BIN): $(BUILD)/tests/accuracy/%: $(BUILD)/obj/tests/accuracy/%.o $(TOOL_COMMON_OBJ) $(BUILD)/libnpu.a

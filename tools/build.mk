@@ -6,7 +6,7 @@ TOOLS		:= $(notdir $(patsubst %/main.c,%,$(wildcard tools/npu-*/main.c)))
 TOOL_COMMON_OBJ	:= $(call obj,$(call src,tools/common))
 TOOL_LIBS	:= -lpng -ljpeg -lcjson -ldl
 
-## make tools		npu-compile, npu-run, npu-llm, npu-ocr, npu-vdev
+## make tools		npu-compile, npu-run, npu-cam, npu-llm, npu-ocr, npu-vdev
 .PHONY: tools
 tools: $(addprefix $(BUILD)/,$(TOOLS))
 all: tools

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+/* Results and figures, as lines of JSON. */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cam.h"
+#include "core/error.h"
+#include "npu_half.h"
+
+/* From one moment to another. */
+#define STAGES(X) X(dequeue, there, dequeued) X(submit, dequeued, given) X(done, given, done) \
+		  X(total, there, done)
+
+enum stage {
+#define X(name, from, to) STAGE_##name,
+	STAGES(X)
+#undef X
+	NUM_STAGES
+};
+
+static const char *const stage_names[NUM_STAGES] = {
+#define X(name, from, to) #name,
+	STAGES(X)
+#undef X
+};
+
+struct stats {
+	double *us[NUM_STAGES];
+	size_t count, room;
+};
+
+static void stage_times(const struct stamps *at, double us[NUM_STAGES])
+{
+#define X(name, from, to) us[STAGE_##name] = ((double)at->to - (double)at->from) / 1e3;
+	STAGES(X)
+#undef X
+}
+
+struct stats *stats_new(void)
+{
+	return calloc(1, sizeof(struct stats));
+}
+
+void stats_free(struct stats *stats)
+{
+	unsigned int i;
+
+	for (i = 0; stats && i < NUM_STAGES; i++)
+		free(stats->us[i]);
+	free(stats);
+}
+
+int stats_add(struct stats *stats, const struct stamps *at)
+{
+	size_t room = stats->room ? stats->room * 2 : 1024;
+	double us[NUM_STAGES], *bigger;
+	unsigned int i;
+
+	for (i = 0; stats->count == stats->room && i < NUM_STAGES; i++) {
+		bigger = realloc(stats->us[i], room * sizeof(*bigger));
+		if (!bigger)
+			return -ENOMEM;
+		stats->us[i] = bigger;
+	}
+	if (stats->count == stats->room)
+		stats->room = room;
+	stage_times(at, us);
+	for (i = 0; i < NUM_STAGES; i++)
+		stats->us[i][stats->count] = us[i];
+	stats->count++;
+	return 0;
+}
+
+/* ---- outputs ---------------------------------------------------------------------------------- */
+
+static double code_at(const void *data, uint32_t dtype, size_t i)
+{
+	switch (dtype) {
+	case NPU_F32: return ((const float *)data)[i];
+	case NPU_F16: return npu_half_widen(((const uint16_t *)data)[i]);
+	case NPU_BF16: return npu_bfloat_widen(((const uint16_t *)data)[i]);
+	case NPU_I32: return ((const int32_t *)data)[i];
+	case NPU_I64: return (double)((const int64_t *)data)[i];
+	case NPU_I8: return ((const int8_t *)data)[i];
+	default: return ((const uint8_t *)data)[i];
+	}
+}
+
+static double value_at(const struct npu_tensor_info *t, const void *data, size_t i)
+{
+	double code = code_at(data, t->dtype, i);
+
+	return t->scale != 0 ? t->scale * (code - t->zero_point) : code;
+}
+
+static void add_values(const struct stream *s, cJSON *out, const struct npu_tensor_info *t,
+		       const void *data, size_t count)
+{
+	cJSON *values = cJSON_AddArrayToObject(out, "values");
+	size_t i, best = 0;
+
+	for (i = 1; i < count; i++)
+		if (value_at(t, data, i) > value_at(t, data, best))
+			best = i;
+	for (i = 0; i < count && i < s->opt->values; i++)
+		cJSON_AddItemToArray(values, cJSON_CreateNumber(value_at(t, data, i)));
+	if (!count)
+		return;
+	cJSON_AddNumberToObject(out, "max", value_at(t, data, best));
+	cJSON_AddNumberToObject(out, "argmax", (double)best);
+}
+
+static int dump(const struct stream *s, const char *name, const void *data, size_t size)
+{
+	char path[512];
+	FILE *f;
+	bool ok;
+
+	snprintf(path, sizeof(path), "%s/%u-%s", s->opt->dump, s->frames - 1, name);
+	f = fopen(path, "wbe");
+	ok = f && fwrite(data, 1, size, f) == size;
+	return (f && fclose(f)) || !ok ? -EIO : 0;
+}
+
+static int add_output(struct stream *s, struct slot *slot, const struct npu_tensor_info *t,
+		      cJSON *outputs)
+{
+	int64_t dims[NPU_TENSOR_MAX_RANK];
+	cJSON *out = cJSON_AddObjectToObject(outputs, t->name);
+	cJSON *shape = cJSON_AddArrayToObject(out, "shape");
+	size_t size = t->dtype == NPU_I64 ? 8 : t->dtype == NPU_F32 || t->dtype == NPU_I32 ? 4 :
+		      t->dtype == NPU_F16 || t->dtype == NPU_BF16 ? 2 : 1, count = 1;
+	unsigned int rank, d;
+	char digest[24];
+	void *data;
+	int ret;
+
+	ret = npu_run_get_shape(slot->run, t->name, &rank, dims, &s->err);
+	for (d = 0; !ret && d < rank; d++) {
+		count *= (size_t)dims[d];
+		cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)dims[d]));
+	}
+	data = ret ? NULL : malloc(count * size + 1);
+	if (!ret)
+		ret = data ? npu_run_read(slot->run, t->name, data, count * size, &s->err) :
+			     npu_error_set(&s->err, -ENOMEM, "no memory for a result");
+	if (!ret) {
+		snprintf(digest, sizeof(digest), "%016llx",
+			 (unsigned long long)npu_digest(data, count * size, 0));
+		cJSON_AddStringToObject(out, "digest", digest);
+		add_values(s, out, t, data, count);
+		if (s->opt->dump && dump(s, t->name, data, count * size))
+			ret = npu_error_set(&s->err, -EIO, "%s can not be written to", s->opt->dump);
+	}
+	free(data);
+	return ret;
+}
+
+/* The one thing here that looks at the frame's bytes, and has it mapped. */
+static int dump_frame(struct stream *s, struct slot *slot)
+{
+	uint64_t bytes;
+	unsigned int k;
+	char name[16];
+	void *data;
+	int ret = 0;
+
+	for (k = 0; k < s->cam.num_planes && !ret; k++) {
+		bytes = npu_buffer_size(slot->buf[k]);
+		data = malloc(bytes);
+		if (!data)
+			return npu_error_set(&s->err, -ENOMEM, "no memory for a frame");
+		ret = npu_buffer_read(slot->buf[k], 0, data, bytes, &s->err);
+		snprintf(name, sizeof(name), "plane%u", k);
+		if (!ret && dump(s, name, data, bytes))
+			ret = npu_error_set(&s->err, -EIO, "%s can not be written to", s->opt->dump);
+		free(data);
+	}
+	return ret;
+}
+
+static int add_outputs(struct stream *s, struct slot *slot, cJSON *line)
+{
+	cJSON *outputs = cJSON_AddObjectToObject(line, "outputs");
+	struct npu_tensor_info t;
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; !ret; i++) {
+		t = (struct npu_tensor_info)NPU_INIT(t);
+		if (npu_job_tensor(s->job, 0, i, &t))
+			break;
+		if (t.role == NPU_TENSOR_OUTPUT)
+			ret = add_output(s, slot, &t, outputs);
+	}
+	return ret;
+}
+
+/* ---- lines ------------------------------------------------------------------------------------ */
+
+static int print_line(struct stream *s, cJSON *line)
+{
+	char *text = cJSON_PrintUnformatted(line);
+	bool ok = text && puts(text) >= 0 && !fflush(stdout);
+
+	free(text);
+	cJSON_Delete(line);
+	return ok ? 0 : npu_error_set(&s->err, -EIO, "standard output can not be written to");
+}
+
+int report_frame(struct stream *s, struct slot *slot)
+{
+	double us[NUM_STAGES];
+	cJSON *line, *latency;
+	unsigned int i;
+	int ret;
+
+	if (stats_add(s->stats, &slot->at))
+		return npu_error_set(&s->err, -ENOMEM, "no memory for figures");
+	if (!s->opt->json)
+		return 0;
+	line = cJSON_CreateObject();
+	cJSON_AddNumberToObject(line, "frame", s->frames - 1);
+	cJSON_AddNumberToObject(line, "sequence", slot->info.sequence);
+	cJSON_AddNumberToObject(line, "buffer", slot->info.index);
+	latency = cJSON_AddObjectToObject(line, "latency_us");
+	stage_times(&slot->at, us);
+	for (i = 0; i < NUM_STAGES; i++)
+		cJSON_AddNumberToObject(latency, stage_names[i], us[i]);
+	ret = add_outputs(s, slot, line);
+	if (!ret && s->opt->dump)
+		ret = dump_frame(s, slot);
+	if (!ret)
+		return print_line(s, line);
+	cJSON_Delete(line);
+	return ret;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void add_stage(struct stats *stats, unsigned int i, cJSON *latency)
+{
+	cJSON *o = cJSON_AddObjectToObject(latency, stage_names[i]);
+	size_t n = stats->count;
+
+	if (!n)
+		return;
+	qsort(stats->us[i], n, sizeof(double), compare);
+	cJSON_AddNumberToObject(o, "median", stats->us[i][n / 2]);
+	cJSON_AddNumberToObject(o, "p90", stats->us[i][n * 9 / 10]);
+	cJSON_AddNumberToObject(o, "max", stats->us[i][n - 1]);
+}
+
+int report_summary(struct stream *s)
+{
+	cJSON *line = cJSON_CreateObject(), *o = cJSON_AddObjectToObject(line, "summary"), *latency;
+	double seconds = s->ended > s->started ? (s->ended - s->started) / 1e9 : 0;
+	unsigned int i;
+
+	cJSON_AddStringToObject(o, "camera", s->cam.card);
+	cJSON_AddStringToObject(o, "memory", s->opt->copy ? "copied" : s->opt->heap ? "heap" : "camera");
+	cJSON_AddNumberToObject(o, "buffers", s->cam.num_buffers);
+	cJSON_AddNumberToObject(o, "planes", s->cam.num_planes);
+	cJSON_AddNumberToObject(o, "stride", s->cam.plane[0].stride);
+	cJSON_AddNumberToObject(o, "frames", s->frames);
+	cJSON_AddNumberToObject(o, "broken", s->broken);
+	cJSON_AddNumberToObject(o, "dropped", s->dropped);
+	cJSON_AddNumberToObject(o, "copied_bytes", (double)s->copied);
+	cJSON_AddNumberToObject(o, "fps", seconds ? s->frames / seconds : 0);
+	latency = cJSON_AddObjectToObject(o, "latency_us");
+	for (i = 0; i < NUM_STAGES; i++)
+		add_stage(s->stats, i, latency);
+	return print_line(s, line);
+}
