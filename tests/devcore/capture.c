@@ -24,7 +24,7 @@ static int submit_hook(struct npu_work *work, struct npu_error *err)
 		c->stream = malloc(c->stream_size);
 		memcpy(c->stream, work->code->stream, c->stream_size);
 		c->num_regions = work->num_regions;
-		memcpy(c->region, work->region, sizeof(c->region));
+		memcpy(c->region, work->region, c->num_regions * sizeof(*c->region));
 		memcpy(c->scalar, work->scalar, sizeof(c->scalar));
 		for (i = 0; i < c->num_regions; i++) {
 			if (c->region[i].access & NPU_ACCESS_SRAM || !c->region[i].size)
