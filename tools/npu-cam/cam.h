@@ -19,6 +19,7 @@ struct options {
 	unsigned int buffers;
 	unsigned int flight;		/* frames on the device at once */
 	unsigned int frames;		/* 0: until interrupted */
+	unsigned int fps;		/* asked for; 0: the camera's own */
 	unsigned int stride;		/* bytes asked for; 0: the camera's own */
 	unsigned int values;		/* of each output that are shown */
 	const char *dump;		/* folder for frames and outputs, or NULL */
@@ -50,6 +51,7 @@ struct camera {
 	uint32_t type, memory;
 	char card[64];
 	uint32_t fourcc;		/* as the camera has it: NV12M for NV12 */
+	double fps;			/* that it says it does; 0: it does not say */
 	unsigned int num_planes;	/* of memory */
 	struct {
 		uint32_t stride, bytes;

@@ -156,6 +156,26 @@ static int choose_format(struct camera *cam, const struct options *opt, const st
 	return 0;
 }
 
+/* What it does now, and when @opt says so, what it is asked to do before. */
+static int choose_rate(struct camera *cam, const struct options *opt, struct npu_error *err)
+{
+	struct v4l2_streamparm parm = { .type = cam->type };
+	struct v4l2_fract *t = &parm.parm.capture.timeperframe;
+	int ret = video_ioctl(cam, VIDIOC_G_PARM, &parm);
+
+	if (!ret && opt->fps && parm.parm.capture.capability & V4L2_CAP_TIMEPERFRAME) {
+		*t = (struct v4l2_fract){ 1, opt->fps };
+		ret = video_ioctl(cam, VIDIOC_S_PARM, &parm);
+		if (ret)
+			return camera_error(opt, ret, "its frame rate", err);
+	} else if (opt->fps) {
+		return npu_error_set(err, -EOPNOTSUPP, "%s: its frame rate can not be chosen (--fps)",
+				     opt->camera);
+	}
+	cam->fps = !ret && t->numerator ? (double)t->denominator / t->numerator : 0;
+	return 0;
+}
+
 void camera_init(struct camera *cam)
 {
 	unsigned int i, k;
@@ -171,7 +191,9 @@ int camera_open(struct camera *cam, const struct options *opt, const struct form
 {
 	int ret = open_device(cam, opt, err);
 
-	return ret ? ret : choose_format(cam, opt, want, err);
+	if (!ret)
+		ret = choose_format(cam, opt, want, err);
+	return ret ? ret : choose_rate(cam, opt, err);
 }
 
 void camera_close(struct camera *cam)

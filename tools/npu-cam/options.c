@@ -24,6 +24,7 @@ static const char usage[] =
 "  -b, --buffers N          buffers of the camera, 2 to 32 (5)\n"
 "      --flight N           frames on the NPU at once, fewer than buffers (3)\n"
 "      --heap NAME          the buffers come from /dev/dma_heap/NAME; without it, from the camera\n"
+"      --fps N              frames per second to ask the camera for; it may do the nearest that it can\n"
 "      --stride N           bytes from row to row to ask the camera for\n"
 "      --separate           planes in memory of their own: NV12M for NV12\n"
 "      --copy               one copy by the CPU for each frame, to compare\n"
@@ -33,7 +34,7 @@ static const char usage[] =
 "  -V, --version            version of the library\n";
 
 enum {
-	OPT_VALUES = 256, OPT_FLIGHT, OPT_HEAP, OPT_STRIDE, OPT_SEPARATE, OPT_COPY, OPT_DUMP,
+	OPT_VALUES = 256, OPT_FLIGHT, OPT_HEAP, OPT_FPS, OPT_STRIDE, OPT_SEPARATE, OPT_COPY, OPT_DUMP,
 	OPT_NPU
 };
 
@@ -46,6 +47,7 @@ static const struct option longs[] = {
 	{ "buffers", required_argument, NULL, 'b' },
 	{ "flight", required_argument, NULL, OPT_FLIGHT },
 	{ "heap", required_argument, NULL, OPT_HEAP },
+	{ "fps", required_argument, NULL, OPT_FPS },
 	{ "stride", required_argument, NULL, OPT_STRIDE },
 	{ "separate", no_argument, NULL, OPT_SEPARATE },
 	{ "copy", no_argument, NULL, OPT_COPY },
@@ -95,6 +97,7 @@ static int set_option(struct options *opt, int c, const char *arg)
 	case OPT_VALUES: return number("values", arg, 0, 1000000, &opt->values);
 	case OPT_FLIGHT: return number("flight", arg, 1, MAX_BUFFERS - 1, &opt->flight);
 	case OPT_HEAP: opt->heap = arg; return 0;
+	case OPT_FPS: return number("fps", arg, 1, 100000, &opt->fps);
 	case OPT_STRIDE: return number("stride", arg, 1, 1u << 20, &opt->stride);
 	case OPT_SEPARATE: opt->separate = true; return 0;
 	case OPT_COPY: opt->copy = true; return 0;

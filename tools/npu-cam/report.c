@@ -269,6 +269,7 @@ int report_summary(struct stream *s)
 	cJSON_AddNumberToObject(o, "buffers", s->cam.num_buffers);
 	cJSON_AddNumberToObject(o, "planes", s->cam.num_planes);
 	cJSON_AddNumberToObject(o, "stride", s->cam.plane[0].stride);
+	cJSON_AddNumberToObject(o, "camera_fps", s->cam.fps);
 	cJSON_AddNumberToObject(o, "frames", s->frames);
 	cJSON_AddNumberToObject(o, "broken", s->broken);
 	cJSON_AddNumberToObject(o, "dropped", s->dropped);

@@ -38,7 +38,7 @@ dump()
 	shift 4
 	[ "$format" != large ] || format=nv12
 	mkdir -p "$dir"
-	cam "$device" -m "/mnt/host/$model.npu" -n 4 --json --values 1 --dump "$dir" "$@"
+	cam "$device" -m "/mnt/host/$model.npu" -n 4 --fps 25 --json --values 1 --dump "$dir" "$@"
 	ktap_result $? "$name" || { cat $tmp/err; rmdir "$dir"; return; }
 	echo "$format $size $(sed -n 's/.*"stride":\([0-9]*\).*/\1/p' $tmp/out) $(grep -c '^{"frame"' $tmp/out)" >"$dir/spec"
 }

@@ -19,7 +19,7 @@ dma_maps()
 
 start()
 {
-	npu-cam -d $single -m /mnt/host/small.npu --json --values 1 "$@" >$tmp/out 2>$tmp/err &
+	npu-cam -d $single -m /mnt/host/small.npu --fps 60 --json --values 1 "$@" >$tmp/out 2>$tmp/err &
 	pid=$!
 }
 
@@ -43,6 +43,8 @@ grep -q '"copied_bytes":0,' $tmp/out
 ktap_result $? no_byte_is_copied
 ktap_is "$(counter bounced-imports)" 0 nothing_is_bounced
 zero=$(tail -n 1 $tmp/out)
+echo "$zero" | grep -q '"camera_fps":60,'
+ktap_result $? the_camera_does_60_frames_per_second
 
 start -n $frames --copy
 lines 20
