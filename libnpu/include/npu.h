@@ -54,7 +54,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 #define NPU_ABI_MAJOR	0	/* another one is another library */
-#define NPU_ABI_MINOR	1	/* grows when something is added */
+#define NPU_ABI_MINOR	2	/* grows when something is added */
 
 #define NPU_TENSOR_MAX_RANK	8
 #define NPU_ERROR_TEXT		508
