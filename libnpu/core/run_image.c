@@ -185,11 +185,32 @@ int npu_run_bind_image(struct npu_run *run, const char *name, struct npu_buffer 
 	return ret;
 }
 
+/*
+ * Whether rows @apart bytes from each other lie in the plane's region. Both were verified at the
+ * smallest and the largest lengths; a size that follows from other symbols leaves more between them.
+ */
+static int check_rows(const struct npu_run *run, const struct npu_plane_info *plane, uint64_t apart,
+		      struct npu_error *err)
+{
+	const struct npu_jobfile_program *prog = &run->job->file->programs[run->program];
+	npu_u32 region = prog->tensors[plane->tensor].region;
+	uint64_t bytes;
+	npu_u64 room;
+
+	if (!npu_jobfile_eval(&prog->regions[region].size, run->scalar, &room) && plane->rows &&
+	    !__builtin_mul_overflow(plane->rows - 1, apart, &bytes) &&
+	    !__builtin_add_overflow(bytes, plane->row_bytes, &bytes) && bytes <= room)
+		return 0;
+	return npu_error_set(err, -EINVAL,
+			     "%s: '%s' has no valid shape and place at these lengths: %u rows, %llu bytes apart",
+			     run->job->path, plane->name, plane->rows, ULL(apart));
+}
+
 static int write_plane(struct npu_run *run, const struct npu_plane_info *plane, const char *data,
 		       size_t stride, struct npu_error *err)
 {
+	uint64_t offset, apart = 0;
 	struct npu_buffer *buf;
-	uint64_t offset, apart;
 	npu_u32 name, row;
 	char *at;
 	void *map;
@@ -198,6 +219,10 @@ static int write_plane(struct npu_run *run, const struct npu_plane_info *plane, 
 	ret = npu_run_buffer(run, plane->name, &buf, &offset, err);
 	if (!ret)
 		ret = npu_job_find_name(run->job, plane->name, &name, err);
+	if (!ret) {
+		apart = run->slot[name].stride ? run->slot[name].stride : plane->stride;
+		ret = check_rows(run, plane, apart, err);
+	}
 	if (!ret && buf->flags & NPU_BUFFER_READ_ONLY)
 		return npu_error_set(err, -EACCES, "%s: the buffer of '%s' was imported read only",
 				     run->job->path, plane->name);
@@ -205,7 +230,6 @@ static int write_plane(struct npu_run *run, const struct npu_plane_info *plane, 
 		ret = npu_buffer_map(buf, &map, err);
 	if (ret)
 		return ret;
-	apart = run->slot[name].stride ? run->slot[name].stride : plane->stride;
 	at = (char *)map + offset;
 	for (row = 0; row < plane->rows; row++)
 		memcpy(at + row * apart, data + row * stride, plane->row_bytes);

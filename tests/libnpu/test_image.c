@@ -163,6 +163,30 @@ static void test_refused(struct npu_run *run)
 	       err.text);
 }
 
+/* A file whose first plane has the room that the stride of the second one makes. */
+static void test_hostile(struct npu_device *dev)
+{
+	static const unsigned char frame[48];
+	struct npu_run *run = NULL;
+	struct npu_job *job;
+	struct fixture f;
+
+	frame_make(&f);
+	f.regions[0].size.sym[0] = 1;
+	job = fixture_load(dev, &f, "hostile.npu");
+	if (tap_ok(!npu_run_create(job, &run, &err) &&
+		   !npu_run_set_stride(run, "cam", 64, &err), "a plane in another's region: %s",
+		   err.text))
+		tap_ok(npu_run_write_image(run, "cam", frame, sizeof(frame), &err) == -EINVAL &&
+		       strstr(err.text, "'cam' has no valid shape and place"), "%s", err.text);
+	tap_ok(!npu_run_set_stride(run, "cam.uv", 64, &err) &&
+	       !npu_run_write_image(run, "cam", frame, sizeof(frame), &err),
+	       "it is written where there is room");
+	npu_run_destroy(run);
+	npu_job_unload(job);
+	fixture_free(&f);
+}
+
 int main(void)
 {
 	struct npu_device *dev;
@@ -185,6 +209,7 @@ int main(void)
 	}
 	npu_job_unload(job);
 	fixture_free(&f);
+	test_hostile(dev);
 	npu_queue_destroy(queue);
 	npu_device_close(dev);
 	return tap_done();
