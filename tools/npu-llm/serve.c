@@ -169,6 +169,8 @@ static enum MHD_Result post(struct exchange *x, enum request_kind kind)
 		ret = api_fail(&e, 415, "", "the Content-Type is not application/json");
 	else
 		ret = api_parse(x->s, kind, x->body ? x->body : "", x->size, &r, &e);
+	free(x->body);		/* the request may wait for long */
+	x->body = NULL;
 	if (ret)
 		return respond_error(x, &e, NULL);
 	r->conn = x->conn;

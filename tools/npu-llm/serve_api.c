@@ -12,6 +12,8 @@
 #include "serve.h"
 
 #define COMPLETION_TOKENS	16	/* of a completion that does not say how many it wants */
+/* Bytes of a stop string: behind each token the text is held against all of its beginnings. */
+#define STOP_BYTES		256
 
 int api_fail(struct api_error *e, unsigned int status, const char *param, const char *fmt, ...)
 {
@@ -180,6 +182,9 @@ static int add_stop(struct parser *p, const struct field *f, const cJSON *v)
 
 	if (!cJSON_IsString(v) || !*v->valuestring)
 		return refuse(p, f, "expected a string that is not empty, or a list of such");
+	if (strlen(v->valuestring) > STOP_BYTES)
+		return api_fail(p->e, 400, f->name, "%s: a string of %zu bytes, expected at most %d",
+				f->name, strlen(v->valuestring), STOP_BYTES);
 	if (r->reply.num_stop == MAX_STOPS)
 		return api_fail(p->e, 400, f->name, "%s: more than %d strings", f->name, MAX_STOPS);
 	r->stops[r->reply.num_stop] = strdup(v->valuestring);

@@ -8,9 +8,9 @@
  */
 #include <errno.h>
 #include <microhttpd.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include "core/error.h"
 #include "serve.h"
 
@@ -160,16 +160,15 @@ static void finish(struct server *s, struct request *r, enum outcome outcome)
 
 /* ---- clients ---- */
 
-/* Nobody looks at the socket of a connection that is suspended, so this does. */
+/*
+ * Nobody looks at the socket of a connection that is suspended, so this does. Bytes of a request
+ * that comes next may lie in front of the end.
+ */
 static bool hung_up(const struct request *r)
 {
-	char c;
-	ssize_t n;
+	struct pollfd p = { .fd = r->fd, .events = POLLRDHUP };
 
-	if (!r->suspended)
-		return false;
-	n = recv(r->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT);
-	return !n || (n < 0 && errno != EAGAIN && errno != EINTR);
+	return r->suspended && poll(&p, 1, 0) > 0;
 }
 
 /* Whether the client has too much to read before it may get more. */
