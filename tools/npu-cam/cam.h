@@ -131,7 +131,7 @@ int slot_copy(struct stream *s, unsigned int index);
 /* report.c: JSON lines. */
 struct stats *stats_new(void);
 void stats_free(struct stats *stats);
-int stats_add(struct stats *stats, const struct stamps *at);
+void stats_add(struct stats *stats, const struct stamps *at);
 int report_frame(struct stream *s, struct slot *slot);
 int report_summary(struct stream *s);
 

@@ -26,9 +26,13 @@ static const char *const stage_names[NUM_STAGES] = {
 #undef X
 };
 
+#define SAMPLES		16384u	/* even */
+
+/* Frame @every times n, however long the stream is; the largest are of all frames. */
 struct stats {
-	double *us[NUM_STAGES];
-	size_t count, room;
+	double us[NUM_STAGES][SAMPLES], max[NUM_STAGES];
+	size_t count;
+	uint64_t seen, every;
 };
 
 static void stage_times(const struct stamps *at, double us[NUM_STAGES])
@@ -40,37 +44,46 @@ static void stage_times(const struct stamps *at, double us[NUM_STAGES])
 
 struct stats *stats_new(void)
 {
-	return calloc(1, sizeof(struct stats));
+	struct stats *stats = calloc(1, sizeof(*stats));
+
+	if (stats)
+		stats->every = 1;
+	return stats;
 }
 
 void stats_free(struct stats *stats)
 {
-	unsigned int i;
-
-	for (i = 0; stats && i < NUM_STAGES; i++)
-		free(stats->us[i]);
 	free(stats);
 }
 
-int stats_add(struct stats *stats, const struct stamps *at)
+/* Room for as many again: every second one goes. */
+static void stats_thin(struct stats *stats)
 {
-	size_t room = stats->room ? stats->room * 2 : 1024;
-	double us[NUM_STAGES], *bigger;
+	size_t k;
 	unsigned int i;
 
-	for (i = 0; stats->count == stats->room && i < NUM_STAGES; i++) {
-		bigger = realloc(stats->us[i], room * sizeof(*bigger));
-		if (!bigger)
-			return -ENOMEM;
-		stats->us[i] = bigger;
-	}
-	if (stats->count == stats->room)
-		stats->room = room;
+	stats->count /= 2;
+	for (i = 0; i < NUM_STAGES; i++)
+		for (k = 0; k < stats->count; k++)
+			stats->us[i][k] = stats->us[i][2 * k];
+	stats->every *= 2;
+}
+
+void stats_add(struct stats *stats, const struct stamps *at)
+{
+	double us[NUM_STAGES];
+	unsigned int i;
+
 	stage_times(at, us);
+	for (i = 0; i < NUM_STAGES; i++)
+		stats->max[i] = !stats->seen || us[i] > stats->max[i] ? us[i] : stats->max[i];
+	if (stats->count == SAMPLES)
+		stats_thin(stats);
+	if (stats->seen++ % stats->every)
+		return;
 	for (i = 0; i < NUM_STAGES; i++)
 		stats->us[i][stats->count] = us[i];
 	stats->count++;
-	return 0;
 }
 
 /* ---- outputs ---------------------------------------------------------------------------------- */
@@ -112,16 +125,24 @@ static void add_values(const struct stream *s, cJSON *out, const struct npu_tens
 	cJSON_AddNumberToObject(out, "argmax", (double)best);
 }
 
-static int dump(const struct stream *s, const char *name, const void *data, size_t size)
+/* A name may be a path of the model's, which is none in the folder. */
+static int dump(struct stream *s, const char *name, const void *data, size_t size)
 {
-	char path[512];
+	char *path, *p;
+	int n = asprintf(&path, "%s/%u-%s", s->opt->dump, s->frames - 1, name), ret = 0;
 	FILE *f;
 	bool ok;
 
-	snprintf(path, sizeof(path), "%s/%u-%s", s->opt->dump, s->frames - 1, name);
+	if (n < 0)
+		return npu_error_set(&s->err, -ENOMEM, "no memory for a path");
+	for (p = path + n - strlen(name); *p; p++)
+		*p = *p == '/' ? '_' : *p;
 	f = fopen(path, "wbe");
 	ok = f && fwrite(data, 1, size, f) == size;
-	return (f && fclose(f)) || !ok ? -EIO : 0;
+	if ((f && fclose(f)) || !ok)
+		ret = npu_error_set(&s->err, -EIO, "%s: %s", path, strerror(errno));
+	free(path);
+	return ret;
 }
 
 static int add_output(struct stream *s, struct slot *slot, const struct npu_tensor_info *t,
@@ -151,8 +172,8 @@ static int add_output(struct stream *s, struct slot *slot, const struct npu_tens
 			 (unsigned long long)npu_digest(data, count * size, 0));
 		cJSON_AddStringToObject(out, "digest", digest);
 		add_values(s, out, t, data, count);
-		if (s->opt->dump && dump(s, t->name, data, count * size))
-			ret = npu_error_set(&s->err, -EIO, "%s can not be written to", s->opt->dump);
+		if (s->opt->dump)
+			ret = dump(s, t->name, data, count * size);
 	}
 	free(data);
 	return ret;
@@ -174,8 +195,8 @@ static int dump_frame(struct stream *s, struct slot *slot)
 			return npu_error_set(&s->err, -ENOMEM, "no memory for a frame");
 		ret = npu_buffer_read(slot->buf[k], 0, data, bytes, &s->err);
 		snprintf(name, sizeof(name), "plane%u", k);
-		if (!ret && dump(s, name, data, bytes))
-			ret = npu_error_set(&s->err, -EIO, "%s can not be written to", s->opt->dump);
+		if (!ret)
+			ret = dump(s, name, data, bytes);
 		free(data);
 	}
 	return ret;
@@ -217,8 +238,7 @@ int report_frame(struct stream *s, struct slot *slot)
 	unsigned int i;
 	int ret;
 
-	if (stats_add(s->stats, &slot->at))
-		return npu_error_set(&s->err, -ENOMEM, "no memory for figures");
+	stats_add(s->stats, &slot->at);
 	if (!s->opt->json)
 		return 0;
 	line = cJSON_CreateObject();
@@ -255,7 +275,7 @@ static void add_stage(struct stats *stats, unsigned int i, cJSON *latency)
 	qsort(stats->us[i], n, sizeof(double), compare);
 	cJSON_AddNumberToObject(o, "median", stats->us[i][n / 2]);
 	cJSON_AddNumberToObject(o, "p90", stats->us[i][n * 9 / 10]);
-	cJSON_AddNumberToObject(o, "max", stats->us[i][n - 1]);
+	cJSON_AddNumberToObject(o, "max", stats->max[i]);
 }
 
 int report_summary(struct stream *s)

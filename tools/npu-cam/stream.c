@@ -48,6 +48,16 @@ static bool wants_more(const struct stream *s)
 	       (!s->opt->frames || s->frames + s->num_flight < s->opt->frames);
 }
 
+/* Frames that the camera made since the last one that was taken. One that does not count says 0. */
+static void count_dropped(struct stream *s, uint32_t sequence)
+{
+	uint32_t apart = sequence - s->last_sequence;
+
+	if (s->frames + s->num_flight && apart && apart < 1u << 31)
+		s->dropped += apart - 1;
+	s->last_sequence = sequence;
+}
+
 /* What the camera has, as long as there is room on the device. */
 static int take_frames(struct stream *s)
 {
@@ -61,9 +71,7 @@ static int take_frames(struct stream *s)
 			return ret == -EAGAIN ? 0 : ret;
 		slot = &s->slot[info.index];
 		slot->at = (struct stamps){ .there = s->woken, .dequeued = now() };
-		if (s->frames + s->num_flight && info.sequence - s->last_sequence < 1u << 31)
-			s->dropped += info.sequence - s->last_sequence - 1;
-		s->last_sequence = info.sequence;
+		count_dropped(s, info.sequence);
 		if (!s->started)
 			s->started = slot->at.dequeued;
 		if (!info.broken) {
