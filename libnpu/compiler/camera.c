@@ -87,6 +87,15 @@ void npu_camera_coefficients(const struct npu_camera *c, bool bytes, float m[18]
 
 /* ---- the graph ------------------------------------------------------------------------------- */
 
+static const char *names_of_inputs(const struct npu_graph *g, struct npu_diag *diag)
+{
+	const char *s = "";
+
+	for (unsigned int i = 0; i < g->num_inputs && s; i++)
+		s = npu_arena_printf(&diag->arena, "%s%s'%s'", s, i ? ", " : "", g->inputs[i]->name);
+	return s ? s : "";
+}
+
 static int input_index(const struct npu_graph *g, const struct npu_camera *c,
 		       struct npu_diag *diag)
 {
@@ -95,10 +104,11 @@ static int input_index(const struct npu_graph *g, const struct npu_camera *c,
 			return (int)i;
 	if (*c->input)
 		return npu_diag_add(diag, -EINVAL, "input format",
-				    "'%s': the model has no input '%s'", c->text, c->input);
+				    "'%s': the model has no input '%s', expected %s", c->text,
+				    c->input, names_of_inputs(g, diag));
 	return npu_diag_add(diag, -EINVAL, "input format",
-			    "'%s': the model has %u inputs: say which, NAME=%s", c->text,
-			    g->num_inputs, c->spec);
+			    "'%s': the model has %u inputs, %s: say which, NAME=%s", c->text,
+			    g->num_inputs, names_of_inputs(g, diag), c->spec);
 }
 
 /* A float or u8 picture of known size, one at a time, with three channels first or last. */

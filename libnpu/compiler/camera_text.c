@@ -259,6 +259,16 @@ static const char *names_of_formats(struct npu_diag *diag)
 	return s ? s : "";
 }
 
+static const char *names_of_keys(struct npu_diag *diag)
+{
+	const char *s = keys[0].name;
+
+	for (size_t i = 1; i < NUM_KEYS && s; i++)
+		s = npu_arena_printf(&diag->arena, "%s%s%s", s, i + 1 == NUM_KEYS ? " or " : ", ",
+				     keys[i].name);
+	return s ? s : "";
+}
+
 /* "nv12:1280x720"; returns what follows, or NULL (reported). */
 static const char *read_frame(struct npu_camera *c, struct npu_diag *diag)
 {
@@ -309,7 +319,8 @@ static int read_key(struct npu_camera *c, const char *p, size_t len, unsigned in
 	while (i < NUM_KEYS && (strlen(keys[i].name) != name || memcmp(keys[i].name, p, name)))
 		i++;
 	if (i == NUM_KEYS)
-		return refuse(diag, c->text, "'%s': there is no key '%.*s'%s", p, name, "");
+		return refuse(diag, c->text, "'%s': there is no key '%.*s', expected %s", p, name,
+			      names_of_keys(diag));
 	if (name >= len || len - name - 1 >= sizeof(value))
 		return refuse(diag, c->text, "'%s': expected %.*s=%s", p, name, keys[i].value);
 	if (*seen & 1u << i)

@@ -393,10 +393,10 @@ static void test_refused(void)
 		{ "nv12:64x48,std=0", "numbers other than 0" },
 		{ "nv12:64x48,mean=1:2:3:4", "three separated by ':'" },
 		{ "nv12:64x48,mean", "expected mean=M" },
-		{ "nv12:64x48,color=red", "no key 'color'" },
+		{ "nv12:64x48,color=red", "no key 'color', expected crop, fit, pad" },
 		{ "nv12:64x48,", "no key ''" },
 		{ "nv12:64x48,scale=1,scale=1", "scale is there twice" },
-		{ "z=nv12:64x48", "no input 'z'" },
+		{ "z=nv12:64x48", "no input 'z', expected 'x'" },
 	};
 	struct npu_compile_options o;
 	size_t size;
