@@ -108,6 +108,8 @@ refuse 1 "input 'x' .* has no data" "$rows.npu" -s x=1x4
 refuse 1 "has 80 bytes, f32 4x4 needs 64" "$rows.npu" -s x=4x4 -i "x=$tap_tmp/x.raw"
 refuse 1 "long.raw is longer than the tensor, which has at most 256 bytes" "$rows.npu" -s x=4x4 -i "x=$tap_tmp/long.raw"
 refuse 1 "/dev/zero is longer than the tensor, which has at most 256 bytes" "$rows.npu" -s x=4x4 -i x=/dev/zero
+refuse 1 "--input-dmabuf x=.*/dev/zero: longer than the limit of 1048832 bytes" "$rows.npu" -s x=4x4 \
+	--input-dmabuf x=heap:system,file=/dev/zero
 refuse 1 "--input x is given twice: zeros and random" "$rows.npu" -s x=4x4 -i x=zeros -i x=random
 refuse 1 "--input y: that is an output" "$rows.npu" -s x=4x4 -i x=zeros -i y=zeros
 refuse 1 "--output y is given twice" "$rows.npu" -s x=4x4 -i x=zeros -o "y=$tap_tmp/a" -o "y=$tap_tmp/b"

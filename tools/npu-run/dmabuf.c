@@ -71,6 +71,9 @@ static int parse_place(const struct item *item, char *text, struct place *p)
 	return 0;
 }
 
+/* What a camera leaves behind a frame, and pages: a file may have so many bytes more than it needs. */
+#define FILE_SLACK	((size_t)1 << 20)
+
 /* Memory of the heap, with what is in the file. */
 static int heap_buffer(struct session *s, const struct item *item, const struct place *p,
 		       struct npu_buffer **buf)
@@ -80,7 +83,7 @@ static int heap_buffer(struct session *s, const struct item *item, const struct 
 	size_t size;
 	int fd, ret;
 
-	if (npu_file_read(p->file, SIZE_MAX / 2, &data, &size, &why))
+	if (npu_file_read(p->file, input_extent(s, item->name) + FILE_SLACK, &data, &size, &why))
 		return wrong(item, why.text);
 	if (!size) {
 		free(data);

@@ -132,6 +132,27 @@ static size_t largest_bytes(struct session *s, const char *name)
 	}
 }
 
+/* Planes one behind the other, their rows as far apart as the job takes them. */
+size_t input_extent(struct session *s, const char *name)
+{
+	struct npu_program_info prog = NPU_INIT(prog);
+	struct npu_plane_info plane = NPU_INIT(plane);
+	struct npu_image_info img = NPU_INIT(img);
+	unsigned int p, i, k;
+	size_t most = 0, bytes;
+
+	for (p = 0; !npu_job_program(s->job, p, &prog); p++)
+		for (i = 0; !npu_job_image(s->job, p, i, &img); i++) {
+			if (strcmp(img.name, name))
+				continue;
+			for (k = 0, bytes = 0; !npu_job_plane(s->job, p, i, k, &plane); k++)
+				bytes += (size_t)plane.rows * plane.max_stride;
+			most = bytes > most ? bytes : most;
+		}
+	bytes = largest_bytes(s, name);
+	return bytes > most ? bytes : most;
+}
+
 /* What is read of a file: no more than the tensor can take, since a device has no end. */
 static size_t source_limit(void *ctx, const uint8_t *head, size_t len)
 {

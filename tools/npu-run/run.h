@@ -91,6 +91,8 @@ void session_close(struct session *s);
 /* These return 0, or 1 after a message. */
 int inputs_fill(struct session *s);
 int dmabufs_bind(struct session *s);	/* --input-dmabuf; when the shapes are known */
+/* The most bytes that input @name, or the frame, has in memory; 0: there is none of the name. */
+size_t input_extent(struct session *s, const char *name);
 int outputs_write(struct session *s);
 int info_print(struct session *s);
 int disasm_print(struct session *s);
