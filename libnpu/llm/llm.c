@@ -223,7 +223,9 @@ static int choose_blocks(struct npu_llm *llm, const struct npu_llm_options *opt,
 					     "%s: a pool of %u blocks of %u positions was asked for, it was compiled for at most %u; more needs a KV budget",
 					     llm->job->path, info->num_blocks, info->block, most);
 	} else if (room->bytes != NPU_MEMORY_UNKNOWN && fit < most) {
+		/* one sequence is to fit, as far as the job has room for it */
 		info->num_blocks = fit > llm->table_width ? (uint32_t)fit : llm->table_width;
+		info->num_blocks = info->num_blocks < most ? info->num_blocks : most;
 	}
 	info->npu_blocks = info->num_blocks < most ? info->num_blocks : most;
 	if (!opt->kv_budget)
