@@ -27,11 +27,12 @@ start -n $frames
 lines 20
 first=$(dma_maps)
 mapped=$(maps $pid)
-lines $((frames - 5))
+lines $((frames - 150))		# seconds before its end, however slow this shell is
 mapped="$mapped $(maps $pid)"
-kill -0 $pid
-ktap_result $? it_streams
 last=$(dma_maps)
+so_far=$(grep -c '^{"frame"' $tmp/out)
+[ "$so_far" -ge $((frames - 150)) ] && [ "$so_far" -lt $frames ]
+ktap_result $? it_streams || echo "# $so_far of $frames frames when it was looked at"
 wait $pid
 ktap_result $? "${frames}_frames" || cat $tmp/err
 ktap_is "$(grep -c '^{"frame"' $tmp/out)" $frames every_frame_has_a_result

@@ -36,7 +36,7 @@ serve()
 {
 	npu-llm f16.npu --device /dev/accel/accel0:max-object=1048576 -q --serve 0 >$tmp/serve.out 2>$tmp/serve.err &
 	server=$!
-	for i in $(seq 100); do
+	for i in $(seq 600); do
 		grep -q http $tmp/serve.out && break
 		sleep 0.1
 	done
