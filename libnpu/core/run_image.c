@@ -187,7 +187,8 @@ int npu_run_bind_image(struct npu_run *run, const char *name, struct npu_buffer 
 
 /*
  * Whether rows @apart bytes from each other lie in the plane's region. Both were verified at the
- * smallest and the largest lengths; a size that follows from other symbols leaves more between them.
+ * smallest and the largest lengths; a size that follows from other symbols leaves more between
+ * them.
  */
 static int check_rows(const struct npu_run *run, const struct npu_plane_info *plane, uint64_t apart,
 		      struct npu_error *err)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The figures of npu-cam's summary: exact of a few frames, and of a stream that does not end as good
- * without more memory.
+ * The figures of npu-cam's summary: exact of a few frames, and of a stream that does not end as
+ * good without more memory.
  */
 #include <malloc.h>
 #include <stdlib.h>
@@ -41,8 +41,9 @@ static bool summary(struct stats *stats, double *median, double *p90, double *ma
 	free(s);
 	text = test_read_file(path, &size);
 	total = text ? strstr(text, "\"total\":{\"median\":") : NULL;
-	ok = ok && total && sscanf(total, "\"total\":{\"median\":%lf,\"p90\":%lf,\"max\":%lf}", median,
-				   p90, max) == 3;
+	ok = ok && total &&
+	     sscanf(total, "\"total\":{\"median\":%lf,\"p90\":%lf,\"max\":%lf}", median, p90,
+		    max) == 3;
 	free(text);
 	return ok;
 }

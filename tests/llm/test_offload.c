@@ -429,8 +429,8 @@ static void check_no_memory(void)
 /* ---- for long ---- */
 
 /*
- * What is allocated, not what is resident: that depends on when which thread is run. Sanitizers have
- * allocators of their own, which say 0.
+ * What is allocated, not what is resident: that depends on when which thread is run. Sanitizers
+ * have allocators of their own, which say 0.
  */
 static long heap_kib(void)
 {

@@ -71,7 +71,7 @@ static int parse_place(const struct item *item, char *text, struct place *p)
 	return 0;
 }
 
-/* What a camera leaves behind a frame, and pages: a file may have so many bytes more than it needs. */
+/* A camera leaves bytes behind a frame, up to whole pages: so many more a file may have. */
 #define FILE_SLACK	((size_t)1 << 20)
 
 /* Memory of the heap, with what is in the file. */
