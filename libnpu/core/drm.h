@@ -118,6 +118,9 @@ void drm_va_fini(struct drm_device *drm);
 int drm_bo_create(struct drm_device *drm, struct drm_bo *bo, uint64_t size, uint32_t flags,
 		  bool exclusive, struct npu_error *err);
 void drm_bo_destroy(struct drm_device *drm, struct drm_bo *bo);
+/* One side has written bytes [offset, offset + size), the other will read them; @type: BO_SYNC's. */
+int drm_bo_sync(struct drm_device *drm, const struct drm_bo *bo, uint64_t offset, uint64_t size,
+		uint32_t type, struct npu_error *err);
 int drm_buffer_create(struct npu_buffer *buf, struct npu_error *err);
 int drm_buffer_import_host(struct npu_buffer *buf, struct npu_error *err);
 int drm_buffer_import_dmabuf(struct npu_buffer *buf, struct npu_error *err);

@@ -196,9 +196,8 @@ void drm_bo_destroy(struct drm_device *drm, struct drm_bo *bo)
 	*bo = (struct drm_bo){ 0 };
 }
 
-/* One side has written bytes [offset, offset + size), the other will read them. */
-static int bo_sync(struct drm_device *drm, const struct drm_bo *bo, uint64_t offset, uint64_t size,
-		   uint32_t type, struct npu_error *err)
+int drm_bo_sync(struct drm_device *drm, const struct drm_bo *bo, uint64_t offset, uint64_t size,
+		uint32_t type, struct npu_error *err)
 {
 	struct drm_npu_bo_sync_op op = { .type = type };
 	struct drm_npu_bo_sync sync = { .ops = DRM_NPU_OBJ_ARRAY(1, &op) };
@@ -235,7 +234,7 @@ static int bo_fill(struct drm_device *drm, struct drm_bo *bo, const void *data, 
 	int ret;
 
 	memcpy(bo->map, data, size);
-	ret = bo_sync(drm, bo, 0, bo->size, DRM_NPU_BO_SYNC_TO_DEVICE, err);
+	ret = drm_bo_sync(drm, bo, 0, bo->size, DRM_NPU_BO_SYNC_TO_DEVICE, err);
 	if (ret)
 		return ret;
 	munmap(bo->map, bo->size);
@@ -403,9 +402,9 @@ int drm_buffer_sync(struct npu_buffer *buf, uint64_t offset, uint64_t size, enum
 {
 	if (buf->flags & NPU_BUFFER_READ_ONLY)
 		return 0;
-	return bo_sync(buf->dev->backend, buf->backend, offset, size,
-		       direction == NPU_SYNC_TO_DEVICE ? DRM_NPU_BO_SYNC_TO_DEVICE :
-							 DRM_NPU_BO_SYNC_FROM_DEVICE, err);
+	return drm_bo_sync(buf->dev->backend, buf->backend, offset, size,
+			   direction == NPU_SYNC_TO_DEVICE ? DRM_NPU_BO_SYNC_TO_DEVICE :
+							     DRM_NPU_BO_SYNC_FROM_DEVICE, err);
 }
 
 int drm_buffer_is_bounced(struct npu_buffer *buf, bool *bounced, struct npu_error *err)

@@ -211,8 +211,11 @@ void drm_work_end(struct drm_queue *dq, struct drm_work *dw, int ret)
 	npu_work_set_times(work, started, res.busy_ns, res.slices);
 	if (started)
 		npu_work_set_finished(work, started + (res.ended_ns - res.started_ns));
-	if (dw->trace.size)
+	if (dw->trace.size) {
+		/* Without the device there is nothing to be seen, and the job has failed anyway. */
+		drm_bo_sync(drm, &dw->trace, 0, dw->trace.size, DRM_NPU_BO_SYNC_FROM_DEVICE, NULL);
 		drm_trace_hand_over(work, dw->trace.map, dw->trace.size);
+	}
 	drm_work_free(drm, dw);
 	npu_work_finish(work, e.status, e.has_fault ? &e.fault : NULL, e.text);
 }

@@ -27,13 +27,13 @@ struct fake_drm_switches fake_drm = { .major = 1, .isa = 1, .name = "npu" };
 unsigned int fake_drm_jobs, fake_drm_waits;
 static unsigned int calls;
 
-struct bo { uint64_t offset, size; bool live; };
+struct bo { uint64_t offset, size; bool live, traced; };
 struct map { uint64_t va, size; uint32_t bo, flags; bool live; };
 struct syncobj { uint64_t done, last; bool live; };	/* its fences, numbered */
 
 struct job {
 	struct job *next;
-	uint64_t id, stream;
+	uint64_t id, stream, trace;
 	uint32_t stream_size, num_regions, num_ops;
 	struct npu_region region[NPU_MAX_REGIONS];
 	npu_u32 scalar[NPU_MAX_SCALARS];
@@ -164,7 +164,7 @@ static int bo_create(struct drm_npu_bo_create *a)
 		;
 	if (i == MAX_OBJS || a->size + PAGE > ROOM - f.brk)
 		return ENOMEM;
-	f.bo[i] = (struct bo){ f.brk, a->size, true };
+	f.bo[i] = (struct bo){ f.brk, a->size, true, false };
 	f.brk += a->size + PAGE;	/* no two objects lie side by side */
 	if (a->size > f.largest)
 		f.largest = a->size;
@@ -331,6 +331,7 @@ static void run_engine(struct job *j)
 /* Called with the lock. */
 static void run_job(struct queue *q, struct job *j)
 {
+	const struct map *trace;
 	uint32_t i;
 
 	while (!q->dead && ((fake_drm.hang && !atomic_load(&j->stop)) || !waits_over(j)))
@@ -348,6 +349,9 @@ static void run_job(struct queue *q, struct job *j)
 	}
 	if (j->result.status == DRM_NPU_JOB_FAULTED || j->result.status == DRM_NPU_JOB_TIMEDOUT)
 		q->dead = true;
+	trace = j->trace ? map_at(j->trace, NPU_ACCESS_WRITE) : NULL;
+	if (trace)
+		f.bo[trace->bo].traced = true;
 	for (i = 0; i < j->num_ops; i++)
 		if (j->op[i].flags & DRM_NPU_SYNC_OP_SIGNAL)
 			f.sync[j->op[i].handle].done = j->op[i].timeline_value;
@@ -461,6 +465,7 @@ static int read_job(const struct drm_npu_job *in, struct job *j)
 	    in->scalars.count > NPU_MAX_SCALARS || in->scalars.stride != sizeof(*scalar))
 		return EINVAL;
 	j->stream = in->stream;
+	j->trace = in->trace;
 	j->stream_size = in->stream_size;
 	j->num_regions = in->regions.count;
 	memcpy(j->region, (const void *)(uintptr_t)in->regions.array,
@@ -618,6 +623,20 @@ static int dev_query(struct drm_npu_dev_query *a)
 	return 0;
 }
 
+/* What the device has recorded comes to memory. */
+static int bounce_trace(const struct bo *bo)
+{
+	const struct {
+		struct npu_hw_trace head;
+		struct npu_hw_trace_record record;
+	} trace = {
+		.head = { .count = 1 },
+		.record = { .kind = NPU_TRACE_PROFILE, .ns = FAKE_DRM_TRACE_NS },
+	};
+
+	return pwrite(f.fd, &trace, sizeof(trace), (off_t)bo->offset) == sizeof(trace) ? 0 : EIO;
+}
+
 static int bo_sync(const struct drm_npu_bo_sync *a)
 {
 	const struct drm_npu_bo_sync_op *op = (const void *)(uintptr_t)a->ops.array;
@@ -625,7 +644,9 @@ static int bo_sync(const struct drm_npu_bo_sync *a)
 
 	if (!bo)
 		return ENOENT;
-	return op->type > 1 || op->offset > bo->size || op->size > bo->size - op->offset ? EINVAL : 0;
+	if (op->type > 1 || op->offset > bo->size || op->size > bo->size - op->offset)
+		return EINVAL;
+	return bo->traced && op->type == DRM_NPU_BO_SYNC_FROM_DEVICE ? bounce_trace(bo) : 0;
 }
 
 static int answer(unsigned long request, void *arg)

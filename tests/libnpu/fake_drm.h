@@ -37,6 +37,12 @@ extern struct fake_drm_switches fake_drm;
 /* Change a switch while jobs are under way. */
 void fake_drm_set(bool *flag, bool value);
 
+/*
+ * A job that is traced leaves one record, of an instruction that took so many ns. Memory has it when
+ * it was synced, as where the kernel copies between memory and what the device sees.
+ */
+#define FAKE_DRM_TRACE_NS	77u
+
 /* Jobs so far, and those that had to wait for something when they were submitted. */
 extern unsigned int fake_drm_jobs, fake_drm_waits;
 

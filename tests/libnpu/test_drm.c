@@ -168,6 +168,23 @@ static void test_jobs(struct env *e)
 	fixture_free(&f);
 }
 
+static void test_profile(struct env *e)
+{
+	struct npu_submit_options opt = { .size = sizeof(opt), .flags = NPU_SUBMIT_PROFILE };
+	struct npu_run *run = tiny_run(e->tiny, 1);
+	const struct npu_insn_profile *p;
+	struct npu_fence *fence;
+	size_t n = 0;
+
+	if (!tap_ok(!npu_queue_submit(e->q[0], run, &opt, &fence, &err) &&
+		    !npu_fence_wait(fence, SECONDS(5), &err), "a job with a profile"))
+		return;
+	tap_ok(!npu_fence_profile(fence, &p, &n) && n == 1 && p[0].ns == FAKE_DRM_TRACE_NS,
+	       "its records are those that the device has written");
+	npu_fence_put(fence);
+	npu_run_destroy(run);
+}
+
 /* Of a run that is made again: SUBMIT, the wait for its syncobj, and the question how it ended. */
 #define CALLS_OF_A_RUN	3u
 
@@ -551,6 +568,7 @@ int main(void)
 	test_open(&e, fd);
 	test_buffers(&e);
 	test_jobs(&e);
+	test_profile(&e);
 	test_calls(&e);
 	test_streams(&e);
 	test_fault(&e);
