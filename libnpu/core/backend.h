@@ -144,7 +144,11 @@ struct npu_backend_ops {
 	void (*code_destroy)(struct npu_code *code);
 
 	int (*queue_create)(struct npu_queue *queue, struct npu_error *err);
-	void (*queue_destroy)(struct npu_queue *queue);
+	/*
+	 * No work of it is left. @wait: nor is a callback of the user's under way on the queue's
+	 * threads when this returns. Else it may be, and what it may wait for the caller may hold.
+	 */
+	void (*queue_destroy)(struct npu_queue *queue, bool wait);
 
 	/*
 	 * Take @work, which is one stream, over: run it after the queue's earlier work and after

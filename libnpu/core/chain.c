@@ -20,7 +20,7 @@ struct npu_chain {
 	pthread_cond_t wake;
 	pthread_t thread;
 	bool quit;			/* the queue is gone */
-	bool orphan;			/* quit was asked for by the thread itself: it cleans up */
+	bool orphan;			/* nobody waits for the thread: it cleans up */
 	struct npu_work *head, *tail;	/* waiting for their turn */
 	bool busy;			/* the thread is at one */
 	struct npu_work *current;	/* which; NULL as soon as that may be gone */
@@ -339,6 +339,9 @@ static void forward(struct npu_chain *chain, struct npu_work *work)
 	pthread_mutex_lock(&queue->lock);
 	atomic_store(&work->chained, false);
 	ret = queue->dev->ops->submit(work, &err);
+	/* Who waits for it has been doing so for its fence, out of the backend's sight. */
+	if (!ret && queue->dev->ops->attend)
+		queue->dev->ops->attend(queue);
 	/* Nobody looks at current without the queue's lock, but for comparing it. */
 	pthread_mutex_lock(&chain->lock);
 	chain->current = NULL;
@@ -346,7 +349,7 @@ static void forward(struct npu_chain *chain, struct npu_work *work)
 	pthread_mutex_unlock(&queue->lock);
 	if (ret)
 		npu_work_finish(work, ret, NULL, err.text);
-	npu_queue_destroy(queue);
+	npu_queue_put(queue);
 }
 
 static void *chain_thread(void *arg)
@@ -496,23 +499,26 @@ void npu_chain_cancel_all(struct npu_queue *queue)
 	npu_fence_put(child);
 }
 
-void npu_chain_stop(struct npu_chain *chain)
+void npu_chain_stop(struct npu_chain *chain, bool wait)
 {
-	bool self;
+	bool leave;
 
 	if (!chain)
 		return;
 	pthread_mutex_lock(&chain->lock);
-	self = pthread_equal(chain->thread, pthread_self());
+	/*
+	 * The last reference may have gone with a job that ended here: it can not wait for itself.
+	 * Busy without work it is in a callback.
+	 */
+	leave = pthread_equal(chain->thread, pthread_self()) || (!wait && chain->busy);
+	if (leave)
+		pthread_detach(chain->thread);
 	chain->quit = true;
-	chain->orphan = self;
+	chain->orphan = leave;
 	pthread_cond_broadcast(&chain->wake);
 	pthread_mutex_unlock(&chain->lock);
-	if (self) {
-		/* The last reference went with a job that ended here: it can not wait for itself. */
-		pthread_detach(pthread_self());
+	if (leave)
 		return;
-	}
 	pthread_join(chain->thread, NULL);
 	pthread_cond_destroy(&chain->wake);
 	pthread_mutex_destroy(&chain->lock);

@@ -134,7 +134,7 @@ void drm_code_destroy(struct npu_code *code);
 
 /* drm_queue.c, drm_submit.c */
 int drm_queue_create(struct npu_queue *queue, struct npu_error *err);
-void drm_queue_destroy(struct npu_queue *queue);
+void drm_queue_destroy(struct npu_queue *queue, bool wait);
 int drm_submit(struct npu_work *work, struct npu_error *err);
 void drm_cancel(struct npu_work *work);
 void drm_cancel_queue(struct npu_queue *queue);

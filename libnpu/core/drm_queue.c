@@ -151,24 +151,44 @@ static void hurry(struct drm_queue *dq)
 }
 
 /*
- * Be in charge of the oldest work, of which there is one with nobody in charge, until it has ended
- * or the deadline has come: false. With the lock, dropped meanwhile.
+ * Whether all that the work waited for has been told, which its own end takes. It has ended when
+ * this work's job has, but who is to tell it may be held up in a callback of the user's.
  */
-static bool end_head(struct drm_queue *dq, uint64_t deadline)
+static bool waits_told(const struct npu_work *work)
+{
+	uint32_t i;
+
+	for (i = 0; i < work->num_wait; i++)
+		if (npu_fence_status(work->wait[i]) == -EINPROGRESS)
+			return false;
+	return true;
+}
+
+/*
+ * Be in charge of the oldest work, of which there is one with nobody in charge, until it has ended
+ * or the deadline has come: false. False, too, on a thread that is not the queue's (@own) and finds
+ * the end to be one that only that can tell. With the lock, dropped meanwhile.
+ */
+static bool end_head(struct drm_queue *dq, uint64_t deadline, bool own)
 {
 	struct drm_work *dw = dq->head;
-	bool ended;
+	bool ended, leave;
 	int ret;
 
 	dq->busy = true;
 	pthread_mutex_unlock(&dq->lock);
 	ret = drm_work_wait(dq, dw, deadline);
 	ended = ret != -ETIME;
-	if (ended)
+	leave = ended && !own && !waits_told(dw->work);
+	if (ended && !leave)
 		drm_work_end(dq, dw, ret);
 	pthread_mutex_lock(&dq->lock);
 	dq->busy = false;
-	return ended;
+	if (leave) {
+		dw->own_thread = true;
+		hurry(dq);
+	}
+	return ended && !leave;
 }
 
 /*
@@ -200,7 +220,7 @@ static void *thread_main(void *arg)
 			pthread_cond_wait(&dq->wake, &dq->lock);
 			dq->asleep = false;
 		} else if (dq->hurry || !linger(dq)) {
-			end_head(dq, NPU_FOREVER);
+			end_head(dq, NPU_FOREVER, true);
 		}
 	}
 	orphan = dq->orphan;
@@ -263,7 +283,7 @@ void drm_wait(struct npu_queue *queue, struct npu_fence *fence, uint64_t deadlin
 				hurry(dq);
 			break;
 		}
-		if (!end_head(dq, deadline))
+		if (!end_head(dq, deadline, false))
 			break;
 	}
 	if (dq->head && !dq->busy)
@@ -306,26 +326,31 @@ int drm_queue_create(struct npu_queue *queue, struct npu_error *err)
 	return 0;
 }
 
-/* No work is left. The last reference may have gone with work that this queue's thread ended. */
-void drm_queue_destroy(struct npu_queue *queue)
+/*
+ * No work is left. The last reference may have gone with work that this queue's thread ended. Busy
+ * without work it is in a callback; others who are in charge have a reference.
+ */
+void drm_queue_destroy(struct npu_queue *queue, bool wait)
 {
 	struct drm_queue *dq = queue->backend;
-	bool self = dq->started && pthread_equal(dq->thread, pthread_self());
+	bool leave = false;
 
 	pthread_mutex_lock(&dq->lock);
 	if (dq->kqueue)
 		drm_kqueue_put(dq, dq->kqueue);
 	dq->kqueue = NULL;
+	syncs_free(dq);
+	if (dq->started)
+		leave = pthread_equal(dq->thread, pthread_self()) || (!wait && dq->busy);
+	/* Then it frees the rest on its way out, and looks at nothing else. */
+	if (leave)
+		pthread_detach(dq->thread);
 	dq->quit = true;
-	dq->orphan = self;
+	dq->orphan = leave;
 	pthread_cond_signal(&dq->wake);
 	pthread_mutex_unlock(&dq->lock);
-	syncs_free(dq);
-	if (self) {
-		/* It frees the rest on its way out, and looks at nothing else. */
-		pthread_detach(dq->thread);
+	if (leave)
 		return;
-	}
 	if (dq->started)
 		pthread_join(dq->thread, NULL);
 	pthread_cond_destroy(&dq->wake);

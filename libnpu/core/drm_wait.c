@@ -19,7 +19,7 @@ void drm_waits_put(struct drm_device *drm, struct drm_waits *w)
 		pthread_mutex_lock(&dq->lock);
 		drm_sync_put(dq, w->ref[i].sync);
 		pthread_mutex_unlock(&dq->lock);
-		npu_queue_destroy(w->ref[i].queue);
+		npu_queue_put(w->ref[i].queue);
 	}
 	if (w->op != w->few_op) {
 		free(w->op);
@@ -63,7 +63,7 @@ static int ref_get(struct npu_fence *fence, struct drm_wait_ref *ref)
 		ret = sync_get(ref->queue, fence, &ref->sync);
 		if (ret > 0)
 			return ret;
-		npu_queue_destroy(ref->queue);
+		npu_queue_put(ref->queue);
 	}
 	/* If it has ended its fence says so in a moment at the latest. */
 	return ret ? ret : npu_fence_wait(fence, NPU_FOREVER, NULL);
@@ -128,10 +128,14 @@ int drm_fence_export(struct npu_queue *queue, const struct npu_fence *fence, int
 	struct drm_device *drm = queue->dev->backend;
 	struct drm_queue *dq = queue->backend;
 	struct drm_sync *sync;
-	int ret = 0;
+	int ret = sync_get(queue, fence, &sync);
 
-	if (sync_get(queue, fence, &sync) <= 0)
+	if (ret < 0)
+		return npu_error_set(err, ret,
+				     "the job will not run: it was cancelled, or a fence it waits for failed");
+	if (!ret)
 		return 0;
+	ret = 0;
 	if (drmSyncobjExportSyncFile(drm->fd, sync->handle, fd))
 		ret = npu_error_set(err, -errno, "device '%s': a sync_file: %s", drm->dev->info.uri,
 				    errno == ENODEV ? "the device is gone" : strerror(errno));

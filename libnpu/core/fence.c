@@ -211,13 +211,18 @@ int npu_fence_peek(const struct npu_fence *fence)
 /* A backend may leave the end of a job to the thread that waits for it. */
 static void wait_backend(struct npu_fence *fence, uint64_t deadline)
 {
-	struct npu_queue *queue = npu_fence_get_queue(fence);
+	struct npu_queue *queue = NULL;
 
+	pthread_mutex_lock(&fence->lock);
+	if (fence->work && fence->work->queue->dev->ops->wait) {
+		queue = fence->work->queue;
+		npu_ref_take(&queue->refs);
+	}
+	pthread_mutex_unlock(&fence->lock);
 	if (!queue)
 		return;
-	if (queue->dev->ops->wait)
-		queue->dev->ops->wait(queue, fence, deadline);
-	npu_queue_destroy(queue);
+	queue->dev->ops->wait(queue, fence, deadline);
+	npu_queue_put(queue);
 }
 
 int npu_fence_status(struct npu_fence *fence)

@@ -215,7 +215,7 @@ int npu_fence_export(struct npu_fence *fence, int *fd, struct npu_error *err)
 	queue = npu_fence_get_queue(fence);
 	if (queue) {
 		ret = queue->dev->ops->fence_export(queue, fence, fd, err);
-		npu_queue_destroy(queue);
+		npu_queue_put(queue);
 	}
 	/* It has ended, and says so in a moment at the latest. */
 	return ret || *fd >= 0 ? ret : npu_fence_wait(fence, NPU_FOREVER, err);

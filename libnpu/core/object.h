@@ -106,8 +106,13 @@ int npu_chain_add(struct npu_queue *queue, struct npu_work *work, struct npu_err
 void npu_chain_cancel(struct npu_work *work);
 /* Stop all that is in the chain, with @queue->lock held. */
 void npu_chain_cancel_all(struct npu_queue *queue);
-/* No work is left; the end of the queue. May be called on the chain's own thread. */
-void npu_chain_stop(struct npu_chain *chain);
+/* No work is left; the end of the queue, as queue_destroy(). Also on the chain's own thread. */
+void npu_chain_stop(struct npu_chain *chain, bool wait);
+/*
+ * Drop a reference of libnpu's own: npu_queue_destroy() that waits for no callback of the user's,
+ * who did not ask for the end of a queue.
+ */
+void npu_queue_put(struct npu_queue *queue);
 
 /* With a table of @num_regions, to be filled, and room for @num_bufs. NULL: no memory. */
 struct npu_work *npu_work_create(struct npu_queue *queue, const struct npu_submit_options *options,

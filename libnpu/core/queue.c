@@ -44,20 +44,30 @@ int npu_queue_create(struct npu_device *dev, const struct npu_queue_options *opt
 	return 0;
 }
 
-void npu_queue_destroy(struct npu_queue *queue)
+static void queue_drop(struct npu_queue *queue, bool wait)
 {
 	struct npu_device *dev;
 
 	if (!queue || !npu_device_is_ours(queue->dev) || !npu_ref_drop(&queue->refs))
 		return;
 	dev = queue->dev;
-	npu_chain_stop(queue->chain);
+	npu_chain_stop(queue->chain, wait);
 	npu_stream_cache_free(queue->streams);
-	dev->ops->queue_destroy(queue);
+	dev->ops->queue_destroy(queue, wait);
 	npu_fence_put(queue->last);
 	pthread_mutex_destroy(&queue->lock);
 	free(queue);
 	npu_device_put(dev);
+}
+
+void npu_queue_destroy(struct npu_queue *queue)
+{
+	queue_drop(queue, true);
+}
+
+void npu_queue_put(struct npu_queue *queue)
+{
+	queue_drop(queue, false);
 }
 
 int npu_queue_cancel(struct npu_queue *queue, struct npu_error *err)

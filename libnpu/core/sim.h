@@ -89,7 +89,7 @@ void sim_record_insn(void *ctx, const struct npu_insn *insn, void *const *ptr, n
 void sim_record_hand_over(struct sim_work *sw);
 
 int sim_queue_create(struct npu_queue *queue, struct npu_error *err);
-void sim_queue_destroy(struct npu_queue *queue);
+void sim_queue_destroy(struct npu_queue *queue, bool wait);
 int sim_submit(struct npu_work *work, struct npu_error *err);
 void sim_cancel(struct npu_work *work);
 void sim_cancel_queue(struct npu_queue *queue);

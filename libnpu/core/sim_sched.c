@@ -174,8 +174,8 @@ int sim_queue_create(struct npu_queue *queue, struct npu_error *err)
 	return 0;
 }
 
-/* All work holds a reference on its queue, so there is none. */
-void sim_queue_destroy(struct npu_queue *queue)
+/* All work holds a reference on its queue, so there is none. The thread is the device's. */
+void sim_queue_destroy(struct npu_queue *queue, bool wait)
 {
 	free(queue->backend);
 }

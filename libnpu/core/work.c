@@ -119,7 +119,7 @@ static void drop_refs(struct npu_work *work)
 	npu_fence_put(work->after);
 	npu_code_put(work->code);
 	npu_job_put(work->job);
-	npu_queue_destroy(work->queue);
+	npu_queue_put(work->queue);
 	free(work->host);
 }
 
@@ -150,7 +150,7 @@ int npu_work_submit(struct npu_work *work, struct npu_fence **fence, struct npu_
 	if (!ret)
 		queue->last = npu_fence_get(f);
 	pthread_mutex_unlock(&queue->lock);
-	npu_queue_destroy(queue);
+	npu_queue_put(queue);
 	if (ret) {
 		npu_fence_put(f);
 		npu_work_destroy(work);

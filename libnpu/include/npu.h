@@ -198,7 +198,7 @@ int npu_buffer_create(struct npu_device *dev, uint64_t size, uint32_t flags,
 /*
  * Use the caller's memory without a copy. It must stay until npu_buffer_put() and until the work
  * that uses the buffer is done (@release, when not NULL, is called with @ctx when the library is
- * finished with it, from any thread, once).
+ * finished with it, from any thread, also from within npu_fence_wait() or npu_fence_status(), once).
  * @flags: 0 or NPU_BUFFER_READ_ONLY. Errors as above; -EINVAL also for NULL and for
  * info.buffer_align.
  */

@@ -117,7 +117,8 @@ int npu_fence_pollable(struct npu_fence *fence, int *fd, struct npu_error *err);
  * What a job that accesses @buf so (NPU_ACCESS_READ, NPU_ACCESS_WRITE or both) has to wait for: the
  * fences that other users of the dma-buf have put on it, as one; of a buffer that was never shared,
  * a fence that has signalled. The reference is the caller's. Errors: -EINVAL (access), -ENOTSUP (in
- * process, or of read-only memory of the host's), -ENOMEM, -ENODEV, -EMFILE.
+ * process, or larger than info.max_object), -EACCES (read-only memory of the host's), -ENOMEM,
+ * -ENODEV, -EMFILE.
  */
 int npu_buffer_get_fence(struct npu_buffer *buf, uint32_t access, struct npu_fence **fence,
 			 struct npu_error *err);

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "fake_drm.h"
 #include "fixture.h"
 #include "npu_host.h"
+#include "npu_share.h"
 #include "tap.h"
 
 #define MS		1000000ull
@@ -152,7 +154,8 @@ static void test_last(void)
 struct waiter {
 	pthread_t thread;
 	struct npu_fence *fence;
-	uint64_t deadline;
+	uint64_t deadline, back_at;
+	atomic_bool back;
 	int ret;
 };
 
@@ -161,7 +164,19 @@ static void *waiter_run(void *arg)
 	struct waiter *w = arg;
 
 	w->ret = npu_fence_wait(w->fence, w->deadline, NULL);
+	w->back_at = npu_deadline_after(0);
+	atomic_store(&w->back, true);
 	return NULL;
+}
+
+/* It takes a thread of its own to find out that a call does not return. */
+static bool comes_back(struct waiter *w)
+{
+	unsigned int i;
+
+	for (i = 0; i < 20000 && !atomic_load(&w->back); i++)
+		usleep(1000);
+	return atomic_load(&w->back);
 }
 
 /*
@@ -260,9 +275,182 @@ static void test_chained(void)
 	npu_run_destroy(h);
 }
 
+/*
+ * That job is handed to the kernel while somebody waits for it already: he is told at once, and not
+ * when the queue's thread comes by.
+ */
+static void test_forwarded(void)
+{
+	struct npu_fence_times times = NPU_INIT(times);
+	struct npu_run *h = run_new(host);
+	uint64_t late = UINT64_MAX;
+	struct waiter w = { 0 };
+	struct npu_fence *fh;
+	unsigned int i;
+
+	for (i = 0; i < 20 && late > 2 * MS; i++) {
+		hang(true);
+		if (npu_queue_submit(queue, h, NULL, &fh, &err))
+			abort();
+		w.fence = submit(0, NULL);
+		w.deadline = SOON;
+		pthread_create(&w.thread, NULL, waiter_run, &w);
+		usleep(20000);
+		hang(false);
+		pthread_join(w.thread, NULL);
+		if (!npu_fence_times(w.fence, &times) && w.back_at - times.finished < late)
+			late = w.back_at - times.finished;
+		npu_fence_put(w.fence);
+		npu_fence_put(fh);
+	}
+	tap_ok(late <= 2 * MS, "who waits behind host steps is told after %llu us",
+	       (unsigned long long)late / 1000);
+	npu_run_destroy(h);
+}
+
+struct held {
+	sem_t in, go;
+};
+
+static void done_held(void *ctx, struct npu_fence *fence)
+{
+	struct held *h = ctx;
+
+	sem_post(&h->in);
+	while (sem_wait(&h->go))
+		;
+}
+
+/*
+ * A deadline holds although the job has ended: what it waited for is not told, as a callback in
+ * front of that takes its time.
+ */
+static void test_held(void)
+{
+	struct npu_submit_options call = NPU_INIT(call), wait = NPU_INIT(wait);
+	struct waiter w = { 0 };
+	struct npu_fence *f[3];
+	struct held h;
+
+	sem_init(&h.in, 0, 0);
+	sem_init(&h.go, 0, 0);
+	call.done = done_held;
+	call.done_ctx = &h;
+	wait.wait = &f[1];
+	wait.num_wait = 1;
+	if (npu_queue_submit(other, run[0], &call, &f[0], &err) ||
+	    npu_queue_submit(other, run[1], NULL, &f[1], &err) ||
+	    npu_queue_submit(queue, run[2], &wait, &f[2], &err))
+		abort();
+	while (sem_wait(&h.in))
+		;
+	w.fence = f[2];
+	w.deadline = npu_deadline_after(100 * MS);
+	pthread_create(&w.thread, NULL, waiter_run, &w);
+	tap_ok(comes_back(&w) && w.ret == -ETIMEDOUT, "a deadline holds while a callback blocks");
+	sem_post(&h.go);
+	pthread_join(w.thread, NULL);
+	tap_ok(!npu_fence_wait(f[2], SOON, &err) && !npu_fence_status(f[1]),
+	       "and the job ends behind it: %s", npu_fence_text(f[2]));
+	npu_fence_put(f[0]);
+	npu_fence_put(f[1]);
+	npu_fence_put(f[2]);
+	sem_destroy(&h.in);
+	sem_destroy(&h.go);
+}
+
+#define DROPS	200u
+
+static pthread_mutex_t wanted = PTHREAD_MUTEX_INITIALIZER;	/* what callbacks and lookers want */
+
+static void done_wants(void *ctx, struct npu_fence *fence)
+{
+	pthread_mutex_lock(&wanted);
+	pthread_mutex_unlock(&wanted);
+	atomic_fetch_add((atomic_uint *)ctx, 1);
+}
+
+static void *looker_run(void *arg)
+{
+	struct npu_submit_options opt = NPU_INIT(opt);
+	static atomic_uint calls;
+	struct waiter *w = arg;
+	struct npu_queue *q;
+	unsigned int i;
+
+	opt.done = done_wants;
+	opt.done_ctx = &calls;
+	for (i = 0; i < DROPS && !w->ret; i++) {
+		if (npu_queue_create(dev, NULL, &q, NULL) ||
+		    npu_queue_submit(q, run[0], &opt, &w->fence, NULL))
+			abort();
+		npu_queue_destroy(q);
+		pthread_mutex_lock(&wanted);
+		do
+			w->ret = npu_fence_status(w->fence);
+		while (w->ret == -EINPROGRESS);
+		pthread_mutex_unlock(&wanted);
+		npu_fence_put(w->fence);
+	}
+	while (!w->ret && atomic_load(&calls) < DROPS)
+		usleep(100);
+	atomic_store(&w->back, true);
+	return NULL;
+}
+
+/*
+ * Of a queue that was dropped behind its last job, libnpu itself has the last reference: who looks
+ * does not wait for the callback then, which may wait for him.
+ */
+static void test_dropped(void)
+{
+	struct waiter w = { 0 };
+
+	pthread_create(&w.thread, NULL, looker_run, &w);
+	if (!tap_ok(comes_back(&w) && !w.ret, "looks do not wait for callbacks of dropped queues"))
+		exit(tap_done());	/* there is no way on */
+	pthread_join(w.thread, NULL);
+}
+
+static void *exporter_run(void *arg)
+{
+	struct waiter *w = arg;
+	int fd;
+
+	w->ret = npu_fence_export(w->fence, &fd, NULL);
+	atomic_store(&w->back, true);
+	return NULL;
+}
+
+/* A job that never runs has no fence for others, and they do not wait for its turn. */
+static void test_export(void)
+{
+	struct npu_submit_options opt = NPU_INIT(opt);
+	struct waiter w = { 0 };
+	struct npu_fence *f[3];
+
+	hang(true);
+	f[0] = submit(0, NULL);
+	npu_fence_cancel(f[0]);
+	npu_fence_wait(f[0], SOON, NULL);
+	f[1] = submit(1, NULL);
+	opt.wait = &f[0];
+	opt.num_wait = 1;
+	w.fence = f[2] = submit(2, &opt);
+	pthread_create(&w.thread, NULL, exporter_run, &w);
+	tap_ok(comes_back(&w) && w.ret == -ECANCELED, "a job that never runs is not exported");
+	hang(false);
+	pthread_join(w.thread, NULL);
+	tap_ok(npu_fence_wait(f[2], SOON, &err) == -ECANCELED && !npu_fence_wait(f[1], SOON, &err),
+	       "and says so in its turn: %s", npu_fence_text(f[2]));
+	npu_fence_put(f[0]);
+	npu_fence_put(f[1]);
+	npu_fence_put(f[2]);
+}
+
 struct storm {
 	pthread_t thread;
-	unsigned int seed, good;
+	unsigned int seed, good, calls;
 	struct called called;
 };
 
@@ -282,6 +470,7 @@ static void *storm_run(void *arg)
 		kind = (unsigned int)rand_r(&s->seed) % 4;
 		if (npu_queue_submit(queue, r, kind == 3 ? &opt : NULL, &f, &why))
 			break;
+		s->calls += kind == 3;
 		if (kind == 1)
 			npu_fence_wait(f, npu_deadline_after(MS / 20), NULL);
 		while (kind == 2 && npu_fence_status(f) == -EINPROGRESS)
@@ -290,6 +479,9 @@ static void *storm_run(void *arg)
 		npu_fence_put(f);
 	}
 	npu_run_destroy(r);
+	/* They come behind the fence, and must not come when *s is gone. */
+	while (atomic_load(&s->called.times) < s->calls)
+		usleep(100);
 	return NULL;
 }
 
@@ -321,6 +513,10 @@ int main(void)
 	test_many();
 	test_callback();
 	test_chained();
+	test_forwarded();
+	test_held();
+	test_dropped();
+	test_export();
 	test_storm();
 	end();
 	/* A callback is made before its work's last references go. */
