@@ -242,6 +242,55 @@ static bool matmul_case(void)
 	return good;
 }
 
+static npu_u64 path_count(const struct npu_engine *e, const char *name)
+{
+	struct npu_engine_counters c;
+	unsigned int p = 0;
+
+	npu_engine_counters(e, &c);
+	while (npu_engine_path_name(p) && strcmp(npu_engine_path_name(p), name))
+		p++;
+	return npu_engine_path_name(p) ? c.path[p] : 0;
+}
+
+/*
+ * One row by 1024 x 1024: few products, but 1 and 2 MiB of weights that one thread alone does not get
+ * out of memory as fast as two do.
+ */
+static bool row_is_shared(unsigned int type)
+{
+	const uint32_t da[] = { 1, 1024 }, db[] = { 1024, 1024 };
+	struct test_tensor *slots[NPU_MATMUL_NUM_SLOTS] = { 0 }, out, a, b;
+	unsigned int result = type == NPU_I8 ? NPU_I32 : NPU_F32, i;
+	uint32_t params[NPU_MATMUL_NUM_PARAMS] = { 0 };
+	npu_u64 before;
+	bool good = true;
+	char text[256] = "";
+
+	a = test_tensor_make(&rng, type, 2, da, TEST_DENSE);
+	b = panel_make(type, 2, db, 1);
+	if (type == NPU_I8)
+		b.op.layout = NPU_LAYOUT_PANEL16K4;
+	out = test_tensor_make(&rng, result, 2, da, TEST_DENSE);
+	test_tensor_fill(&rng, &a, 2.0f, false);
+	slots[NPU_MATMUL_OUT] = &out;
+	slots[NPU_MATMUL_A] = &a;
+	slots[NPU_MATMUL_B] = &b;
+	params[NPU_MATMUL_P_POST_MUL] = test_f32(1.0f);
+	for (i = 0; i < num_engines; i++) {
+		before = path_count(engine[i], "PARALLEL");
+		good &= test_insn_run(engine[i], NPU_OP_MATMUL, slots, params, NULL, text) ==
+				NPU_RUN_DONE &&
+			(path_count(engine[i], "PARALLEL") > before) == (engine_threads[i] > 1);
+	}
+	if (!good)
+		tap_diag("%s", text);
+	test_tensor_free(&a);
+	test_tensor_free(&b);
+	test_tensor_free(&out);
+	return good;
+}
+
 static void paths_print(void)
 {
 	struct npu_engine_counters c;
@@ -276,6 +325,8 @@ int main(void)
 	for (i = good = 0; i < count; i++)
 		good += matmul_case();
 	tap_ok(good == count, "matmul: %u of %u", good, count);
+	tap_ok(row_is_shared(NPU_F16), "a row by 2 MiB of f16 weights is work for every thread");
+	tap_ok(row_is_shared(NPU_I8), "a row by 1 MiB of int8 weights is work for every thread");
 	paths_print();
 	for (i = 0; i < num_engines; i++)
 		npu_engine_destroy(engine[i]);

@@ -104,13 +104,22 @@ static ptrdiff_t padded_lda(npu_s64 k)
 	return k / 16 % 2 ? k : k + 16;
 }
 
+/* An estimate of the time of @rows rows by @cols columns. */
+static double part_ns(const struct npu_exec *x, const struct npu_gemm_rows *g, npu_s64 rows,
+		      npu_s64 cols)
+{
+	double weights = (double)g->k * (double)cols;
+
+	return npu_exec_weights_ns((double)rows * weights * npu_gemm_ns(x->simd),
+				   weights * (g->b_type == GEMM_B_F32 ? 4 : 2));
+}
+
 static void plan(const struct npu_exec *x, struct npu_gemm_rows *g)
 {
 	npu_s64 most = g->gemm->rows[GEMM_16] > g->gemm->rows[GEMM_32] ? g->gemm->rows[GEMM_16] :
 									 g->gemm->rows[GEMM_32];
 	npu_s64 want = ITEMS_PER_WORKER * x->num_workers, groups = ceil_div(g->n, 2 * NPU_PANEL);
-	double ns = (double)g->m * (double)g->k * (double)g->n * npu_gemm_ns(x->simd) *
-		    (double)g->batch;
+	double ns = part_ns(x, g, g->m, g->n) * (double)g->batch;
 
 	g->direct = can_read_direct(g);
 	g->lda = g->direct ? g->a_row / 4 : padded_lda(g->k);
@@ -142,7 +151,7 @@ int npu_gemm_rows_run(struct npu_exec *x, struct npu_gemm_rows *g)
 	if (npu_exec_reserve(x, bytes))
 		return -ENOMEM;
 	npu_exec_path(x, g->gemm->path);
-	ns = 100.0 + (double)g->strip * (double)g->k * (double)g->block * npu_gemm_ns(x->simd);
+	ns = 100.0 + part_ns(x, g, g->strip, g->block);
 	return npu_exec_parallel(x, (npu_u64)(g->batch * g->num_strips * g->num_blocks), ns, chunk,
 				 g);
 }

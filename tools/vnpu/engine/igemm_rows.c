@@ -192,11 +192,19 @@ static ptrdiff_t padded_lda(npu_s64 k)
 	return k / 64 % 2 ? k : k + 64;
 }
 
+/* An estimate of the time of @rows rows by @cols columns. */
+static double part_ns(const struct npu_igemm_rows *g, npu_s64 rows, npu_s64 cols)
+{
+	double weights = (double)g->k * (double)cols;
+
+	return npu_exec_weights_ns((double)rows * weights * g->gemm->ns, weights);
+}
+
 static void plan(const struct npu_exec *x, struct npu_igemm_rows *g)
 {
 	npu_s64 most = g->gemm->rows[1] > g->gemm->rows[2] ? g->gemm->rows[1] : g->gemm->rows[2];
 	npu_s64 want = ITEMS_PER_WORKER * x->num_workers, groups = ceil_div(g->n, 2 * NPU_PANEL);
-	double ns = (double)g->m * (double)g->k * (double)g->n * g->gemm->ns * (double)g->batch;
+	double ns = part_ns(g, g->m, g->n) * (double)g->batch;
 	unsigned int few = npu_igemm_panels(g->gemm, g->n, 2);
 
 	g->zero_row = g->x_zero && g->m < g->gemm->rows[few];
@@ -241,7 +249,7 @@ int npu_igemm_rows_run(struct npu_exec *x, struct npu_igemm_rows *g)
 		if (ret)
 			return ret;
 	}
-	ns = 100.0 + (double)g->strip * (double)g->k * (double)g->block * g->gemm->ns;
+	ns = 100.0 + part_ns(g, g->strip, g->block);
 	return npu_exec_parallel(x, (npu_u64)(g->batch * g->num_strips * g->num_blocks), ns, chunk,
 				 g);
 }

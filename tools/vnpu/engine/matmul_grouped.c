@@ -12,7 +12,6 @@
 #define STRIP_BYTES	(4u << 20)
 #define MOST_BYTES	(4u << 20)	/* of a panel, unpacked: else one element after the other */
 #define MOST_NS		5e5		/* between looks at the stop flag */
-#define BYTE_NS		0.05		/* weights of a model come out of memory */
 #define WIDE_PANELS	4		/* whose results the epilogue takes together */
 
 struct grouped {
@@ -285,7 +284,7 @@ static double panel_ns(const struct grouped *w)
 	double bytes = (double)w->panel_bytes + (double)w->g.groups * NPU_PANEL / 8 * factors;
 	double ns = (double)w->rows * (double)w->m->k * NPU_PANEL * w->gq->ns;
 
-	return 30.0 + (ns < bytes * BYTE_NS ? bytes * BYTE_NS : ns);
+	return 30.0 + npu_exec_weights_ns(ns, bytes);
 }
 
 static int strip_run(struct npu_exec *x, struct grouped *w)

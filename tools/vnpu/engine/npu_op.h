@@ -134,6 +134,14 @@ typedef void (*npu_chunk_fn)(struct npu_exec *x, void *arg, unsigned int worker,
 			     npu_u64 end);
 int npu_exec_parallel(struct npu_exec *x, npu_u64 n, double item_ns, npu_chunk_fn fn, void *arg);
 
+/* @ns of arithmetic with @bytes of weights, which a model reads out of memory: what is longer. */
+static inline double npu_exec_weights_ns(double ns, double bytes)
+{
+	double read = bytes * 0.05;
+
+	return ns < read ? read : ns;
+}
+
 /*
  * As above with the smallest chunk given: begin is a multiple of @align, so is end but at the end
  * of the range.
