@@ -94,9 +94,68 @@ RUN_SCRIPTS	= $(filter %.sh,$(pick))
 # programs that its list picks; `make check` runs those of CHECK_LEGS at its end. There oracle and
 # e2e try a part of their cases (NPU_TEST_SHORT); ocr's pages, minutes of the same loops, are left
 # out, and so are the language models whose logits and texts are compared.
-ASAN_TESTS	?= $(or $(TESTS),engine isa device devcore firmware libnpu host compiler mutate oracle e2e run $(addprefix llm/test_,gguf ggml golden refuse sample sessions lookup speculate offload tokenizer vocab chat) $(addprefix ocr/test_,ctc dbpost image layout npy warp))
-TSAN_TESTS	?= $(or $(TESTS),libnpu/test_run libnpu/test_drm libnpu/test_ends libnpu/test_fence libnpu/test_share libnpu/test_cancel libnpu/test_thread libnpu/test_host_steps llm/test_sessions llm/test_offload engine/test_run $(addprefix devcore/test_,unit mmu regs crew mutants firmware) oracle/test_matmul oracle/test_grouped run/test_check \
-		$(addprefix device/test_,proto config control dma irq report rv32_gdb))
+# One name a line, in order: two changes that each add one do not meet.
+ASAN_TESTS	?= $(or $(TESTS), \
+		compiler \
+		devcore \
+		device \
+		e2e \
+		engine \
+		firmware \
+		host \
+		isa \
+		libnpu \
+		llm/test_chat \
+		llm/test_ggml \
+		llm/test_gguf \
+		llm/test_golden \
+		llm/test_lookup \
+		llm/test_offload \
+		llm/test_refuse \
+		llm/test_sample \
+		llm/test_sessions \
+		llm/test_speculate \
+		llm/test_tokenizer \
+		llm/test_vocab \
+		mutate \
+		ocr/test_ctc \
+		ocr/test_dbpost \
+		ocr/test_image \
+		ocr/test_layout \
+		ocr/test_npy \
+		ocr/test_warp \
+		oracle \
+		run \
+		)
+TSAN_TESTS	?= $(or $(TESTS), \
+		devcore/test_crew \
+		devcore/test_firmware \
+		devcore/test_mmu \
+		devcore/test_mutants \
+		devcore/test_regs \
+		devcore/test_unit \
+		device/test_config \
+		device/test_control \
+		device/test_dma \
+		device/test_irq \
+		device/test_proto \
+		device/test_report \
+		device/test_rv32_gdb \
+		engine/test_run \
+		libnpu/test_cancel \
+		libnpu/test_drm \
+		libnpu/test_ends \
+		libnpu/test_fence \
+		libnpu/test_host_steps \
+		libnpu/test_run \
+		libnpu/test_share \
+		libnpu/test_thread \
+		llm/test_offload \
+		llm/test_sessions \
+		oracle/test_grouped \
+		oracle/test_matmul \
+		run/test_check \
+		)
 CHECK_LEGS	?= asan tsan
 leg-asan	= BUILD=$(BUILD)/asan SAN=address,undefined TESTS='$(ASAN_TESTS)'
 leg-tsan	= BUILD=$(BUILD)/tsan SAN=thread TESTS='$(TSAN_TESTS)'
