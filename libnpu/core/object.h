@@ -211,6 +211,12 @@ int npu_host_step_run(const struct npu_work *work, const struct npu_job_step *st
 size_t npu_host_step_digest(const struct npu_work *work, const struct npu_job_step *step,
 			    struct npu_insn_digest *out);
 
+/* May @buf (NULL: none) be bound there? As npu_run_bind(); changes nothing. */
+int npu_run_check_bind(const struct npu_run *run, npu_u32 name, const struct npu_buffer *buf,
+		       uint64_t offset, struct npu_error *err);
+/* What npu_run_check_bind() has found good. */
+void npu_run_set_bind(struct npu_run *run, npu_u32 name, struct npu_buffer *buf, uint64_t offset);
+
 /* Lengths changed: what was computed before does not count any more. */
 void npu_run_forget(struct npu_run *run);
 

@@ -217,18 +217,11 @@ static bool is_written(const struct npu_job *job, npu_u32 name)
 	return false;
 }
 
-int npu_run_bind(struct npu_run *run, const char *tensor, struct npu_buffer *buf, uint64_t offset,
-		 struct npu_error *err)
+int npu_run_check_bind(const struct npu_run *run, npu_u32 name, const struct npu_buffer *buf,
+		       uint64_t offset, struct npu_error *err)
 {
-	struct npu_run_slot *slot;
-	npu_u32 name;
-	int ret;
+	const char *tensor = run->job->names[name].name;
 
-	ret = npu_run_check_idle(run, err);
-	if (!ret)
-		ret = npu_job_find_name(run->job, tensor, &name, err);
-	if (ret)
-		return ret;
 	if (buf && buf->dev != run->job->dev)
 		return npu_error_set(err, -EINVAL, "%s: the buffer for '%s' is of another device",
 				     run->job->path, tensor);
@@ -240,14 +233,35 @@ int npu_run_bind(struct npu_run *run, const char *tensor, struct npu_buffer *buf
 		return npu_error_set(err, -EACCES,
 				     "%s: '%s' is written, the buffer was imported read only",
 				     run->job->path, tensor);
-	slot = &run->slot[name];
+	return 0;
+}
+
+void npu_run_set_bind(struct npu_run *run, npu_u32 name, struct npu_buffer *buf, uint64_t offset)
+{
+	struct npu_run_slot *slot = &run->slot[name];
+
 	if (buf)
 		npu_buffer_get(buf);
 	npu_buffer_put(slot->buf);
 	slot->buf = buf;
 	slot->offset = buf ? offset : 0;
 	slot->bound = buf != NULL;
-	return 0;
+}
+
+int npu_run_bind(struct npu_run *run, const char *tensor, struct npu_buffer *buf, uint64_t offset,
+		 struct npu_error *err)
+{
+	npu_u32 name;
+	int ret;
+
+	ret = npu_run_check_idle(run, err);
+	if (!ret)
+		ret = npu_job_find_name(run->job, tensor, &name, err);
+	if (!ret)
+		ret = npu_run_check_bind(run, name, buf, offset, err);
+	if (!ret)
+		npu_run_set_bind(run, name, buf, offset);
+	return ret;
 }
 
 static int check_bound(const struct npu_run *run, npu_u32 name,

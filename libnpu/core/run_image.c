@@ -88,10 +88,28 @@ static bool is_plane(const struct npu_job *job, npu_u32 name)
 	return false;
 }
 
+/* Does the plane take rows @bytes apart? Changes nothing. */
+static int check_stride(struct npu_run *run, npu_u32 name, uint64_t bytes, struct npu_error *err)
+{
+	uint64_t old = run->slot[name].stride;
+	int ret;
+
+	run->slot[name].stride = bytes;
+	ret = npu_run_check_shape(run, name, err);
+	run->slot[name].stride = old;
+	return ret;
+}
+
+static void set_stride(struct npu_run *run, npu_u32 name, uint64_t bytes)
+{
+	if (run->slot[name].stride != bytes)
+		npu_run_forget(run);
+	run->slot[name].stride = bytes;
+}
+
 int npu_run_set_stride(struct npu_run *run, const char *tensor, uint64_t bytes,
 		       struct npu_error *err)
 {
-	uint64_t old;
 	npu_u32 name;
 	int ret;
 
@@ -103,13 +121,9 @@ int npu_run_set_stride(struct npu_run *run, const char *tensor, uint64_t bytes,
 	if (!is_plane(run->job, name))
 		return npu_error_set(err, -EINVAL, "%s: '%s' is not a plane of a camera's frame",
 				     run->job->path, tensor);
-	old = run->slot[name].stride;
-	run->slot[name].stride = bytes;
-	ret = npu_run_check_shape(run, name, err);
-	if (ret)
-		run->slot[name].stride = old;
-	else if (old != bytes)
-		npu_run_forget(run);
+	ret = check_stride(run, name, bytes, err);
+	if (!ret)
+		set_stride(run, name, bytes);
 	return ret;
 }
 
@@ -159,28 +173,56 @@ static int find_image(struct npu_run *run, const char *name,
 	return *img ? 0 : no_image(run, name, err);
 }
 
+/* A plane of an image on its way to a place. */
+struct place {
+	npu_u32 name;			/* in job->names */
+	uint64_t offset;
+};
+
+/* Where the planes of @img lie in @buf, one behind the other, if each can lie there. */
+static int place_planes(struct npu_run *run, const struct npu_jobfile_program *prog,
+			const struct npu_jobfile_image *img, const struct npu_buffer *buf,
+			uint64_t offset, uint64_t stride, struct place *place,
+			struct npu_error *err)
+{
+	struct npu_plane_info plane;
+	uint64_t end = 0, size;
+	unsigned int k;
+	int ret = 0;
+
+	for (k = 0; k < img->num_planes && !ret; k++) {
+		describe_plane(prog, img, k, &end, &plane);
+		place[k].offset = offset;
+		ret = npu_job_find_name(run->job, plane.name, &place[k].name, err);
+		if (!ret)
+			ret = check_stride(run, place[k].name, stride, err);
+		if (!ret)
+			ret = npu_run_check_bind(run, place[k].name, buf, buf ? offset : 0, err);
+		size = plane.rows * (stride ? stride : plane.stride);
+		if (!ret && buf && __builtin_add_overflow(offset, size, &offset))
+			ret = npu_error_set(err, -EINVAL, "%s: '%s': the planes end beyond 2^64",
+					    run->job->path, img->name);
+	}
+	return ret;
+}
+
 int npu_run_bind_image(struct npu_run *run, const char *name, struct npu_buffer *buf,
 		       uint64_t offset, uint64_t stride, struct npu_error *err)
 {
 	const struct npu_jobfile_program *prog;
 	const struct npu_jobfile_image *img;
-	struct npu_plane_info plane;
-	uint64_t end = 0, size;
+	struct place place[NPU_JOBFILE_PLANES];
 	unsigned int k;
 	int ret;
 
 	ret = npu_run_check_idle(run, err);
 	if (!ret)
 		ret = find_image(run, name, &prog, &img, err);
+	if (!ret)
+		ret = place_planes(run, prog, img, buf, offset, stride, place, err);
 	for (k = 0; !ret && k < img->num_planes; k++) {
-		describe_plane(prog, img, k, &end, &plane);
-		ret = npu_run_set_stride(run, plane.name, stride, err);
-		if (!ret)
-			ret = npu_run_bind(run, plane.name, buf, buf ? offset : 0, err);
-		size = plane.rows * (stride ? stride : plane.stride);
-		if (!ret && __builtin_add_overflow(offset, size, &offset))
-			ret = npu_error_set(err, -EINVAL, "%s: '%s': the planes end beyond 2^64",
-					    run->job->path, name);
+		set_stride(run, place[k].name, stride);
+		npu_run_set_bind(run, place[k].name, buf, place[k].offset);
 	}
 	return ret;
 }

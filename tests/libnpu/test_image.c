@@ -147,6 +147,41 @@ static void test_bind(struct npu_device *dev, struct npu_queue *queue, struct np
 	npu_buffer_put(buf);
 }
 
+/* Its second plane can not lie there, so its first one stays where it was, with its stride. */
+static void test_all_or_nothing(struct npu_device *dev, struct npu_queue *queue,
+				struct npu_run *run)
+{
+	struct npu_buffer *good, *small, *at;
+	unsigned char *map;
+	uint64_t offset;
+	void *p;
+
+	if (!tap_ok(!npu_buffer_create(dev, 4096, 0, &good, &err) &&
+		    !npu_buffer_map(good, &p, &err) &&
+		    !npu_buffer_create(dev, 100, 0, &small, &err), "two buffers"))
+		return;
+	map = p;
+	fill(0, map + 7, 23);
+	fill(1, map + 7 + 4 * 23, 23);
+	tap_ok(!npu_run_bind_image(run, "cam", good, 7, 23, &err) &&
+	       planes_are_right(queue, run, 0, 1), "an image is bound");
+	tap_ok(npu_run_bind_image(run, "cam", small, 0, 30, &err) == -EINVAL &&
+	       strstr(err.text, "'cam.uv' bound at byte 120 of a buffer that has 100"), "%s",
+	       err.text);
+	tap_ok(!npu_run_buffer(run, "cam", &at, &offset, &err) && at == good && offset == 7 &&
+	       !npu_run_buffer(run, "cam.uv", &at, &offset, &err) && at == good &&
+	       offset == 7 + 4 * 23, "both planes are where they were");
+	tap_ok(npu_run_read(run, "y", map, 32, &err) == 0, "what was computed of it still counts");
+	fill(0, map + 7, 23);
+	tap_ok(planes_are_right(queue, run, 0, 1), "with the stride they had");
+	tap_ok(npu_run_bind_image(run, "cam", good, 0, 65, &err) == -EINVAL &&
+	       planes_are_right(queue, run, 0, 1), "so they are when the stride is refused: %s",
+	       err.text);
+	tap_ok(!npu_run_bind_image(run, "cam", NULL, 0, 0, &err), "the bindings are taken back");
+	npu_buffer_put(good);
+	npu_buffer_put(small);
+}
+
 static void test_refused(struct npu_run *run)
 {
 	tap_ok(npu_run_set_stride(run, "cam", 7, &err) == -EINVAL &&
@@ -204,6 +239,7 @@ int main(void)
 	if (tap_ok(!npu_run_create(job, &run, &err), "a run")) {
 		test_write(queue, run);
 		test_bind(dev, queue, run);
+		test_all_or_nothing(dev, queue, run);
 		test_refused(run);
 		npu_run_destroy(run);
 	}
