@@ -59,7 +59,7 @@ $(BUILD)/tests/guest/share: $(GUEST_SHARE_OBJ) $(BUILD)/libnpu.a
 
 # A camera's frames, converted once more.
 check-guest: $(BUILD)/tests/guest/cam_check
-$(BUILD)/tests/guest/cam_check: $(call obj,tests/guest/cam_check.c tests/compiler/frame_ref.c tests/common/onnx_lines.c)
+$(BUILD)/tests/guest/cam_check: $(call obj,tests/guest/cam_check.c tools/common/frame_ref.c tests/common/onnx_lines.c)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "common/onnx_lines.h"
-#include "frame_ref.h"
+#include "frame_case.h"
 #include "npu_compiler.h"
 #include "npu.h"
 #include "npu_half.h"

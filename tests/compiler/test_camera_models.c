@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frame_ref.h"
+#include "frame_case.h"
 #include "run_job.h"
 #include "tap.h"
 #include "tools/common/file.h"

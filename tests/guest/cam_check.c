@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/onnx_lines.h"
-#include "compiler/frame_ref.h"
+#include "tools/common/frame_ref.h"
 
 static void *read_file(const char *dir, unsigned int frame, const char *name, size_t *size)
 {

@@ -87,28 +87,23 @@ static bool is_plane(struct session *s, unsigned int tensor)
 	return false;
 }
 
-/* What the job takes as frames of a camera, as the compiler's options. */
-static int run_formats(struct session *s, char *text[MAX_ITEMS], unsigned int *count)
-{
-	struct npu_image_info img = NPU_INIT(img);
-	unsigned int program;
-
-	*count = 0;
-	if (npu_run_program(s->run, &program, NULL, &s->err))
-		return fail("%s", s->err.text);
-	for (; *count < MAX_ITEMS && !npu_job_image(s->job, program, *count, &img); ++*count)
-		if (asprintf(&text[*count], "%s=%s", img.name, img.spec) < 0)
-			return fail("no memory");
-	return 0;
-}
-
-/* The shapes that a run has, as the compiler's options. */
+/* The shapes that a run has, and those given of frames' inputs, as the compiler's options. */
 static int run_shapes(struct session *s, char *text[MAX_ITEMS], unsigned int *count)
 {
+	struct npu_image_info img;
 	struct npu_tensor_info t;
 	char dims[128];
 
 	*count = 0;
+	for (unsigned int i = 0; i < s->opt->num_shape; i++) {
+		const struct item *item = &s->opt->shape[i];
+
+		if (!find_frame(s, item->name, &img))
+			continue;
+		if (asprintf(&text[*count], "%s=%s", item->name, item->value) < 0)
+			return fail("no memory");
+		++*count;
+	}
 	for (unsigned int i = 0; session_tensor(s, i, &t) && *count < MAX_ITEMS; i++) {
 		if (t.role != NPU_TENSOR_INPUT || is_plane(s, i))
 			continue;
@@ -188,7 +183,10 @@ static int side_start(struct session *s, struct side *side)
 	return copy_inputs(s, side);
 }
 
-/* The same inputs for the job in f32: shapes first, then data, as the model sees them. */
+/*
+ * The same inputs for the job in f32: shapes first, then data, as the model sees them. Planes of
+ * frames it has none of.
+ */
 static int hand_over(struct session *s, struct side *ref)
 {
 	struct npu_tensor_info t;
@@ -197,10 +195,10 @@ static int hand_over(struct session *s, struct side *ref)
 	int ret = 0;
 
 	for (unsigned int i = 0; session_tensor(s, i, &t) && !ret; i++)
-		if (t.role == NPU_TENSOR_INPUT)
+		if (t.role == NPU_TENSOR_INPUT && !is_plane(s, i))
 			ret = npu_run_set_shape(ref->run, t.name, t.rank, t.min_dim, &s->err);
 	for (unsigned int i = 0; session_tensor(s, i, &t) && !ret; i++) {
-		if (t.role != NPU_TENSOR_INPUT)
+		if (t.role != NPU_TENSOR_INPUT || is_plane(s, i))
 			continue;
 		bytes = dtype_size(t.dtype);
 		for (unsigned int d = 0; d < t.rank; d++)
@@ -353,31 +351,27 @@ static int open_job(struct session *s, struct side *job, const uint8_t *model, s
 
 /* The same model in f32. */
 static int open_reference(struct session *s, struct side *ref, const char *path,
-			  const uint8_t *model, size_t size)
+			  const uint8_t *model, size_t size, struct check_report *r)
 {
 	struct npu_compile_options opt = s->opt->compile;
-	char *shapes[MAX_ITEMS], *formats[MAX_ITEMS];
-	unsigned int count = 0, num_formats = 0;
+	char *shapes[MAX_ITEMS];
+	unsigned int count = 0;
 	int ret;
 
 	opt.precision = NPU_PRECISION_F32;
 	opt.all_f16 = false;
 	ret = s->opt->against ? run_shapes(s, shapes, &count)
 			      : given_shapes(s->opt, shapes, &count);
-	if (!ret && s->opt->against)
-		ret = run_formats(s, formats, &num_formats);
-	opt.input_formats = (const char *const *)formats;
-	opt.num_input_formats = num_formats;
 	if (!ret)
 		ret = compile(ref, path, model, size, opt, shapes, count);
 	while (count)
 		free(shapes[--count]);
-	while (num_formats)
-		free(formats[--num_formats]);
 	if (!ret)
 		ret = side_load(s, ref, path);
 	if (!ret)
 		ret = hand_over(s, ref);
+	if (!ret)
+		ret = check_frames_convert(s, ref->run, ref->loaded, r);
 	return ret ? ret : side_start(s, ref);
 }
 
@@ -394,6 +388,7 @@ static int check_both(struct session *s, struct side *job, struct side *ref,
 		ret = step_through(s, job, s->opt->model, r->reference, r, &r->job);
 	if (!ret && r->reference) {
 		check_layers_compare(&r->job, &r->ref);
+		check_frames_compare(r);
 		ret = compare_outputs(job, ref, r);
 	}
 	r->seconds = (now_ms() - start) / 1000;
@@ -428,13 +423,14 @@ static int check_model(struct session *s, const uint8_t *model, size_t size, uin
 	r.reference = against || !is_job(model, size);
 	if (!ret && r.reference)
 		ret = open_reference(s, &ref, against ? s->opt->against : s->opt->model,
-				     against ? against : model, against ? against_size : size);
+				     against ? against : model, against ? against_size : size, &r);
 	if (!ret)
 		ret = check_both(s, &job, &ref, &r);
 	if (!ret)
 		ret = report(&r);
 	check_layers_free(&r.job);
 	check_layers_free(&r.ref);
+	check_frames_free(&r);
 	free(r.output);
 	side_free(&job);
 	side_free(&ref);

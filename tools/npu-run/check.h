@@ -12,6 +12,14 @@ struct check_output {
 	struct check_difference fp32;
 };
 
+/* An input of the model that the job takes as a camera's frame. */
+struct check_frame {
+	const char *name;		/* the job's */
+	uint32_t height, width;
+	bool channels_first;
+	float *picture;			/* [height][width][3], made by the formulas */
+};
+
 /* Everything that --check found out. */
 struct check_report {
 	const struct options *opt;
@@ -20,6 +28,8 @@ struct check_report {
 	bool reference;			/* there is a job in f32 to compare with */
 	struct check_layers job, ref;
 	npu_u64 step;			/* of the oracle's sample */
+	struct check_frame frame[MAX_ITEMS];
+	unsigned int num_frames;
 	struct check_output *output;
 	unsigned int num_outputs;
 	double seconds;
@@ -31,6 +41,17 @@ struct check_report {
 
 /* Whether a difference is within the limits of the report. */
 bool check_within(const struct check_report *r, const struct check_difference *d);
+
+/*
+ * The frames that the job has got, as the formulas make pictures of them: to the inputs of the
+ * model, @ref of @job, and to @r->frame. 0, or 1 after a message; check_frames_free() in either
+ * case.
+ */
+int check_frames_convert(struct session *s, struct npu_run *ref, const struct npu_job *job,
+			 struct check_report *r);
+/* Fill in the fp32 of the job's layers that make pictures of frames. */
+void check_frames_compare(struct check_report *r);
+void check_frames_free(struct check_report *r);
 
 /* Fill in type, limits and verdict. */
 void check_judge(struct check_report *r);

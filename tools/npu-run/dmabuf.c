@@ -71,9 +71,6 @@ static int parse_place(const struct item *item, char *text, struct place *p)
 	return 0;
 }
 
-/* A camera leaves bytes behind a frame, up to whole pages: so many more a file may have. */
-#define FILE_SLACK	((size_t)1 << 20)
-
 /* Memory of the heap, with what is in the file. */
 static int heap_buffer(struct session *s, const struct item *item, const struct place *p,
 		       struct npu_buffer **buf)
@@ -83,7 +80,7 @@ static int heap_buffer(struct session *s, const struct item *item, const struct 
 	size_t size;
 	int fd, ret;
 
-	if (npu_file_read(p->file, input_extent(s, item->name) + FILE_SLACK, &data, &size, &why))
+	if (npu_file_read(p->file, input_extent(s, item->name) + FRAME_SLACK, &data, &size, &why))
 		return wrong(item, why.text);
 	if (!size) {
 		free(data);
@@ -100,12 +97,44 @@ static int heap_buffer(struct session *s, const struct item *item, const struct 
 	return ret ? wrong(item, s->err.text) : 0;
 }
 
-/* A frame by the name of its input, else a tensor. */
+/*
+ * Is it a plane by itself? Its name says so, but for a frame's first one, whose name is the
+ * frame's: that it is when another plane of the frame has a place of its own.
+ */
+static bool is_lone_plane(struct session *s, const char *name)
+{
+	struct npu_plane_info plane = NPU_INIT(plane), other = NPU_INIT(other);
+	unsigned int program, i, k;
+
+	if (npu_run_program(s->run, &program, NULL, &s->err))
+		return false;
+	for (i = 0; !npu_job_plane(s->job, program, i, 0, &plane); i++) {
+		if (!strcmp(plane.name, name)) {
+			for (k = 1; !npu_job_plane(s->job, program, i, k, &other); k++)
+				if (dmabuf_given(s, other.name))
+					return true;
+			return false;
+		}
+		for (k = 1; !npu_job_plane(s->job, program, i, k, &other); k++)
+			if (!strcmp(other.name, name))
+				return true;
+	}
+	return false;
+}
+
+/* A frame by the name of its input, or one plane of it, else a tensor. */
 static int bind_place(struct session *s, const struct item *item, const struct place *p,
 		      struct npu_buffer *buf)
 {
-	int ret = npu_run_bind_image(s->run, item->name, buf, 0, p->stride, &s->err);
+	int ret;
 
+	if (is_lone_plane(s, item->name)) {
+		ret = npu_run_set_stride(s->run, item->name, p->stride, &s->err);
+		if (!ret)
+			ret = npu_run_bind(s->run, item->name, buf, 0, &s->err);
+		return ret ? wrong(item, s->err.text) : 0;
+	}
+	ret = npu_run_bind_image(s->run, item->name, buf, 0, p->stride, &s->err);
 	if (ret == -ENOENT && !p->stride)
 		ret = npu_run_bind(s->run, item->name, buf, 0, &s->err);
 	return ret ? wrong(item, s->err.text) : 0;

@@ -45,13 +45,15 @@ static int parse_dims(const char *text, unsigned int *rank, int64_t *dims)
 static int set_given_shapes(struct session *s)
 {
 	int64_t dims[NPU_TENSOR_MAX_RANK];
+	struct npu_image_info img;
 	unsigned int i, rank;
 
 	for (i = 0; i < s->opt->num_shape; i++) {
 		const struct item *item = &s->opt->shape[i];
 
-		if (s->opt->check && strchr(item->value, '{'))
-			continue;	/* a range is for the compiler */
+		/* For the compiler are ranges, and what an input is that takes frames. */
+		if (s->opt->check && (strchr(item->value, '{') || find_frame(s, item->name, &img)))
+			continue;
 		if (parse_dims(item->value, &rank, dims))
 			return fail("--shape %s=%s: want dims like 1x3x64x64", item->name,
 				    item->value);
@@ -73,8 +75,7 @@ static enum kind kind_of(const uint8_t *data, size_t len)
 	return KIND_RAW;
 }
 
-/* The frame of that name in the first program that has it. */
-static bool find_frame(struct session *s, const char *name, struct npu_image_info *img)
+bool find_frame(struct session *s, const char *name, struct npu_image_info *img)
 {
 	struct npu_program_info prog = NPU_INIT(prog);
 	unsigned int p, i;
@@ -132,6 +133,57 @@ static size_t largest_bytes(struct session *s, const char *name)
 	}
 }
 
+static const struct item *given_stride(const struct session *s, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->opt->num_stride; i++)
+		if (!strcmp(s->opt->stride[i].name, name))
+			return &s->opt->stride[i];
+	return NULL;
+}
+
+static int parse_stride(const struct item *item, uint64_t *stride)
+{
+	char *end;
+
+	*stride = strtoull(item->value, &end, 10);
+	if (*end || end == item->value || *item->value == '-' || !*stride || *stride > UINT32_MAX)
+		return fail("--stride %s=%s: want bytes, from 1 on", item->name, item->value);
+	return 0;
+}
+
+/* Of the frame of that name in @program. */
+static unsigned int frame_index(struct session *s, unsigned int program, const char *name)
+{
+	struct npu_image_info img = NPU_INIT(img);
+	unsigned int i;
+
+	for (i = 0; !npu_job_image(s->job, program, i, &img) && strcmp(img.name, name); i++)
+		;
+	return i;
+}
+
+/* What a file has at most of a frame in such rows, and of what a camera leaves behind it. */
+static size_t strided_bytes(struct session *s, const struct item *item)
+{
+	struct npu_program_info prog = NPU_INIT(prog);
+	struct npu_plane_info plane = NPU_INIT(plane);
+	unsigned int p, k, index;
+	uint64_t stride, rows;
+	size_t most = 0;
+
+	if (parse_stride(item, &stride))
+		return 0;
+	for (p = 0; !npu_job_program(s->job, p, &prog); p++) {
+		index = frame_index(s, p, item->name);
+		for (k = 0, rows = 0; !npu_job_plane(s->job, p, index, k, &plane); k++)
+			rows += plane.rows;
+		most = rows * stride > most ? rows * stride : most;
+	}
+	return most + FRAME_SLACK;
+}
+
 /* Planes one behind the other, their rows as far apart as the job takes them. */
 size_t input_extent(struct session *s, const char *name)
 {
@@ -167,7 +219,8 @@ static size_t source_limit(void *ctx, const uint8_t *head, size_t len)
 
 static int source_read(struct session *s, struct source *src, const struct item *item)
 {
-	size_t most = largest_bytes(s, item->name);
+	const struct item *stride = given_stride(s, item->name);
+	size_t most = stride ? strided_bytes(s, stride) : largest_bytes(s, item->name);
 	struct npu_error why;
 	int err;
 
@@ -305,18 +358,6 @@ static const char *npy_dtype(enum npu_npy_type type)
 	return npu_npy_type_name(type);
 }
 
-static void store(unsigned int dtype, void *data, size_t i, float v)
-{
-	if (dtype == NPU_F32) {
-		((float *)data)[i] = v;
-	} else if (dtype == NPU_F16) {
-		((uint16_t *)data)[i] = npu_half_narrow(v);
-	} else {
-		v = roundf(v);
-		((uint8_t *)data)[i] = v < 0 ? 0 : v > 255 ? 255 : v;
-	}
-}
-
 /* The picture as rows x cols pixels. */
 static int fit_image(const struct options *opt, const struct npu_image *src, int rows, int cols,
 		     struct npu_image *out, struct npu_error *why)
@@ -357,7 +398,7 @@ static void image_to_tensor(const struct options *opt, const struct npu_image *i
 			/* Bytes go in as they are. */
 			if (dtype != NPU_U8)
 				v = (v * opt->scale - opt->mean[c]) / opt->std[c];
-			store(dtype, data, axis == 1 ? c * plane + i : i * channels + c, v);
+			element_store(dtype, data, axis == 1 ? c * plane + i : i * channels + c, v);
 		}
 	}
 }
@@ -466,6 +507,55 @@ static int fill_one(struct session *s, const struct source *src, const struct np
 	return ret;
 }
 
+/*
+ * A camera leaves its frame in rows that are further apart, and bytes behind it: what is between
+ * them goes. *@frame, of *@size bytes, is the caller's to free, on error too.
+ */
+static int pack_frame(struct session *s, const struct source *src, unsigned int program,
+		      const struct npu_image_info *img, uint64_t stride, uint8_t **frame,
+		      size_t *size)
+{
+	struct npu_plane_info plane = NPU_INIT(plane);
+	unsigned int index = frame_index(s, program, img->name), k;
+	size_t at = 0, row;
+	uint8_t *out = malloc(img->bytes + 1);
+
+	if (!out)
+		return fail("no memory for a frame");
+	*frame = out;
+	for (k = 0; !npu_job_plane(s->job, program, index, k, &plane); k++)
+		for (row = 0; row < plane.rows; row++, at += stride, out += plane.row_bytes) {
+			if (stride < plane.row_bytes || at + plane.row_bytes > src->raw_size)
+				return fail(
+					"--stride %s=%llu: rows have %u bytes, and %s ends in row %zu of plane %u",
+					img->name, (unsigned long long)stride, plane.row_bytes,
+					src->item->value, row, k);
+			memcpy(out, src->raw + at, plane.row_bytes);
+		}
+	*size = (size_t)(out - *frame);
+	return 0;
+}
+
+static int frame_fill(struct session *s, const struct source *src, unsigned int program,
+		      const struct npu_image_info *img)
+{
+	const struct item *item = given_stride(s, img->name);
+	uint8_t *frame = NULL;
+	size_t size = src->raw_size;
+	uint64_t stride = 0;
+	int ret = 0;
+
+	if (item && parse_stride(item, &stride))
+		return 1;
+	if (item)
+		ret = pack_frame(s, src, program, img, stride, &frame, &size);
+	if (!ret &&
+	    npu_run_write_image(s->run, img->name, item ? frame : src->raw, size, &s->err))
+		ret = fail("--input %s: %s: %s", img->name, src->item->value, s->err.text);
+	free(frame);
+	return ret;
+}
+
 static unsigned int find_source(const struct source *src, unsigned int n, const char *name)
 {
 	unsigned int k;
@@ -498,10 +588,8 @@ static int fill_all(struct session *s, const struct source *src, unsigned int n)
 			k = find_source(src, n, img.name);
 		if (k < n && is_plane && src[k].kind == KIND_RAW &&
 		    !strcmp(src[k].item->name, img.name)) {
-			if (!plane && npu_run_write_image(s->run, img.name, src[k].raw,
-							  src[k].raw_size, &s->err))
-				return fail("--input %s: %s: %s", img.name, src[k].item->value,
-					    s->err.text);
+			if (!plane && frame_fill(s, &src[k], program, &img))
+				return 1;
 			continue;	/* all planes at once */
 		}
 		if (k == n && t.role == NPU_TENSOR_STATE)
@@ -542,6 +630,17 @@ static int check_names(struct session *s)
 			return fail("--input %s: that is an output of the model", t.name);
 		if (dmabuf_given(s, t.name))
 			return fail("--input %s: it is given by --input-dmabuf, too", t.name);
+	}
+	for (i = 0; i < opt->num_stride; i++) {
+		struct npu_image_info img;
+
+		const char *name = opt->stride[i].name;
+
+		for (k = 0; k < opt->num_input && strcmp(opt->input[k].name, name); k++)
+			;
+		if (k == opt->num_input || !find_frame(s, name, &img))
+			return fail("--stride %s: there is no --input %s that is a camera's frame",
+				    name, name);
 	}
 	for (i = 0; i < opt->num_output; i++)
 		for (k = 0; k < i; k++)

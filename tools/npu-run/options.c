@@ -18,6 +18,7 @@ static const char usage[] =
 "      --input-dmabuf NAME=fd:N[,offset=B][,bytes=B][,stride=B]   an input, or a camera's frame, in the\n"
 "                           dma-buf of an open descriptor; or NAME=heap:system,file=FILE[,stride=B]: in memory\n"
 "                           of a dma-buf heap, which is filled from a file\n"
+"      --stride NAME=B      rows of a raw frame (--input NAME=FILE) are B bytes apart, in all its planes\n"
 "  -s, --shape NAME=1x3x64x64   shape of an input (follows from .npy files and pictures)\n"
 "  -o, --output NAME=FILE   write an output: .npy, or raw bytes with any other name\n"
 "  -t, --top K              print the K largest values of each output\n"
@@ -91,6 +92,7 @@ enum {
 	OPT_TRACE,
 	OPT_TRACE_RUNS,
 	OPT_INPUT_DMABUF,
+	OPT_STRIDE,
 	NUM_OPTS
 };
 
@@ -134,6 +136,7 @@ static const struct option longs[] = { { "input", required_argument, NULL, 'i' }
 				       { "trace-runs", required_argument, NULL, OPT_TRACE_RUNS },
 				       { "root", required_argument, NULL, OPT_ROOT },
 				       { "input-dmabuf", required_argument, NULL, OPT_INPUT_DMABUF },
+				       { "stride", required_argument, NULL, OPT_STRIDE },
 				       { NULL, 0, NULL, 0 } };
 
 /* Options that only say how another one is done. */
@@ -146,7 +149,7 @@ static const struct { int option, needs; } details[] = {
 	{ OPT_CALIB, OPT_INT8 },	{ OPT_METHOD, OPT_INT8 },
 	{ OPT_BUDGET, OPT_INT8 },
 	{ OPT_MAX_ERROR, OPT_CHECK },	{ OPT_MIN_COSINE, OPT_CHECK },
-	{ OPT_CHECK_WORK, OPT_CHECK },
+	{ OPT_CHECK_WORK, OPT_CHECK },	{ OPT_STRIDE, 'i' },
 };
 
 /* What neither --check nor --doctor does. */
@@ -318,6 +321,8 @@ static int parse_one(struct options *opt, int c, char *arg)
 	case 'i': return add_item(opt->input, &opt->num_input, arg, "--input wants NAME=FILE");
 	case OPT_INPUT_DMABUF:
 		return add_item(opt->dmabuf, &opt->num_dmabuf, arg, "--input-dmabuf wants NAME=fd:N");
+	case OPT_STRIDE:
+		return add_item(opt->stride, &opt->num_stride, arg, "--stride wants NAME=BYTES");
 	case 's': return add_item(opt->shape, &opt->num_shape, arg, "--shape wants NAME=1x2x3");
 	case 'o': return add_item(opt->output, &opt->num_output, arg, "--output wants NAME=FILE");
 	case 't': return parse_count("--top wants 1 to 1000000", arg, 1000000, &opt->top);

@@ -9,6 +9,9 @@
 
 #define MAX_ITEMS	64
 
+/* A camera leaves bytes behind a frame, up to whole pages: so many more a file may have. */
+#define FRAME_SLACK	((size_t)1 << 20)
+
 /* NAME=VALUE of --input, --output and --shape. */
 struct item {
 	char *name;
@@ -30,8 +33,8 @@ struct options {
 	const char *device;
 	unsigned int threads;
 	struct item input[MAX_ITEMS], output[MAX_ITEMS], shape[MAX_ITEMS];
-	struct item dmabuf[MAX_ITEMS];
-	unsigned int num_input, num_output, num_shape, num_dmabuf;
+	struct item dmabuf[MAX_ITEMS], stride[MAX_ITEMS];
+	unsigned int num_input, num_output, num_shape, num_dmabuf, num_stride;
 	unsigned int top;
 	unsigned int bench;		/* runs; 0: none */
 	bool info, profile, json, disasm, digest, report;
@@ -118,6 +121,9 @@ int session_submit(struct session *s, uint32_t flags, struct npu_fence **fence);
  */
 bool session_tensor(struct session *s, unsigned int index, struct npu_tensor_info *info);
 
+/* The frame of that name in the first program that has it. */
+bool find_frame(struct session *s, const char *name, struct npu_image_info *img);
+
 /* Does --input-dmabuf name this tensor, or image? */
 bool dmabuf_given(const struct session *s, const char *name);
 
@@ -134,5 +140,7 @@ int json_print(struct cJSON *root);
 
 /* One element of a tensor as a number. */
 double element(unsigned int dtype, const void *data, size_t index);
+/* Of an f32, f16 or u8 tensor; bytes are rounded (half away from zero) and clamped. */
+void element_store(unsigned int dtype, void *data, size_t index, float value);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Numbers and their texts. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "npu_half.h"
@@ -70,5 +71,17 @@ double element(unsigned int dtype, const void *data, size_t index)
 	case NPU_HOST_U32: return v.u;
 	case NPU_HOST_U64: return v.w;
 	default: return v.c;
+	}
+}
+
+void element_store(unsigned int dtype, void *data, size_t index, float value)
+{
+	if (dtype == NPU_F32) {
+		((float *)data)[index] = value;
+	} else if (dtype == NPU_F16) {
+		((uint16_t *)data)[index] = npu_half_narrow(value);
+	} else {
+		value = roundf(value);
+		((uint8_t *)data)[index] = value < 0 ? 0 : value > 255 ? 255 : value;
 	}
 }

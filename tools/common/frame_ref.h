@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Camera frames to pictures, written from the formulas of Documentation/camera.md pixel by pixel, for
- * comparison with what the compiler makes of --input-format.
+ * Camera frames to pictures, written from the formulas of Documentation/camera.md pixel by pixel,
+ * for comparison with what the compiler makes of --input-format: by npu-run --check, and by the
+ * tests. Slow.
  */
-#ifndef TESTS_FRAME_REF_H
-#define TESTS_FRAME_REF_H
+#ifndef TOOLS_COMMON_FRAME_REF_H
+#define TOOLS_COMMON_FRAME_REF_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,16 +25,11 @@ struct frame_spec {
 
 /* All of the frame, and what the compiler takes when nothing is said. */
 void frame_default(struct frame_spec *s, const char *format, int width, int height);
-/* The option's text. */
-void frame_text(const struct frame_spec *s, char *text, size_t size);
 int frame_planes(const struct frame_spec *s);
 /* Bytes of a row and rows of plane @k. */
 void frame_plane(const struct frame_spec *s, int k, size_t *row, size_t *rows);
 /* Bytes of a frame without gaps. */
 size_t frame_bytes(const struct frame_spec *s);
-/* Bytes from a fixed sequence, extremes among them. */
-void frame_noise(uint8_t *frame, size_t size, uint32_t seed);
-
 /* A frame without gaps to @out, [height][width][3]; @bytes: rounded colours for an input of type u8. */
 void frame_picture(const struct frame_spec *s, const uint8_t *frame, int height, int width,
 		   bool bytes, float *out);
