@@ -6,8 +6,10 @@
 #include <linux/dma-map-ops.h>
 #include <linux/dma-mapping.h>
 #include <linux/dma-resv.h>
+#include <linux/iommu.h>
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
+#include <linux/swiotlb.h>
 
 #include <drm/drm_print.h>
 
@@ -258,6 +260,24 @@ out_unlock:
 	return 0;
 }
 
+/*
+ * Behind an IOMMU the DMA API has one answer for all of a device's addresses, which is yes from the
+ * first copy on: there it is looked up where the address leads to. Pools that grow at run time can
+ * not be asked by a module; with them its answer stands.
+ */
+static bool npu_dma_is_bounced(struct device *dev, dma_addr_t dma)
+{
+	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
+
+	if (!dma_need_sync(dev, dma))
+		return false;
+	if (!domain || !(domain->type & __IOMMU_DOMAIN_PAGING) ||
+	    IS_ENABLED(CONFIG_SWIOTLB_DYNAMIC))
+		return true;
+
+	return swiotlb_find_pool(dev, iommu_iova_to_phys(domain, dma));
+}
+
 /**
  * npu_sgt_is_bounced() - whether the kernel copies between memory and what the device sees
  * @dev: device
@@ -274,7 +294,7 @@ bool npu_sgt_is_bounced(struct device *dev, struct sg_table *sgt)
 		return false;
 
 	for_each_sgtable_dma_sg(sgt, sg, i) {
-		if (dma_need_sync(dev, sg_dma_address(sg)))
+		if (npu_dma_is_bounced(dev, sg_dma_address(sg)))
 			return true;
 	}
 

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sharing of buffers. An import keeps its attachment mapped, in both directions, until it goes or
- * the device is unplugged; the exporter pins meanwhile, as we take no notice of moves. Sizes and
- * addresses are the exporter's word, so they are checked.
+ * DOC: sharing of buffers
+ *
+ * An import keeps its attachment mapped, in both directions, until it goes or the device is
+ * unplugged. Sizes and addresses are the exporter's word, so they are checked.
+ *
+ * We do not let memory be taken back: the attachment is one without invalidate_mappings(), for
+ * which the core has the exporter pin. Import costs what it costs once; page tables that must be
+ * written anew behind every move would make each submit look, and fences wait for that. An exporter
+ * that moves memory waits until nobody has it pinned, and one that must be able to take it back at
+ * any time refuses us: what is bound stays valid as long as it is bound.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
@@ -37,7 +44,7 @@ static int npu_gem_prime_check(struct drm_device *drm, const struct dma_buf *dma
 		if (!PAGE_ALIGNED(sg_dma_address(sg)) || !PAGE_ALIGNED(sg_dma_len(sg))) {
 			drm_dbg_prime(drm, "a piece of %s is not made of pages\n",
 				      dma_buf->exp_name);
-			return -EOPNOTSUPP;
+			return -EADDRNOTAVAIL;
 		}
 		total += sg_dma_len(sg);
 	}
@@ -84,8 +91,9 @@ struct drm_gem_object *npu_gem_prime_import_sg_table(struct drm_device *drm,
  *
  * One of our own gives the object that it was exported from.
  *
- * Return: object, or an error pointer: -EINVAL when it does not consist of whole pages, -EOPNOTSUPP
- * when its pieces do not, -EBADMSG when less is mapped than it says, or what its exporter says.
+ * Return: object, or an error pointer: -EINVAL when it does not consist of whole pages,
+ * -EADDRNOTAVAIL when its pieces do not, -EBADMSG when less is mapped than it says, or what its
+ * exporter says: -EOPNOTSUPP when it wants to be able to take it back.
  */
 struct drm_gem_object *npu_gem_prime_import(struct drm_device *drm, struct dma_buf *dma_buf)
 {

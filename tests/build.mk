@@ -49,7 +49,7 @@ $(BUILD)/tests/guest/wrong_firmware: $(BUILD)/obj/tests/guest/wrong_firmware.o
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lz
 
 # What runs in the guest beside the tools: memory and fences of other devices, through libnpu.
-GUEST_SHARE_OBJ	:= $(addprefix $(BUILD)/obj/tests/guest/,share.o share_fences.o share_sources.o share_unbind.o sum.o)
+GUEST_SHARE_OBJ	:= $(addprefix $(BUILD)/obj/tests/guest/,share.o share_fences.o share_give.o share_odd.o share_sources.o share_unbind.o sum.o)
 $(GUEST_SHARE_OBJ): EXTRA_CFLAGS += -isystem /usr/include/libdrm
 check-guest: $(BUILD)/tests/guest/share
 $(BUILD)/tests/guest/share: $(GUEST_SHARE_OBJ) $(BUILD)/libnpu.a

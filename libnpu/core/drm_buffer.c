@@ -308,8 +308,10 @@ static const char *import_reason(struct drm_device *drm, int error)
 	case -ENODEV:
 		return drmIoctl(drm->fd, DRM_IOCTL_NPU_DEV_QUERY, &q) && errno == ENODEV ?
 		       "the device is gone" : "its exporter does not give the memory out (any more)";
-	case -EOPNOTSUPP:
+	case -EADDRNOTAVAIL:
 		return "its pieces do not begin and end at pages, which the device can not map";
+	case -EOPNOTSUPP:
+		return "its exporter gives it only to who lets it be taken back at any time";
 	case -EBADMSG:
 		return "its exporter has mapped less memory than the dma-buf's size";
 	case -EINVAL:

@@ -53,9 +53,9 @@ struct npu_dmabuf {
  *
  * Errors, each with its reason: -EBADF (not open), -EINVAL (not a dma-buf; of 0 bytes; not of whole
  * pages; offset and bytes are outside it; @from), -E2BIG (more than info.max_buffer), -EACCES (open
- * for reading only), -EOPNOTSUPP (its pieces are not pages), -EBADMSG (its exporter has mapped less
- * than it says), -ENOTSUP (in process: can not be mapped), -ENOMEM, -ENODEV (device gone), and what
- * the exporter says.
+ * for reading only), -EADDRNOTAVAIL (its pieces are not pages), -EBADMSG (its exporter has mapped
+ * less than it says), -EOPNOTSUPP (its exporter wants to be able to take it back), -ENOTSUP (in
+ * process: can not be mapped), -ENOMEM, -ENODEV (device gone), and what the exporter says.
  */
 int npu_buffer_import(struct npu_device *dev, const struct npu_dmabuf *from,
 		      struct npu_buffer **buf, struct npu_error *err);

@@ -4,6 +4,8 @@
  * the CPU sees there; mistakes and odd exporters have errors of their own and leave nothing behind.
  *
  * share DEVICE: all but what follows. share DEVICE unbind: the device is taken from its driver.
+ * share DEVICE bounced: on a kernel that copies all that devices read or write. share give:
+ * share_give.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +18,9 @@
 #include <unistd.h>
 #include "npu_kernels.h"
 #include "npu_share.h"
-#include "odd/npu_odd.h"
 #include "share_fences.h"
+#include "share_give.h"
+#include "share_odd.h"
 #include "share_sources.h"
 #include "share_unbind.h"
 #include "sum.h"
@@ -179,10 +182,27 @@ static void test_source(struct npu_device *dev, struct npu_queue *queue, const s
 	munmap(cpu, s->size);
 }
 
-/* The memory of one open device by another; either goes first. */
-static void test_npu(struct npu_device *dev, struct npu_queue *queue, const char *uri)
+static const struct window npu_window = { 0, 4099, 29, 601, 4097 };
+
+/* What either of two NPUs writes to the other's memory @buf, of @own, the other one reads. */
+static unsigned int wrong_exchange(struct npu_queue *queue, struct npu_buffer *buf,
+				   struct npu_queue *theirs, struct npu_buffer *own)
 {
-	const struct window w = { 0, 4099, 29, 601, 4097 };
+	uint8_t got[6] = { 0 };
+
+	if (fill_bytes(queue, buf, 4095, 2, 0x31, &err) ||
+	    fill_bytes(theirs, own, 4097, 2, 0x32, &err) ||
+	    npu_buffer_read(own, 4094, got, 3, &err) ||
+	    npu_buffer_read(buf, 4097, got + 3, 3, &err))
+		return 1;
+	return got[1] != 0x31 || got[2] != 0x31 || got[3] != 0x32 || got[4] != 0x32;
+}
+
+/* The memory of one open device by another, which goes first. */
+static void test_npu(struct npu_device *dev, struct npu_queue *queue, const char *uri,
+		     const char *what)
+{
+	const struct window *w = &npu_window;
 	struct npu_device *other;
 	struct npu_queue *theirs;
 	struct npu_buffer *own, *buf;
@@ -192,141 +212,78 @@ static void test_npu(struct npu_device *dev, struct npu_queue *queue, const char
 
 	for (i = 0; i < sizeof(bytes); i++)
 		bytes[i] = i * 7 + i / 251;
-	if (npu_device_open(uri, NULL, &other, &err) || npu_queue_create(other, NULL, &theirs, &err) ||
-	    npu_buffer_create(other, sizeof(bytes), 0, &own, &err)) {
-		tap_ok(0, "another NPU: %s", err.text);
+	if (npu_device_open(uri, NULL, &other, &err) ||
+	    npu_queue_create(other, NULL, &theirs, &err) ||
+	    npu_buffer_create(other, sizeof(bytes), 0, &own, &err) ||
+	    npu_buffer_write(own, 0, bytes, sizeof(bytes), &err) ||
+	    npu_buffer_export_dmabuf(own, &fd, &err) ||
+	    npu_buffer_import_dmabuf(dev, fd, &buf, &err)) {
+		tap_ok(0, "%s: %s", what, err.text);
 		return;
 	}
-	npu_buffer_write(own, 0, bytes, sizeof(bytes), &err);
-	if (npu_buffer_export_dmabuf(own, &fd, &err) || npu_buffer_import_dmabuf(dev, fd, &buf, &err)) {
-		tap_ok(0, "another NPU's memory: %s", err.text);
-		return;
-	}
-	tap_ok(!wrong_rows(dev, queue, buf, &w, bytes), "another NPU's memory: the sums");
+	tap_ok(!wrong_rows(dev, queue, buf, w, bytes), "%s's memory: the sums", what);
 	/* One byte further on there is something else: the sums are not those of anything. */
-	tap_ok(wrong_rows(dev, queue, buf, &w, bytes + 1), "and not those of other bytes");
+	tap_ok(wrong_rows(dev, queue, buf, w, bytes + 1), "and not those of other bytes");
 	tap_ok(!npu_buffer_export_dmabuf(buf, &again, &err), "an import is exported again");
 	close(again);
 	close(fd);
+	tap_ok(!wrong_exchange(queue, buf, theirs, own), "each sees what the other one writes");
+	memset(bytes + 4095, 0x31, 2);
+	memset(bytes + 4097, 0x32, 2);
 	npu_buffer_put(own);
 	npu_queue_destroy(theirs);
 	npu_device_close(other);
-	tap_ok(!wrong_rows(dev, queue, buf, &w, bytes),
-	       "which stays when that one is closed");
+	tap_ok(!wrong_rows(dev, queue, buf, w, bytes), "it stays when that one is closed");
 	npu_buffer_put(buf);
 }
 
-/* ---- mistakes ---- */
-
-static struct npu_odd_count odd_counts(int odd)
+/* Another's @own as *@buf of @dev. */
+static int pass_on(struct npu_buffer *own, struct npu_device *dev, struct npu_buffer **buf)
 {
-	struct npu_odd_count n;
+	int fd, ret = npu_buffer_export_dmabuf(own, &fd, &err);
 
-	if (ioctl(odd, NPU_ODD_COUNT, &n))
-		abort();
-	return n;
+	if (ret)
+		return ret;
+	ret = npu_buffer_import_dmabuf(dev, fd, buf, &err);
+	close(fd);
+	return ret;
 }
 
-static void refused(struct npu_device *dev, const struct npu_dmabuf *from, int code,
-		    const char *word, const char *what)
+/* Ours by another, which goes before or after it. */
+static void test_npu_imports(struct npu_device *dev, struct npu_queue *queue, const char *uri)
 {
-	struct npu_buffer *buf = (struct npu_buffer *)&err;
-	int ret = npu_buffer_import(dev, from, &buf, &err);
+	static uint8_t bytes[64 * PAGE];
+	struct npu_device *other = NULL;
+	struct npu_queue *theirs = NULL;
+	struct npu_buffer *own, *buf;
+	unsigned int i, good = 0;
 
-	tap_ok(ret == code && err.code == code && !buf && strstr(err.text, word), "%s: %d %s", what, ret,
-	       err.text);
-}
-
-static void test_odd(struct npu_device *dev)
-{
-	static const struct {
-		unsigned int kind;
-		int code;
-		const char *word, *what;
-	} kinds[] = {
-		{ NPU_ODD_EMPTY, -EINVAL, "0 bytes", "size zero" },
-		{ NPU_ODD_UNALIGNED, -EINVAL, "whole pages", "a size that is not one of pages" },
-		{ NPU_ODD_PIECES, -EOPNOTSUPP, "pieces", "pieces that are not pages" },
-		{ NPU_ODD_SHORT, -EBADMSG, "less memory", "less mapped than there is" },
-		{ NPU_ODD_REFUSED, -EPERM, "not permitted", "attaching is refused" },
-		{ NPU_ODD_REVOKED, -ENODEV, "give the memory out", "mapping is refused" },
-	};
-	struct npu_dmabuf from = NPU_INIT(from);
-	int odd = odd_open();
-	struct npu_odd_count n;
-	unsigned int i;
-
-	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		from.fd = odd_alloc(kinds[i].kind, 8, O_RDWR);
-		refused(dev, &from, kinds[i].code, kinds[i].word, kinds[i].what);
-		close(from.fd);
+	for (i = 0; i < sizeof(bytes); i++)
+		bytes[i] = i * 11 + i / 253;
+	for (i = 0; i < 2; i++) {
+		if (npu_device_open(uri, NULL, &other, &err) ||
+		    npu_queue_create(other, NULL, &theirs, &err) ||
+		    npu_buffer_create(dev, sizeof(bytes), 0, &own, &err) ||
+		    npu_buffer_write(own, 0, bytes, sizeof(bytes), &err) ||
+		    pass_on(own, other, &buf))
+			break;
+		good += !wrong_rows(other, theirs, buf, &npu_window, bytes);
+		if (i)
+			npu_buffer_put(own);
+		good += !wrong_rows(other, theirs, buf, &npu_window, bytes);
+		npu_buffer_put(buf);
+		npu_queue_destroy(theirs);
+		npu_device_close(other);
+		if (i)
+			continue;
+		good += !wrong_rows(dev, queue, own, &npu_window, bytes);
+		npu_buffer_put(own);
 	}
-	n = odd_counts(odd);
-	tap_ok(!n.bufs && !n.attachments && !n.mappings && !n.pins,
-	       "nothing is left of them: %u buffers, %u importers, %u mappings, %u pins", n.bufs,
-	       n.attachments, n.mappings, n.pins);
-	close(odd);
+	tap_ok(good == 5, "another NPU's sums of ours, which either of them puts first: %u of 5",
+	       good);
 }
 
-static void test_mistakes(struct npu_device *dev)
-{
-	struct npu_dmabuf from = NPU_INIT(from);
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC), file = memfd_create("no", 0);
-	int fd = odd_alloc(NPU_ODD_NOTHING, 4, O_RDWR), ro = odd_alloc(NPU_ODD_NOTHING, 4, O_RDONLY);
-	struct npu_buffer *buf;
-
-	from.fd = -1;
-	refused(dev, &from, -EBADF, "not open", "no descriptor");
-	from.fd = null;
-	refused(dev, &from, -EINVAL, "not a dma-buf", "a device");
-	from.fd = file;
-	refused(dev, &from, -EINVAL, "not a dma-buf", "a memfd");
-	from.fd = fd;
-	from.offset = 4 * PAGE;
-	refused(dev, &from, -EINVAL, "16384", "an offset that is the size");
-	from.offset = UINT64_MAX;
-	refused(dev, &from, -EINVAL, "16384", "an offset beyond everything");
-	from.offset = 1;
-	from.bytes = 4 * PAGE;
-	refused(dev, &from, -EINVAL, "16384", "a byte too many");
-	from.bytes = UINT64_MAX;
-	refused(dev, &from, -EINVAL, "16384", "far too many");
-	from.bytes = 0;
-	from.flags = 2;
-	refused(dev, &from, -EINVAL, "flags", "flags that are not known");
-	from.flags = 0;
-	from.reserved = 1;
-	refused(dev, &from, -EINVAL, "reserved", "a reserved member");
-	from = (struct npu_dmabuf){ .size = sizeof(from), .fd = ro };
-	refused(dev, &from, -EACCES, "NPU_BUFFER_READ_ONLY", "for reading only");
-	from.flags = NPU_BUFFER_READ_ONLY;
-	tap_ok(!npu_buffer_import(dev, &from, &buf, &err) &&
-	       npu_buffer_write(buf, 0, "x", 1, &err) == -EACCES,
-	       "which is taken as such, and not written to: %s", err.text);
-	npu_buffer_put(buf);
-	close(null);
-	close(file);
-	close(fd);
-	close(ro);
-}
-
-/* An exporter that does not want to be looked at; the device may. */
-static void test_unseen(struct npu_device *dev, struct npu_queue *queue)
-{
-	int fd = odd_alloc(NPU_ODD_NO_MMAP, 4, O_RDWR);
-	struct npu_buffer *buf;
-	float sums[4];
-	void *map;
-
-	tap_ok(!npu_buffer_import_dmabuf(dev, fd, &buf, &err), "memory that is not for the CPU");
-	tap_ok(npu_buffer_map(buf, &map, &err) == -ENOTSUP && !map, "is not mapped: %s", err.text);
-	tap_ok(npu_buffer_read(buf, 0, sums, 4, &err) == -ENOTSUP, "nor read: %s", err.text);
-	tap_ok(!fill_bytes(queue, buf, 5, 16000, 3, &err) &&
-	       !sum_rows(dev, queue, buf, 5, 4, 4000, 4000, sums, &err) && sums[0] == 12000 && sums[3] == 12000,
-	       "the device works on it");
-	npu_buffer_put(buf);
-	close(fd);
-}
+/* ---- the host ---- */
 
 static int count_maps(const char *what)
 {
@@ -372,13 +329,19 @@ int main(int argc, char **argv)
 	struct npu_queue *queue;
 	unsigned int i;
 
+	if (argc > 2 && !strcmp(argv[1], "give"))
+		return share_give(argv + 2);
 	if (argc == 3 && !strcmp(argv[2], "unbind")) {
 		test_unbind(argv[1]);
 		return tap_done();
 	}
+	if (argc == 3 && !strcmp(argv[2], "bounced")) {
+		test_bounced(argv[1]);
+		return tap_done();
+	}
 	if (argc != 2 || npu_device_open(argv[1], NULL, &dev, &err) ||
 	    npu_queue_create(dev, NULL, &queue, &err)) {
-		printf("Bail out! usage: share DEVICE [unbind]; %s\n", err.text);
+		printf("Bail out! usage: share DEVICE [unbind|bounced]; %s\n", err.text);
 		return 1;
 	}
 	for (i = 0; sources[i].name; i++)
@@ -386,9 +349,10 @@ int main(int argc, char **argv)
 	test_mistakes(dev);
 	test_host_view(dev, in_process);
 	if (!in_process) {
-		test_npu(dev, queue, argv[1]);
-		test_odd(dev);
-		test_unseen(dev, queue);
+		test_npu(dev, queue, argv[1], "another user of the NPU");
+		test_npu(dev, queue, OTHER_NPU, "another NPU");
+		test_npu_imports(dev, queue, OTHER_NPU);
+		test_odd(dev, queue);
 	}
 	test_fences(dev, in_process);
 	npu_queue_destroy(queue);

@@ -15,6 +15,9 @@ struct source {
 
 extern const struct source sources[];
 
+/* The guest has two. */
+#define OTHER_NPU	"/dev/accel/accel1"
+
 /* /dev/npu_odd, see odd/npu_odd.h; a negative errno. */
 int odd_open(void);
 int odd_alloc(unsigned int kind, unsigned int pages, unsigned int flags);

@@ -45,7 +45,20 @@ struct shared {
 	int odd, fd, out;
 	struct npu_buffer *in, *own;
 	uint8_t *cpu;
+	/* another NPU, which has imported @own */
+	struct npu_device *other;
+	struct npu_queue *theirs;
+	struct npu_buffer *lent;
 };
+
+/* The first four rows of a page that the other NPU sees in what it was lent are of @value. */
+static bool lent_is(struct shared *s, float value)
+{
+	float sums[4] = { 0 };
+
+	return !sum_rows(s->other, s->theirs, s->lent, 0, 4, 4096, 4096, sums, &err) &&
+	       sums[0] == value * 4096 && sums[3] == value * 4096;
+}
 
 static bool share(struct npu_device *dev, struct shared *s)
 {
@@ -54,6 +67,10 @@ static bool share(struct npu_device *dev, struct shared *s)
 	if (s->odd < 0 || s->fd < 0 || npu_buffer_import_dmabuf(dev, s->fd, &s->in, &err) ||
 	    npu_buffer_create(dev, SIZE, 0, &s->own, &err) ||
 	    npu_buffer_export_dmabuf(s->own, &s->out, &err))
+		return false;
+	if (npu_device_open(OTHER_NPU, NULL, &s->other, &err) ||
+	    npu_queue_create(s->other, NULL, &s->theirs, &err) ||
+	    npu_buffer_import_dmabuf(s->other, s->out, &s->lent, &err))
 		return false;
 	s->cpu = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
 	return s->cpu != MAP_FAILED;
@@ -72,6 +89,7 @@ static void check_gone(struct npu_device *dev, struct npu_queue *queue, struct s
 	       "nor imports: %s", err.text);
 	s->cpu[SIZE - 1] = 9;
 	tap_ok(s->cpu[0] == 1 && s->cpu[SIZE - 1] == 9, "the exporter's memory is as it was");
+	tap_ok(lent_is(s, 4), "another NPU still has what it was lent");
 }
 
 void test_unbind(const char *uri)
@@ -89,10 +107,16 @@ void test_unbind(const char *uri)
 	}
 	tap_ok(!fill_bytes(queue, s.in, 0, SIZE, 1, &err) && s.cpu[0] == 1 && s.cpu[SIZE - 1] == 1,
 	       "the device writes to another's memory");
+	tap_ok(!fill_bytes(queue, s.own, 0, SIZE, 4, &err) && lent_is(&s, 4),
+	       "another NPU sees what it writes to its own");
 	tap_ok(write_file(DRIVER "unbind", name), "the device is taken from its driver");
 	check_gone(dev, queue, &s);
 	npu_buffer_put(s.in);
 	npu_buffer_put(s.own);
+	tap_ok(lent_is(&s, 4), "and when the lender has put it, too");
+	npu_buffer_put(s.lent);
+	npu_queue_destroy(s.theirs);
+	npu_device_close(s.other);
 	npu_queue_destroy(queue);
 	npu_device_close(dev);
 	munmap(s.cpu, SIZE);

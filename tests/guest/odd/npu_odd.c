@@ -5,7 +5,9 @@
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-fence.h>
+#include <linux/dma-map-ops.h>
 #include <linux/dma-mapping.h>
+#include <linux/dma-resv.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -21,9 +23,14 @@
 
 #define MAX_PAGES	1024
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+#define dma_buf_invalidate_mappings	dma_buf_move_notify
+#endif
+
 struct odd_buf {
 	u32 kind;
 	u32 count;
+	u32 pins;	/* under the dma-buf's reservation, as @pages */
 	struct page *pages[];
 };
 
@@ -47,6 +54,9 @@ static int odd_attach(struct dma_buf *dma_buf, struct dma_buf_attachment *attach
 
 	if (buf->kind == NPU_ODD_REFUSED)
 		return -EPERM;
+	/* As if something had been mapped that the device could not reach. */
+	if (buf->kind == NPU_ODD_BOUNCED_ONCE)
+		dma_reset_need_sync(attach->dev);
 	atomic_inc(&odd_attachments);
 	return 0;
 }
@@ -58,6 +68,12 @@ static void odd_detach(struct dma_buf *dma_buf, struct dma_buf_attachment *attac
 
 static int odd_pin(struct dma_buf_attachment *attach)
 {
+	struct odd_buf *buf = attach->dmabuf->priv;
+
+	/* Importers without operations have none by which they could be told. */
+	if (buf->kind == NPU_ODD_REVOCABLE && !attach->importer_ops)
+		return -EOPNOTSUPP;
+	buf->pins++;
 	atomic_inc(&odd_pins);
 	atomic_inc(&odd_pinned);
 	return 0;
@@ -65,6 +81,9 @@ static int odd_pin(struct dma_buf_attachment *attach)
 
 static void odd_unpin(struct dma_buf_attachment *attach)
 {
+	struct odd_buf *buf = attach->dmabuf->priv;
+
+	buf->pins--;
 	atomic_dec(&odd_pins);
 }
 
@@ -188,7 +207,8 @@ static int odd_export(struct npu_odd_export __user *user)
 	if (!buf)
 		return -ENOMEM;
 
-	info.ops = args.kind == NPU_ODD_PINNED ? &odd_pinned_ops : &odd_ops;
+	info.ops = args.kind == NPU_ODD_PINNED || args.kind == NPU_ODD_REVOCABLE ?
+		   &odd_pinned_ops : &odd_ops;
 	info.size = args.pages * PAGE_SIZE;
 	if (args.kind == NPU_ODD_EMPTY)
 		info.size = 0;
@@ -209,6 +229,45 @@ static int odd_export(struct npu_odd_export __user *user)
 		return args.fd;
 	}
 	return copy_to_user(user, &args, sizeof(args)) ? -EFAULT : 0;
+}
+
+static int odd_move_page(struct page **page)
+{
+	struct page *new = alloc_page(GFP_KERNEL);
+
+	if (!new)
+		return -ENOMEM;
+	copy_page(page_address(new), page_address(*page));
+	memset(page_address(*page), 0xdd, PAGE_SIZE);
+	put_page(*page);
+	*page = new;
+	return 0;
+}
+
+static int odd_move(s32 fd)
+{
+	struct dma_buf *dma_buf = dma_buf_get(fd);
+	struct odd_buf *buf;
+	int ret = 0;
+	u32 i;
+
+	if (IS_ERR(dma_buf))
+		return PTR_ERR(dma_buf);
+	if (dma_buf->ops != &odd_pinned_ops) {
+		dma_buf_put(dma_buf);
+		return -EINVAL;
+	}
+	buf = dma_buf->priv;
+	dma_resv_lock(dma_buf->resv, NULL);
+	if (buf->pins)
+		ret = -EBUSY;
+	else
+		dma_buf_invalidate_mappings(dma_buf);
+	for (i = 0; i < buf->count && !ret; i++)
+		ret = odd_move_page(&buf->pages[i]);
+	dma_resv_unlock(dma_buf->resv);
+	dma_buf_put(dma_buf);
+	return ret;
 }
 
 /* ---- fences ---- */
@@ -317,7 +376,7 @@ static int odd_count(struct npu_odd_count __user *user)
 static long odd_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	void __user *user = (void __user *)arg;
-	s32 error;
+	s32 value;
 
 	switch (cmd) {
 	case NPU_ODD_EXPORT:
@@ -327,12 +386,14 @@ static long odd_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case NPU_ODD_FENCE:
 		return odd_fence(file->private_data, user);
 	case NPU_ODD_SIGNAL:
-		if (get_user(error, (__s32 __user *)user))
+		if (get_user(value, (__s32 __user *)user))
 			return -EFAULT;
-		if (error > 0 || error < -MAX_ERRNO)
+		if (value > 0 || value < -MAX_ERRNO)
 			return -EINVAL;
-		odd_signal(file->private_data, error);
+		odd_signal(file->private_data, value);
 		return 0;
+	case NPU_ODD_MOVE:
+		return get_user(value, (__s32 __user *)user) ? -EFAULT : odd_move(value);
 	default:
 		return -ENOTTY;
 	}

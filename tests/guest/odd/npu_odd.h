@@ -17,6 +17,8 @@ enum npu_odd_kind {
 	NPU_ODD_REVOKED,	/* mapping is refused with ENODEV */
 	NPU_ODD_NO_MMAP,	/* not for the CPU */
 	NPU_ODD_PINNED,		/* moves unless it is pinned */
+	NPU_ODD_REVOCABLE,	/* only for importers that it may be taken from at any time */
+	NPU_ODD_BOUNCED_ONCE,	/* the importer's device was copied for before, elsewhere */
 	NPU_ODD_KINDS
 };
 
@@ -58,5 +60,11 @@ struct npu_odd_count {
 #define NPU_ODD_FENCE	_IOR('o', 3, __s32)
 /* The file's fence signals, with the error in the int (0 or a negative errno). Closing does so, too. */
 #define NPU_ODD_SIGNAL	_IOW('o', 4, __s32)
+/*
+ * The memory of the dma-buf in the int, one of NPU_ODD_PINNED, moves: importers are told, and what
+ * it was copied from is overwritten and freed. EBUSY while it is pinned. The host has to map it
+ * again.
+ */
+#define NPU_ODD_MOVE	_IOW('o', 5, __s32)
 
 #endif
