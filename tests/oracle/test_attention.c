@@ -9,13 +9,34 @@ static void index_list(struct tcase *c, unsigned int slot, npu_u32 n)
 	case_dense(c, slot, NPU_I32, 1, &n, CONTENTS_TAME);
 }
 
+/* Keys or values of @type, or codes with a scale for each position and head. */
+static void case_cache(struct tcase *c, unsigned int slot, unsigned int scale, unsigned int type,
+		       const npu_u32 dim[4])
+{
+	if (!rng_chance(4)) {
+		case_tensor(c, slot, type, 4, dim, CONTENTS_TAME);
+		return;
+	}
+	case_tensor(c, slot, NPU_I8, 4, dim, CONTENTS_TAME);
+	c->operand[slot].zero_point = (npu_s32)rng_below(9) - 4;
+	case_tensor(c, scale, NPU_F32, 3, dim, CONTENTS_TAME);
+	for (npu_u64 i = 0; i + 4 <= c->size[scale]; i += 4) {
+		float s;
+
+		memcpy(&s, c->data[scale] + i, 4);
+		s *= 0x1p-6f;
+		memcpy(c->data[scale] + i, &s, 4);
+	}
+}
+
 /* Lengths, starts and positions of a ragged batch; the cache is plain or in blocks. */
 static void make_attention(struct tcase *c)
 {
 	npu_u32 batch = rng_range(1, 3), kv_heads = rng_range(1, 2),
 		heads = kv_heads * rng_range(1, 3);
-	npu_u32 depth = rng_range(1, rng_chance(3) ? 64 : 20),
-		depth_v = rng_chance(3) ? rng_range(1, 30) : depth;
+	bool even = rng_chance(2);
+	npu_u32 depth = even ? 16 * rng_range(1, 5) : rng_range(1, rng_chance(3) ? 64 : 20),
+		depth_v = rng_chance(3) ? (even ? 16 * rng_range(1, 3) : rng_range(1, 30)) : depth;
 	npu_u32 blocked = rng_below(2), block = blocked ? rng_range(1, 9) : rng_range(1, 40);
 	npu_u32 max_blocks = blocked ? rng_range(1, 6) : 1, length = block * max_blocks, rows = 0;
 	npu_u32 kv_len[3], q_len[3], mask[4], table[2] = { batch, max_blocks };
@@ -35,8 +56,8 @@ static void make_attention(struct tcase *c)
 
 		case_tensor(c, NPU_ATTENTION_OUT, type, 3, out, CONTENTS_TAME);
 		case_tensor(c, NPU_ATTENTION_Q, type, 3, q, CONTENTS_TAME);
-		case_tensor(c, NPU_ATTENTION_K, type, 4, k, CONTENTS_TAME);
-		case_tensor(c, NPU_ATTENTION_V, type, 4, v, CONTENTS_TAME);
+		case_cache(c, NPU_ATTENTION_K, NPU_ATTENTION_K_SCALE, type, k);
+		case_cache(c, NPU_ATTENTION_V, NPU_ATTENTION_V_SCALE, type, v);
 	}
 	index_list(c, NPU_ATTENTION_Q_START, batch + 1);
 	index_list(c, NPU_ATTENTION_KV_LEN, batch);

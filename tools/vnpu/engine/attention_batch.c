@@ -48,7 +48,7 @@ static int read_rows(struct npu_exec *x, struct attention *a)
 		items += ((npu_u64)(s->q_end - s->q_begin) * a->group + NPU_ATTENTION_ROWS - 1) /
 			 NPU_ATTENTION_ROWS;
 	}
-	a->items_per_head = items;
+	a->num_items = items;
 	return 0;
 }
 

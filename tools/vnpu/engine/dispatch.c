@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "attn.h"
 #include "dw.h"
 #include "gemm.h"
 #include "grouped.h"
@@ -132,5 +133,19 @@ const struct npu_dw *npu_dw_select(enum npu_simd simd)
 #endif
 	default:
 		return &npu_dw_portable;
+	}
+}
+
+const struct npu_attn *npu_attn_select(enum npu_simd simd)
+{
+	switch (simd) {
+#if defined(__x86_64__)
+	case NPU_SIMD_AVX512:
+		return &npu_attn_avx512;
+	case NPU_SIMD_AVX2:
+		return &npu_attn_avx2;
+#endif
+	default:
+		return &npu_attn_portable;
 	}
 }

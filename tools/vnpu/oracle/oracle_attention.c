@@ -33,7 +33,7 @@ static double cached(const struct attention *a, struct oracle_view v, struct ora
 		at[1] = j % a->block;
 	}
 	if (oracle_present(scale))
-		return (double)oracle_load_int(v, oracle_at(v, at)) *
+		return (double)(oracle_load_int(v, oracle_at(v, at)) - v.op->zero_point) *
 		       oracle_load_real(scale, oracle_at(scale, at));
 	return oracle_load_real(v, oracle_at(v, at));
 }
