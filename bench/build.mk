@@ -38,8 +38,8 @@ bench-kv: tools $(BUILD)/kjv.npu $(BUILD)/bench/llm_model $(BUILD)/bench/kv_offl
 
 ## make bench-serve	npu-llm --serve: what clients get together, by their number (MODEL=x.npu ROUNDS=5 SERVE=--speculate)
 .PHONY: bench-serve
-bench-serve: tools $(if $(MODEL),,$(BUILD)/kjv.npu)
-	@bench/serve.pl $(BUILD)/npu-llm $(or $(MODEL),$(BUILD)/kjv.npu) $(or $(ROUNDS),5) $(SERVE)
+bench-serve: tools $(BUILD)/bench/serve_load $(if $(MODEL),,$(BUILD)/kjv.npu)
+	@bench/serve.pl $(BUILD)/npu-llm $(BUILD)/bench/serve_load $(or $(MODEL),$(BUILD)/kjv.npu) $(or $(ROUNDS),5) $(SERVE)
 
 ## make bench-camera	camera frames to model inputs beside the memory that they touch
 .PHONY: bench-camera
