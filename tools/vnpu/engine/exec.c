@@ -10,12 +10,13 @@
  * flag.
  */
 #define CHUNK_MAX_NS	200e3
-#define CHUNK_MIN_NS	5e3
+#define CHUNK_MIN_NS	2e3
 /*
  * Waking a helper costs some ten microseconds: what is not several times that stays with the
- * caller.
+ * caller. One that has just worked is awake for as long (pool.c), and takes part at once.
  */
-#define PARALLEL_MIN_NS	30e3
+#define PARALLEL_MIN_NS		30e3
+#define PARALLEL_AWAKE_NS	7e3
 
 static bool cut_wanted(const struct npu_run *run)
 {
@@ -103,6 +104,27 @@ static int run_result(struct npu_run *run)
 		       0;
 }
 
+/*
+ * Whether work of @ns is shared out. Where everything is too short to wake anybody, somebody is
+ * woken all the same when so much of it has come together that this would have paid.
+ */
+static bool is_shared(struct npu_run *run, double ns)
+{
+	struct npu_engine *engine = run->engine;
+
+	if (ns >= PARALLEL_MIN_NS)
+		return true;
+	if (ns < PARALLEL_AWAKE_NS || engine->config.parallel_for)
+		return false;
+	if (npu_pool_is_awake(&engine->pool))
+		return true;
+	run->alone_ns += ns;
+	if (run->alone_ns < PARALLEL_MIN_NS)
+		return false;
+	run->alone_ns = 0;
+	return true;
+}
+
 int npu_exec_parallel_aligned(struct npu_exec *x, npu_u64 n, npu_u64 align, double item_ns,
 			      npu_chunk_fn fn, void *arg)
 {
@@ -119,7 +141,7 @@ int npu_exec_parallel_aligned(struct npu_exec *x, npu_u64 n, npu_u64 align, doub
 	run->max_chunk = chunk_items(CHUNK_MAX_NS, item_ns, run->align);
 	atomic_store_explicit(&run->next_item, 0, memory_order_relaxed);
 	atomic_store_explicit(&run->unfinished, false, memory_order_relaxed);
-	if (x->num_workers == 1 || (double)n * item_ns < PARALLEL_MIN_NS || n <= run->align) {
+	if (x->num_workers == 1 || n <= run->align || !is_shared(run, (double)n * item_ns)) {
 		npu_exec_path(x, NPU_PATH_SERIAL);
 		/*
 		 * Nobody to balance with; a chunk may have to fetch again what the one before it

@@ -37,11 +37,12 @@ static void batch_join(struct npu_thread_pool *pool, struct npu_batch *batch)
 }
 
 /*
- * Between two instructions of a job lie some microseconds, and waking a sleeping thread takes ten or
- * more: so one that has just worked looks around for that long before it sleeps. Nobody ever waits
- * for a thread that looks, and an idle pool sleeps.
+ * Between two instructions of a job that are shared out lie some tens of microseconds, and waking a
+ * sleeping thread takes ten or more, of a processor that sleeps several times that: so one that has
+ * just worked looks around for a while before it sleeps. Nobody ever waits for a thread that looks,
+ * and an idle pool sleeps.
  */
-#define LOOK_NS		30000
+#define LOOK_NS		100000
 
 static bool look_over(npu_u64 *until)
 {

@@ -30,7 +30,7 @@ struct npu_thread_pool {
 	pthread_cond_t work;		/* a batch was opened, or quit */
 	struct npu_batch *open;
 	atomic_uint num_open;		/* of them; also read without the lock, as a hint */
-	unsigned int sleeping;		/* helpers that wait for work */
+	atomic_uint sleeping;		/* helpers that wait for work; a hint without the lock */
 	bool quit;
 	unsigned int num_threads;
 	pthread_t *threads;
@@ -43,6 +43,12 @@ void npu_pool_fini(struct npu_thread_pool *pool, bool abandon);
 
 int npu_batch_init(struct npu_batch *batch);
 void npu_batch_fini(struct npu_batch *batch);
+
+/* Whether a helper works or looks for work, so that it would join a batch at once; a hint. */
+static inline bool npu_pool_is_awake(struct npu_thread_pool *pool)
+{
+	return atomic_load_explicit(&pool->sleeping, memory_order_relaxed) < pool->num_threads;
+}
 
 /*
  * Carry @batch out (fn, arg and num_slots filled in). Returns when every thread has left fn. Thread
