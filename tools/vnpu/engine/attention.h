@@ -85,12 +85,12 @@ bool npu_attention_span(const struct attention_row *row, npu_u32 start, npu_u32 
 bool npu_attention_weights(const struct attention *a, struct attention_item *it, npu_u32 r,
 			   npu_u32 start, npu_u32 lo, npu_u32 hi);
 
-/* Have positions [j, j + n) of kv head @head fetched, which are looked at next. */
-void npu_attention_fetch(struct npu_exec *x, const struct attention *a,
-			 const struct attention_item *it, unsigned int slot, npu_u32 head,
-			 npu_u32 j, npu_u32 n);
-
-/* attention_few.c: one chunk of an item with few rows. */
+/*
+ * attention_few.c: items with few rows. Have the first keys fetched, from @lo on, while the item is
+ * set up; one chunk of it.
+ */
+void npu_attention_few_begin(struct npu_exec *x, const struct attention *a,
+			     const struct attention_item *it, npu_u32 lo);
 void npu_attention_few(struct npu_exec *x, const struct attention *a, struct attention_item *it,
 		       npu_u32 start);
 

@@ -8,41 +8,78 @@
 #define CHUNK	NPU_ATTENTION_CHUNK
 #define PIECE	NPU_ATTENTION_PIECE
 
-/* One side of the cache, keys or values. */
-struct side {
-	unsigned int slot, scale_slot;
-	int type;			/* enum npu_attn_type */
+/* Positions that lie a step apart in the cache, @n from @in on of a block; 0: there are no more. */
+struct place {
+	npu_s64 block;
+	npu_u32 in, n;
 };
 
-/* The first of positions [j, j + run->n) of kv head @head that lie a step apart; false: a fault. */
-static bool find_run(struct npu_exec *x, const struct attention *a, const struct attention_item *it,
-		     const struct side *side, npu_u32 head, npu_u32 j, struct npu_attn_run *run,
-		     float *scale)
+/* Those from @j on up to @end, both of the sequence; none after a fault. */
+static struct place locate(struct npu_exec *x, const struct attention *a,
+			   const struct attention_item *it, npu_u32 j, npu_u32 end)
 {
-	const struct npu_operand *op = &a->op[side->slot], *so = &a->op[side->scale_slot];
-	npu_s64 block = a->paged ? npu_attention_block(x, a, it->b, j / a->block) : (npu_s64)it->b,
-		in = j % a->block;
+	npu_u32 i = j / a->block, left = end - j;
+	struct place at = { .in = j - i * a->block };
+
+	if (j >= end)
+		return at;
+	at.block = a->paged ? npu_attention_block(x, a, it->b, i) : (npu_s64)it->b;
+	if (at.block < 0)
+		return at;
+	at.n = a->block - at.in < PIECE ? a->block - at.in : PIECE;
+	at.n = at.n < left ? at.n : left;
+	return at;
+}
+
+static const char *address(const struct attention *a, unsigned int slot, const struct place *at,
+			   npu_u32 head)
+{
+	const struct npu_operand *op = &a->op[slot];
+
+	return (const char *)a->ptr[slot] + at->block * op->stride[0] +
+	       (npu_s64)at->in * op->stride[1] + (npu_s64)head * op->stride[2];
+}
+
+/* Keys or values of kv head @head at @at; @scale: room for the scales of codes. */
+static struct npu_attn_run run_of(const struct attention *a, unsigned int slot,
+				  unsigned int scale_slot, const struct place *at, npu_u32 head,
+				  float scale[PIECE])
+{
+	const struct npu_operand *op = &a->op[slot], *so = &a->op[scale_slot];
+	struct npu_attn_run run = {
+		.p = address(a, slot, at, head), .step = op->stride[1], .n = at->n,
+		.zero = op->zero_point, .scale = scale,
+	};
 	struct npu_elem e;
 
-	if (block < 0)
-		return false;
-	run->p = (char *)a->ptr[side->slot] + block * op->stride[0] + in * op->stride[1] +
-		 (npu_s64)head * op->stride[2];
-	run->step = op->stride[1];
-	run->n = a->block - (npu_u32)in < run->n ? a->block - (npu_u32)in : run->n;
-	run->zero = op->zero_point;
-	run->scale = scale;
-	if (side->type != ATTN_I8)
-		return true;
+	if (so->dtype == NPU_NONE)
+		return run;
 	e = npu_elem_of(so);
 	a->vec->load(scale, &e,
-		     &(struct npu_patch){ .p = (char *)a->ptr[side->scale_slot] +
-					       block * so->stride[0] + in * so->stride[1] +
-					       (npu_s64)head * so->stride[2],
+		     &(struct npu_patch){ .p = (char *)address(a, scale_slot, at, head),
 					  .col = so->stride[1],
 					  .rows = 1,
-					  .cols = run->n });
-	return true;
+					  .cols = at->n });
+	return run;
+}
+
+/*
+ * While head @h of the item is worked on, its share of what is next is fetched, of all heads: a
+ * head's part of a position is short, and its next one a row of the cache away, which no processor
+ * guesses.
+ */
+static void fetch_share(const struct attention *a, const struct attention_item *it,
+			unsigned int slot, const struct place *next, npu_u32 h)
+{
+	const struct npu_operand *op = &a->op[slot];
+	npu_s64 bytes = (npu_s64)(it->num_heads - 1) * op->stride[2] +
+			(npu_s64)op->dim[3] * op->stride[3], i;
+	npu_u32 from = h * next->n / it->num_heads, to = (h + 1) * next->n / it->num_heads;
+	const char *p = address(a, slot, next, it->kv_head) + (npu_s64)from * op->stride[1];
+
+	for (; from < to; from++, p += op->stride[1])
+		for (i = 0; i < bytes; i += 64)
+			__builtin_prefetch(p + i);
 }
 
 /* Rows of one kernel when @left are left. */
@@ -55,26 +92,20 @@ static npu_u32 tile_rows(const struct npu_attn *attn, npu_u32 left)
 	return rows;
 }
 
-/* Scores of one kv head's rows for positions [j, j + n) of the chunk at @start. */
-static void score_piece(struct npu_exec *x, const struct attention *a, struct attention_item *it,
-			npu_u32 h, npu_u32 start, npu_u32 j, npu_u32 n)
+/* Scores of one kv head's rows for the keys at @at, @j in the chunk. */
+static void score_head(const struct attention *a, struct attention_item *it, npu_u32 h, npu_u32 j,
+		       const struct place *at)
 {
-	const struct side side = { NPU_ATTENTION_K, NPU_ATTENTION_K_SCALE, a->k_type };
-	npu_u32 end = j + n, rows, r, i;
+	npu_u32 rows, r, i;
 	float scale[PIECE];
-	struct npu_attn_run run;
+	struct npu_attn_run run = run_of(a, NPU_ATTENTION_K, NPU_ATTENTION_K_SCALE, at,
+					 it->kv_head + h, scale);
 
-	for (; j < end; j += run.n) {
-		run.n = end - j;
-		if (!find_run(x, a, it, &side, it->kv_head + h, start + j, &run, scale))
-			return;
-		for (r = 0; r < it->num_rows; r += rows) {
-			rows = tile_rows(a->attn, it->num_rows - r);
-			i = h * it->num_rows + r;
-			a->attn->dots[side.type][rows](it->score + (size_t)i * CHUNK + j, CHUNK,
-						       it->q + (size_t)i * a->depth, a->depth,
-						       &run);
-		}
+	for (r = 0; r < it->num_rows; r += rows) {
+		rows = tile_rows(a->attn, it->num_rows - r);
+		i = h * it->num_rows + r;
+		a->attn->dots[a->k_type][rows](it->score + (size_t)i * CHUNK + j, CHUNK,
+					       it->q + (size_t)i * a->depth, a->depth, &run);
 	}
 }
 
@@ -111,70 +142,100 @@ static npu_u32 sum_rows(const struct attention *a, struct attention_item *it, co
 	return rows;
 }
 
-static void sum_piece(struct npu_exec *x, const struct attention *a, struct attention_item *it,
-		      const struct spans *s, npu_u32 h, npu_u32 start, npu_u32 j, npu_u32 n)
+static void sum_head(const struct attention *a, struct attention_item *it, const struct spans *s,
+		     npu_u32 h, npu_u32 j, const struct place *at)
 {
-	const struct side side = { NPU_ATTENTION_V, NPU_ATTENTION_V_SCALE, a->v_type };
-	npu_u32 end = j + n, r;
 	float scale[PIECE];
-	struct npu_attn_run run;
+	struct npu_attn_run run = run_of(a, NPU_ATTENTION_V, NPU_ATTENTION_V_SCALE, at,
+					 it->kv_head + h, scale);
+	npu_u32 r;
 
-	for (; j < end; j += run.n) {
-		run.n = end - j;
-		if (!find_run(x, a, it, &side, it->kv_head + h, start + j, &run, scale))
-			return;
-		for (r = 0; r < it->num_rows; r += sum_rows(a, it, s, h, r, j, &run))
-			;
+	for (r = 0; r < it->num_rows; r += sum_rows(a, it, s, h, r, j, &run))
+		;
+}
+
+static void score_all(struct npu_exec *x, const struct attention *a, struct attention_item *it,
+		      const struct spans *s, npu_u32 start)
+{
+	struct place at = locate(x, a, it, start + s->min, start + s->max), next;
+	npu_u32 j = s->min, h;
+
+	for (; at.n && !npu_exec_stopped(x); j += at.n, at = next) {
+		next = locate(x, a, it, start + j + at.n, start + s->max);
+		for (h = 0; h < it->num_heads; h++) {
+			fetch_share(a, it, NPU_ATTENTION_K, &next, h);
+			score_head(a, it, h, j, &at);
+		}
 	}
 }
 
-/* Pieces end where blocks of a usual size do. */
-static npu_u32 piece_at(const struct spans *s, npu_u32 j)
+static void sum_all(struct npu_exec *x, const struct attention *a, struct attention_item *it,
+		    const struct spans *s, npu_u32 start)
 {
-	npu_u32 end = (j / PIECE + 1) * PIECE;
+	struct place at = locate(x, a, it, start + s->min, start + s->max), next;
+	npu_u32 j = s->min, h;
 
-	return (end < s->max ? end : s->max) - j;
+	for (; at.n && !npu_exec_stopped(x); j += at.n, at = next) {
+		next = locate(x, a, it, start + j + at.n, start + s->max);
+		for (h = 0; h < it->num_heads; h++) {
+			fetch_share(a, it, NPU_ATTENTION_V, &next, h);
+			sum_head(a, it, s, h, j, &at);
+		}
+	}
+}
+
+/* All of @at. */
+static void fetch(const struct attention *a, const struct attention_item *it, unsigned int slot,
+		  const struct place *at)
+{
+	npu_u32 h;
+
+	for (h = 0; h < it->num_heads; h++)
+		fetch_share(a, it, slot, at, h);
+}
+
+void npu_attention_few_begin(struct npu_exec *x, const struct attention *a,
+			     const struct attention_item *it, npu_u32 lo)
+{
+	struct place first = locate(x, a, it, lo, it->seq->kv_len);
+
+	fetch(a, it, NPU_ATTENTION_K, &first);
+}
+
+/* What the rows of each head see of the chunk; false: nothing. */
+static bool look(const struct attention_item *it, npu_u32 start, struct spans *s)
+{
+	npu_u32 r;
+
+	*s = (struct spans){ .min = CHUNK, .max = 0 };
+	for (r = 0; r < it->num_rows; r++) {
+		s->live[r] = npu_attention_span(&it->row[r], start, &s->lo[r], &s->hi[r]);
+		if (!s->live[r])
+			continue;
+		s->min = s->lo[r] < s->min ? s->lo[r] : s->min;
+		s->max = s->hi[r] > s->max ? s->hi[r] : s->max;
+	}
+	return s->min < s->max;
 }
 
 void npu_attention_few(struct npu_exec *x, const struct attention *a, struct attention_item *it,
 		       npu_u32 start)
 {
-	struct spans s = { .min = CHUNK, .max = 0 };
-	npu_u32 all = it->num_heads * it->num_rows, r, h, j, n;
+	npu_u32 all = it->num_heads * it->num_rows, r;
+	struct place first;
+	struct spans s;
 
-	for (r = 0; r < it->num_rows; r++) {
-		s.live[r] = npu_attention_span(&it->row[r], start, &s.lo[r], &s.hi[r]);
-		if (!s.live[r])
-			continue;
-		s.min = s.lo[r] < s.min ? s.lo[r] : s.min;
-		s.max = s.hi[r] > s.max ? s.hi[r] : s.max;
-	}
-	if (s.min >= s.max)
+	if (!look(it, start, &s))
 		return;
-	for (j = s.min; j < s.max && !npu_exec_stopped(x); j += n) {
-		n = piece_at(&s, j);
-		for (h = 0; h < it->num_heads; h++) {
-			npu_attention_fetch(x, a, it, NPU_ATTENTION_K, it->kv_head + h,
-					    start + j + n, PIECE);
-			score_piece(x, a, it, h, start, j, n);
-		}
-	}
-	for (h = 0; h < it->num_heads; h++)
-		npu_attention_fetch(x, a, it, NPU_ATTENTION_V, it->kv_head + h, start + s.min,
-				    PIECE);
+	score_all(x, a, it, &s, start);
+	first = locate(x, a, it, start + s.min, start + s.max);
+	fetch(a, it, NPU_ATTENTION_V, &first);
 	for (r = all; r-- > 0;)
 		s.live[r] = s.live[r % it->num_rows] &&
 			    npu_attention_weights(a, it, r, start, s.lo[r % it->num_rows],
 						  s.hi[r % it->num_rows]);
 	memset(it->part, 0, (size_t)all * a->v_depth * sizeof(float));
-	for (j = s.min; j < s.max && !npu_exec_stopped(x); j += n) {
-		n = piece_at(&s, j);
-		for (h = 0; h < it->num_heads; h++) {
-			npu_attention_fetch(x, a, it, NPU_ATTENTION_V, it->kv_head + h,
-					    start + j + n, PIECE);
-			sum_piece(x, a, it, &s, h, start, j, n);
-		}
-	}
+	sum_all(x, a, it, &s, start);
 	for (r = 0; r < all; r++)
 		if (s.live[r])
 			a->vec->fold(it->acc + (size_t)r * a->v_depth,

@@ -67,13 +67,9 @@ static void load_cache(struct npu_exec *x, const struct attention *a,
 	}
 }
 
-/*
- * A head's part of a position is short, and its next one a row of the cache away, which no
- * processor guesses.
- */
-void npu_attention_fetch(struct npu_exec *x, const struct attention *a,
-			 const struct attention_item *it, unsigned int slot, npu_u32 head,
-			 npu_u32 j, npu_u32 n)
+/* Have positions [j, j + n) fetched, which are looked at next (see attention_few.c). */
+static void fetch_cache(struct npu_exec *x, const struct attention *a,
+			const struct attention_item *it, unsigned int slot, npu_u32 j, npu_u32 n)
 {
 	const struct npu_operand *op = &a->op[slot];
 	npu_s64 bytes = (npu_s64)op->dim[3] * op->stride[3], block, at;
@@ -89,7 +85,7 @@ void npu_attention_fetch(struct npu_exec *x, const struct attention *a,
 		in = j % a->block;
 		run = a->block - in < n ? a->block - in : n;
 		p = (const char *)a->ptr[slot] + block * op->stride[0] + in * op->stride[1] +
-		    (npu_s64)head * op->stride[2];
+		    (npu_s64)it->kv_head * op->stride[2];
 		for (in = 0; in < run; in++, p += op->stride[1])
 			for (at = 0; at < bytes; at += 64)
 				__builtin_prefetch(p + at);
@@ -165,7 +161,7 @@ static void scores(struct npu_exec *x, const struct attention *a, struct attenti
 		n = it->seq->kv_len - (start + j) < PIECE ? it->seq->kv_len - (start + j) : PIECE;
 		load_cache(x, a, it, NPU_ATTENTION_K, NPU_ATTENTION_K_SCALE, &a->ke, start + j, n,
 			   it->piece);
-		npu_attention_fetch(x, a, it, NPU_ATTENTION_K, it->kv_head, start + j + n, PIECE);
+		fetch_cache(x, a, it, NPU_ATTENTION_K, start + j + n, PIECE);
 		if (n < PIECE)
 			memset(it->piece + (size_t)n * a->depth, 0,
 			       (size_t)(PIECE - n) * a->depth * sizeof(float));
@@ -264,7 +260,7 @@ static void chunk(struct npu_exec *x, const struct attention *a, struct attentio
 	if (min >= max)
 		return;
 	scores(x, a, it, start, min, max);
-	npu_attention_fetch(x, a, it, NPU_ATTENTION_V, it->kv_head, start + min, PIECE);
+	fetch_cache(x, a, it, NPU_ATTENTION_V, start + min, PIECE);
 	for (r = 0; r < it->num_rows; r++)
 		live[r] = live[r] && npu_attention_weights(a, it, r, start, lo[r], hi[r]);
 	memset(it->part, 0, (size_t)it->num_rows * a->v_depth * sizeof(float));
@@ -272,7 +268,7 @@ static void chunk(struct npu_exec *x, const struct attention *a, struct attentio
 		n = max - j < PIECE ? max - j : PIECE;
 		load_cache(x, a, it, NPU_ATTENTION_V, NPU_ATTENTION_V_SCALE, &a->ve, start + j, n,
 			   it->piece);
-		npu_attention_fetch(x, a, it, NPU_ATTENTION_V, it->kv_head, start + j + n, PIECE);
+		fetch_cache(x, a, it, NPU_ATTENTION_V, start + j + n, PIECE);
 		for (r = 0; r < it->num_rows; r++) {
 			npu_u32 from = lo[r] > j ? lo[r] : j, to = hi[r] < j + n ? hi[r] : j + n;
 
@@ -322,6 +318,8 @@ static void run_heads(struct npu_exec *x, const struct attention *a, struct atte
 	it->num_heads = heads;
 	for (i = 0; i < heads * it->num_rows; i++) {
 		row_begin(a, it, i, first);
+		if (few && !i)
+			npu_attention_few_begin(x, a, it, it->row[0].lo);
 		lo = it->row[i].lo < lo ? it->row[i].lo : lo;
 		hi = it->row[i].hi > hi ? it->row[i].hi : hi;
 	}
