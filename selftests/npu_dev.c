@@ -240,6 +240,22 @@ uint32_t npu_copy_stream(void *page, const struct npu_copy *copy)
 	return npu_lines_stream(page, lines, times, 2);
 }
 
+static void fill_job(const struct npu_copy *copy, uint64_t stream, uint32_t size,
+		     struct drm_npu_region regions[2], struct drm_npu_job *job)
+{
+	regions[0] = (struct drm_npu_region) {
+		.base = copy->in, .size = copy->size, .access = DRM_NPU_ACCESS_READ,
+	};
+	regions[1] = (struct drm_npu_region) {
+		.base = copy->out, .size = copy->size, .access = DRM_NPU_ACCESS_WRITE,
+	};
+	*job = (struct drm_npu_job) {
+		.stream = stream,
+		.stream_size = size,
+		.regions = DRM_NPU_OBJ_ARRAY(2, regions),
+	};
+}
+
 void npu_copy_job(struct npu_dev *dev, const struct npu_copy *copy,
 		  struct drm_npu_region regions[2], struct drm_npu_job *job)
 {
@@ -250,17 +266,21 @@ void npu_copy_job(struct npu_dev *dev, const struct npu_copy *copy,
 	/* A stream that jobs in flight may be reading stays as it is. */
 	if (memcmp(dev->stream.cpu + offset, page, NPU_PAGE))
 		memcpy(dev->stream.cpu + offset, page, NPU_PAGE);
-	regions[0] = (struct drm_npu_region) {
-		.base = copy->in, .size = copy->size, .access = DRM_NPU_ACCESS_READ,
-	};
-	regions[1] = (struct drm_npu_region) {
-		.base = copy->out, .size = copy->size, .access = DRM_NPU_ACCESS_WRITE,
-	};
-	*job = (struct drm_npu_job) {
-		.stream = NPU_VA_STREAM + offset,
-		.stream_size = size,
-		.regions = DRM_NPU_OBJ_ARRAY(2, regions),
-	};
+	fill_job(copy, NPU_VA_STREAM + offset, size, regions, job);
+}
+
+void npu_long_copy_job(struct npu_dev *dev, const struct npu_copy *copy,
+		       struct drm_npu_region regions[2], struct drm_npu_job *job)
+{
+	const uint32_t offset = NPU_LONG_SLOT * NPU_PAGE;
+	struct npu_line lines[NPU_LONG_TIMES];
+	uint32_t i, size;
+
+	for (i = 0; i < copy->times; i++)
+		lines[i] = (struct npu_line){ .out = 1, .in = 0, .size = copy->size };
+	memset(dev->stream.cpu + offset, 0, dev->stream.size - offset);
+	size = npu_lines_stream(dev->stream.cpu + offset, lines, copy->times, 2);
+	fill_job(copy, NPU_VA_STREAM + offset, size, regions, job);
 }
 
 int npu_submit_jobs(int fd, uint32_t queue, struct drm_npu_job *jobs, uint32_t count,

@@ -82,6 +82,15 @@ uint32_t npu_copy_stream(void *page, const struct npu_copy *copy);
 void npu_copy_job(struct npu_dev *dev, const struct npu_copy *copy,
 		  struct drm_npu_region regions[2], struct drm_npu_job *job);
 
+/*
+ * The same, of up to NPU_LONG_TIMES instructions: its stream has the pages of dev->stream from
+ * NPU_LONG_SLOT on, and is not read any more when there is another one.
+ */
+#define NPU_LONG_SLOT	16u
+#define NPU_LONG_TIMES	800u
+void npu_long_copy_job(struct npu_dev *dev, const struct npu_copy *copy,
+		       struct drm_npu_region regions[2], struct drm_npu_job *job);
+
 int npu_submit_jobs(int fd, uint32_t queue, struct drm_npu_job *jobs, uint32_t count,
 		    uint32_t *done);
 

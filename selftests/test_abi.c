@@ -176,6 +176,27 @@ TEST_F(npu, bad_ids_are_not_found)
 	}
 }
 
+/* 3: ids of what was, for as long as nobody else has been given them. */
+TEST_F(npu, freed_ids_are_not_found)
+{
+	struct drm_npu_queue_destroy queue = { .id = self->queue };
+	struct drm_npu_vm_destroy vm = { .id = self->vm };
+	struct drm_gem_close bo = { .handle = self->bo };
+	unsigned int i;
+
+	ASSERT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_NPU_QUEUE_DESTROY, &queue));
+	ASSERT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_GEM_CLOSE, &bo));
+	ASSERT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_NPU_VM_DESTROY, &vm));
+	for (i = 0; i < NUM_CALLS; i++) {
+		good_arg(self, calls[i].request);
+		/* The first member names an object in all that have one. */
+		if (!*(__u32 *)self->arg || calls[i].request == DRM_IOCTL_NPU_BO_CREATE)
+			continue;
+		EXPECT_EQ(-ENOENT, npu_ioctl(self->fd, calls[i].request, self->arg))
+			TH_LOG("%s", calls[i].name);
+	}
+}
+
 TEST_F(npu, bad_pointers_fault)
 {
 	void *hole = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

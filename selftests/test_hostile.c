@@ -32,11 +32,14 @@
 #define VA_INDEX	0x28000000ull
 #define VA_OUT		0x30000000ull
 
-/* Rows that gather picks; all are within the first page of data. */
+/*
+ * Rows that gather picks; all are within the first page of data. Behind the picks lies the length
+ * of a copy.
+ */
 #define COLUMNS		32u
 #define ROWS		(NPU_PAGE / COLUMNS)
 #define PICKS		64u
-#define ROUNDS		48u
+#define ROUNDS		40u
 
 #define CANARY		0xc5
 #define SECRET		0x5ec2e7a1u
@@ -52,11 +55,27 @@ struct copy_insn {
 	struct npu_operand operand[NPU_COPY_NUM_SLOTS];
 };
 
+struct load_insn {
+	struct npu_insn_header header;
+	struct npu_operand operand[NPU_LOAD_SCALAR_NUM_SLOTS];
+	uint32_t param[NPU_LOAD_SCALAR_NUM_PARAMS];
+	uint32_t fill[NPU_LOAD_SCALAR_NUM_PARAMS % 2];
+};
+
+/* As many bytes as scalar 0 says. */
+struct length_insn {
+	struct npu_insn_header header;
+	struct npu_operand operand[NPU_COPY_NUM_SLOTS];
+	struct npu_term term[NPU_COPY_NUM_SLOTS];
+};
+
 struct stream {
 	struct npu_stream_header header;
 	struct {
 		struct gather_insn gather;
 		struct copy_insn copy;
+		struct load_insn load;
+		struct length_insn length;
 	} round[ROUNDS];
 	struct npu_insn_header end;
 };
@@ -172,6 +191,41 @@ static void fill_copy(struct copy_insn *insn, uint32_t page)
 	op[NPU_COPY_OUT].offset = op[NPU_COPY_IN].offset = 2 * page * NPU_PAGE;
 }
 
+static void fill_load(struct load_insn *insn)
+{
+	struct npu_operand *in = &insn->operand[NPU_LOAD_SCALAR_IN];
+
+	insn->header.opcode = NPU_OP_LOAD_SCALAR;
+	insn->header.words = sizeof(*insn) / 4;
+	insn->header.num_operands = NPU_LOAD_SCALAR_NUM_SLOTS;
+	insn->header.num_params = NPU_LOAD_SCALAR_NUM_PARAMS;
+	fill_operand(in, INDEX, NPU_I32);
+	in->offset = PICKS * 4;
+	insn->param[NPU_LOAD_SCALAR_P_MIN] = 1;
+	insn->param[NPU_LOAD_SCALAR_P_MAX] = NPU_PAGE;
+}
+
+static void fill_length(struct length_insn *insn, uint32_t page)
+{
+	struct npu_operand *op = insn->operand;
+	uint32_t i;
+
+	insn->header.opcode = NPU_OP_COPY;
+	insn->header.words = sizeof(*insn) / 4;
+	insn->header.num_operands = NPU_COPY_NUM_SLOTS;
+	insn->header.num_terms = NPU_COPY_NUM_SLOTS;
+	fill_operand(&op[NPU_COPY_OUT], OUT, NPU_U8);
+	fill_operand(&op[NPU_COPY_IN], DATA, NPU_U8);
+	for (i = 0; i < NPU_COPY_NUM_SLOTS; i++) {
+		op[i].rank = 1;
+		op[i].stride[0] = 1;
+		op[i].offset = 2 * page * NPU_PAGE;
+		insn->term[i] = (struct npu_term) {
+			.word = (offsetof(struct length_insn, operand[i].dim)) / 4, .factor = 1,
+		};
+	}
+}
+
 static void make_stream(struct stream *s)
 {
 	uint32_t i;
@@ -180,14 +234,19 @@ static void make_stream(struct stream *s)
 	for (i = 0; i < ROUNDS; i++) {
 		fill_gather(&s->round[i].gather);
 		fill_copy(&s->round[i].copy, i % (PAGES / 2 - 1) + 1);
+		fill_load(&s->round[i].load);
+		fill_length(&s->round[i].length, i % (PAGES / 2));
 	}
 	s->end.opcode = NPU_OP_END;
 	s->end.words = sizeof(s->end) / 4;
 	s->header.magic = NPU_STREAM_MAGIC;
 	s->header.isa_major = NPU_ISA_MAJOR;
 	s->header.size = sizeof(*s);
-	s->header.num_insns = 2 * ROUNDS + 1;
+	s->header.num_insns = 4 * ROUNDS + 1;
 	s->header.num_regions = NUM_REGIONS;
+	s->header.num_scalars = 1;
+	s->header.scalar[0].min = 1;
+	s->header.scalar[0].max = NPU_PAGE;
 }
 
 static void set_regions(struct drm_npu_region *regions)
@@ -255,7 +314,7 @@ FIXTURE_TEARDOWN(hostile)
 	npu_dev_close(&self->good);
 }
 
-/* One word of the stream and one index become another. */
+/* One word of the stream, one index and the length become another. */
 static void spoil(FIXTURE_DATA(hostile) *self, uint32_t *seed)
 {
 	static const uint32_t odd[] = { 0, 1, 2, 0x7fffffff, 0x80000000, ~0u, 4096, 0x10000 };
@@ -284,6 +343,9 @@ static void spoil(FIXTURE_DATA(hostile) *self, uint32_t *seed)
 	index[at] = rnd(seed) % 16 ? rnd(seed) % ROWS : rnd(seed) - (1u << 23);
 	if (rnd(seed) % 16)
 		index[at] = rnd(seed) % ROWS;
+	index[PICKS] = rnd(seed) % 4 ? rnd(seed) % NPU_PAGE + 1 : rnd(seed) % (4 * NPU_PAGE);
+	if (rnd(seed) % 16)
+		index[PICKS] = rnd(seed) % NPU_PAGE + 1;
 }
 
 /* Or no job would ever get done. */
@@ -295,6 +357,7 @@ static void mend(FIXTURE_DATA(hostile) *self)
 	memcpy(self->code.cpu, &self->stream, sizeof(self->stream));
 	for (i = 0; i < PICKS; i++)
 		index[i] = i % ROWS;
+	index[PICKS] = NPU_PAGE;
 }
 
 static void *spoiler(void *arg)
@@ -315,9 +378,11 @@ static void *spoiler(void *arg)
 
 static int run_bad(FIXTURE_DATA(hostile) *self)
 {
+	uint64_t length = 1;
 	struct drm_npu_job job = {
 		.stream = VA_CODE, .stream_size = sizeof(self->stream),
 		.regions = DRM_NPU_OBJ_ARRAY(NUM_REGIONS, self->regions),
+		.scalars = DRM_NPU_OBJ_ARRAY(1, &length),
 	};
 	int ret = npu_job_run(self->bad.fd, self->bad.queue, &job, WAIT);
 

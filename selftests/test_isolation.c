@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a job must not reach: what another context left in on-chip memory, memory while bus
- * mastering is off. tests/guest/in/mutants.sh runs these with devices that have the defect.
+ * What a job must not reach: what another context left in on-chip memory, in its address space or
+ * in its region table, memory while bus mastering is off. tests/guest/in/mutants.sh runs these with
+ * devices that have the defect.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -218,6 +220,130 @@ TEST_F_TIMEOUT(isolation, sram_of_a_preempted_job, 120)
 	ASSERT_EQ(0, npu_job_result(user->dev.fd, user->dev.queue, filler.job.id, &result));
 	EXPECT_LT(1, result.slices);
 	expect_zero(_metadata, other);
+}
+
+/* The context number of the newest address space, as debugfs has it; in order of their numbers. */
+static int64_t last_context(const char *pci)
+{
+	int64_t number = -ENOENT;
+	char path[160], line[256];
+	long long context;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/accel/%s/vms", pci);
+	file = fopen(path, "r");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "context %lld", &context) == 1)
+			number = context;
+	if (file)
+		fclose(file);
+	return number;
+}
+
+/* Somebody with a secret at NPU_VA_IN, who has used it and goes. His context, or an error. */
+static int64_t leave_secret(const char *pci, size_t size)
+{
+	const struct npu_line line = { .out = DATA, .in = DATA, .to = size / 2, .size = size / 2 };
+	struct drm_npu_region region = {
+		.base = NPU_VA_IN, .size = size,
+		.access = DRM_NPU_ACCESS_READ | DRM_NPU_ACCESS_WRITE,
+	};
+	struct drm_npu_job job;
+	struct npu_dev dev;
+	struct npu_buf secret;
+	int64_t context;
+	int ret = npu_dev_open(&dev);
+
+	if (!ret)
+		ret = npu_buf_create(dev.fd, size, 0, 0, &secret);
+	if (!ret)
+		ret = npu_bind(dev.fd, dev.vm, secret.handle, 0, NPU_VA_IN, size, 0);
+	if (ret)
+		return ret;
+	memset(secret.cpu, 0xa5, size);
+	job = (struct drm_npu_job) {
+		.stream = NPU_VA_STREAM,
+		.stream_size = npu_lines_stream(dev.stream.cpu, &line, 1, 1),
+		.regions = DRM_NPU_OBJ_ARRAY(1, &region),
+	};
+	ret = npu_job_run(dev.fd, dev.queue, &job, WAIT);
+	context = last_context(pci);
+	npu_buf_destroy(dev.fd, &secret);
+	npu_dev_close(&dev);
+	return ret ? ret : context;
+}
+
+/*
+ * Who gets the context of somebody who has gone finds nothing at his addresses, whose translations
+ * the device had, and nothing of his in the memory that is new.
+ */
+TEST_F_TIMEOUT(isolation, memory_of_a_context_before, 120)
+{
+	const size_t size = 64 * NPU_PAGE;
+	struct drm_npu_queue_get_state state;
+	char pci[NPU_SYS_NAME];
+	struct npu_copy copy = { .in = NPU_VA_IN, .out = NPU_VA_OUT, .size = size };
+	struct npu_buf fresh, out;
+	struct npu_dev dev;
+	int64_t context;
+	int lines, i;
+
+	ASSERT_EQ(0, npu_sys_pci(self->first.dev.fd, pci));
+	lines = npu_sys_debugfs_lines(pci);
+	context = leave_secret(pci, size);
+	ASSERT_LT(0, context);
+	/* What is released is released by workers. */
+	for (i = 0; i < 500 && npu_sys_debugfs_lines(pci) != lines; i++)
+		usleep(10000);
+	ASSERT_EQ(0, npu_dev_open(&dev));
+	ASSERT_EQ(context, last_context(pci));
+	ASSERT_EQ(0, npu_buf_create(dev.fd, size, 0, 0, &out));
+	ASSERT_EQ(0, npu_bind(dev.fd, dev.vm, out.handle, 0, NPU_VA_OUT, size, 0));
+	EXPECT_EQ(-EIO, npu_copy_run(&dev, &copy, WAIT));
+	ASSERT_EQ(0, npu_queue_state(dev.fd, dev.queue, &state));
+	EXPECT_EQ(NPU_VA_IN, state.fault.address);
+	EXPECT_TRUE(is_filled(out.cpu, size, 0));
+
+	ASSERT_EQ(0, npu_queue_destroy(dev.fd, dev.queue));
+	ASSERT_EQ(0, npu_queue_create(dev.fd, dev.vm, 1, 0, &dev.queue));
+	ASSERT_EQ(0, npu_buf_create(dev.fd, size, 0, 0, &fresh));
+	ASSERT_EQ(0, npu_bind(dev.fd, dev.vm, fresh.handle, 0, NPU_VA_IN, size, 0));
+	memset(out.cpu, 0xee, size);
+	EXPECT_EQ(0, npu_copy_run(&dev, &copy, WAIT));
+	EXPECT_TRUE(is_filled(out.cpu, size, 0));
+	npu_buf_destroy(dev.fd, &fresh);
+	npu_buf_destroy(dev.fd, &out);
+	npu_dev_close(&dev);
+}
+
+/*
+ * A job has the regions of its own table, not those that the slot of the ring has from a job
+ * before: the stream may name two, and the table has none, or one.
+ */
+TEST_F_TIMEOUT(isolation, regions_of_a_job_before, 120)
+{
+	struct user *user = &self->first;
+	struct drm_npu_queue_get_state state;
+	struct npu_line lines[16];
+	struct drm_npu_job job;
+	uint32_t count;
+
+	fill_lines(lines, user->sram);
+	memset(user->data.cpu, 0xa5, user->sram);
+	for (count = 0; count < NUM_REGIONS; count++) {
+		/* A queue of one slot. */
+		ASSERT_EQ(0, npu_queue_destroy(user->dev.fd, user->dev.queue));
+		ASSERT_EQ(0, npu_queue_create(user->dev.fd, user->dev.vm, 1, 1, &user->dev.queue));
+		ASSERT_EQ(0, user_run(user, lines, 2));
+		memset(user->data.cpu + user->sram, 0, user->sram);
+		user_job(user, lines, 2, &job);
+		job.regions.count = count;
+		EXPECT_EQ(-EIO, npu_job_run(user->dev.fd, user->dev.queue, &job, WAIT));
+		EXPECT_TRUE(is_filled(user->data.cpu + user->sram, user->sram, 0));
+		ASSERT_EQ(0, npu_queue_state(user->dev.fd, user->dev.queue, &state));
+		EXPECT_EQ(DRM_NPU_QUEUE_STATE_FATAL | DRM_NPU_QUEUE_STATE_FAULTED, state.state);
+		EXPECT_LT(0, state.fault.code);
+	}
 }
 
 /* The configuration space of the PCI device. */

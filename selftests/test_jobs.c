@@ -95,7 +95,7 @@ TEST_F(jobs, chain_of_points)
 	uint32_t timeline, i;
 
 	ASSERT_EQ(0, npu_syncobj_create(self->dev.fd, &timeline));
-	for (i = 1; i <= 200; i++) {
+	for (i = 1; i <= 1000; i++) {
 		syncs[0] = (struct drm_npu_sync_op) {
 			.flags = DRM_NPU_SYNC_OP_SIGNAL | DRM_NPU_SYNC_OP_TIMELINE,
 			.handle = timeline, .timeline_value = i,
@@ -108,7 +108,7 @@ TEST_F(jobs, chain_of_points)
 		ASSERT_EQ(0, npu_submit_jobs(self->dev.fd, self->dev.queue, &job, 1, NULL));
 		ASSERT_EQ(i, job.id);
 	}
-	EXPECT_EQ(0, npu_syncobj_wait(self->dev.fd, timeline, 200, WAIT));
+	EXPECT_EQ(0, npu_syncobj_wait(self->dev.fd, timeline, 1000, WAIT));
 }
 
 /* Between queues: the second copies what the first has written. */

@@ -255,8 +255,9 @@ TEST_F(memory, permissions)
 /* 21: the same addresses, other memory. */
 TEST_F(memory, vms_are_apart)
 {
+	struct npu_buf out, data;
 	struct npu_dev other;
-	struct npu_buf out;
+	uint32_t i;
 
 	paint(&self->a, 1);
 	ASSERT_EQ(0, npu_bind(self->dev.fd, self->dev.vm, self->a.handle, 0, NPU_VA_IN, SIZE, 0));
@@ -267,6 +268,22 @@ TEST_F(memory, vms_are_apart)
 	EXPECT_EQ(0, memcmp(self->a.cpu, self->out.cpu, SIZE));
 	EXPECT_EQ(-EIO, copy_out(&other, NPU_VA_IN, SIZE));
 	EXPECT_EQ(0, out.cpu[0]);
+
+	/* And with other data there, by turns. */
+	ASSERT_EQ(0, npu_queue_destroy(other.fd, other.queue));
+	ASSERT_EQ(0, npu_queue_create(other.fd, other.vm, 1, 0, &other.queue));
+	ASSERT_EQ(0, npu_buf_create(other.fd, SIZE, 0, 0, &data));
+	ASSERT_EQ(0, npu_bind(other.fd, other.vm, data.handle, 0, NPU_VA_IN, SIZE, 0));
+	paint(&data, 101);
+	for (i = 0; i < 8; i++) {
+		memset(self->out.cpu, 0, SIZE);
+		memset(out.cpu, 0, SIZE);
+		EXPECT_EQ(0, copy_out(&other, NPU_VA_IN, SIZE));
+		EXPECT_EQ(0, memcmp(data.cpu, out.cpu, SIZE));
+		EXPECT_EQ(0, copy_out(&self->dev, NPU_VA_IN, SIZE));
+		EXPECT_EQ(0, memcmp(self->a.cpu, self->out.cpu, SIZE));
+	}
+	npu_buf_destroy(other.fd, &data);
 	npu_buf_destroy(other.fd, &out);
 	npu_dev_close(&other);
 }
@@ -317,6 +334,54 @@ TEST_F(memory, unmap_under_jobs)
 	}
 	TH_LOG("%u jobs ended well, %u faulted", good, bad);
 	EXPECT_EQ(60, good + bad);
+}
+
+/*
+ * 23: what was unmapped is not written any more, though the job that writes it has not ended: it
+ * faults.
+ */
+TEST_F_TIMEOUT(memory, nothing_is_written_behind_an_unmap, 60)
+{
+	const uint64_t va = 2 * NPU_VA_OUT;
+	/* So many that it lasts, however slow this processor is. */
+	const struct npu_copy copy = {
+		.in = NPU_VA_IN, .out = va, .size = NPU_LARGE, .times = NPU_LONG_TIMES,
+	};
+	uint32_t i, fd = self->dev.fd, vm = self->dev.vm, faulted = 0;
+	struct drm_npu_sync_op sync = { .flags = DRM_NPU_SYNC_OP_SIGNAL };
+	struct drm_npu_region regions[2];
+	struct drm_npu_job job;
+	struct npu_buf in, out;
+	int status;
+
+	npu_long_copy_job(&self->dev, &copy, regions, &job);
+	ASSERT_EQ(0, npu_syncobj_create(fd, &sync.handle));
+	job.syncs = (struct drm_npu_obj_array)DRM_NPU_OBJ_ARRAY(1, &sync);
+	ASSERT_EQ(0, npu_buf_create(fd, NPU_LARGE, 0, 0, &in));
+	ASSERT_EQ(0, npu_buf_create(fd, NPU_LARGE, 0, 0, &out));
+	ASSERT_EQ(0, npu_bind(fd, vm, in.handle, 0, NPU_VA_IN, NPU_LARGE, 0));
+	for (i = 0; i < 20; i++) {
+		ASSERT_EQ(0, npu_bind(fd, vm, out.handle, 0, va, NPU_LARGE, 0));
+		ASSERT_EQ(0, npu_submit_jobs(fd, self->dev.queue, &job, 1, NULL));
+		usleep(i * 200);
+		ASSERT_EQ(0, npu_unbind(fd, vm, va, NPU_LARGE));
+		memset(out.cpu, 0xee, NPU_LARGE);
+		ASSERT_EQ(0, npu_syncobj_wait(fd, sync.handle, 0, WAIT));
+		ASSERT_EQ(0xee, out.cpu[0]);
+		ASSERT_EQ(0, memcmp(out.cpu, out.cpu + 1, NPU_LARGE - 1));
+		status = npu_syncobj_status(fd, sync.handle);
+		ASSERT_TRUE(status == 1 || status == -EIO);
+		if (status == 1)
+			continue;
+		faulted++;
+		ASSERT_EQ(0, npu_queue_destroy(fd, self->dev.queue));
+		ASSERT_EQ(0, npu_queue_create(fd, vm, DRM_NPU_PRIORITY_NORMAL, 0,
+					      &self->dev.queue));
+	}
+	TH_LOG("%u of %u jobs had not ended", faulted, i);
+	EXPECT_LT(0, faulted);
+	npu_buf_destroy(fd, &in);
+	npu_buf_destroy(fd, &out);
 }
 
 /* 24 */

@@ -3,12 +3,13 @@
  * Faults of device and firmware. Each has a victim on one queue and a bystander on another, in a
  * file and a VM of its own; the victim's end, the bystander's, and the next job's are looked at.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
+#include <linux/netlink.h>
 #include "kselftest_harness.h"
 #include "npu_dev.h"
 #include "npu_sys.h"
@@ -132,24 +133,6 @@ TEST_F_TIMEOUT(recovery, hang_is_cancelled, 120)
 	expect_well(_metadata, &self->victim, &self->copy, start);
 }
 
-/*
- * 48: slow is not hung. 40 instructions of 20 ms and more, several times the time without progress.
- */
-TEST_F_TIMEOUT(recovery, slow_job_is_not_ended, 120)
-{
-	struct npu_copy copy = self->copy;
-	uint32_t sync;
-
-	ASSERT_EQ(0, fault("arm slow-job forever"));
-	copy.times = 16;
-	ASSERT_EQ(0, npu_syncobj_create(self->victim.fd, &sync));
-	for (int i = 0; i < 12; i++)
-		ASSERT_EQ(0, npu_copy_submit(&self->victim, &copy, sync, NULL));
-	ASSERT_EQ(0, npu_syncobj_wait(self->victim.fd, sync, 0, WAIT));
-	EXPECT_EQ(1, npu_syncobj_status(self->victim.fd, sync));
-	EXPECT_EQ(0, state_of(&self->victim));
-}
-
 /* Patience for hangs, in ms: of the driver, and the least that it lets a test have. */
 static int set_timeout(struct npu_dev *dev, const char *ms)
 {
@@ -213,23 +196,17 @@ struct hard_hang {
 };
 
 /* So many instructions that it lasts until the victim has come, however slow the host is. */
-#define SLOW_LINES	200u
-#define SLOW_PAGE	16u
+#define SLOW_TIMES	200u
 
 static int submit_slow(struct npu_dev *dev, const struct npu_copy *copy, uint32_t sync)
 {
 	struct drm_npu_sync_op op = { .flags = DRM_NPU_SYNC_OP_SIGNAL, .handle = sync };
-	uint8_t *stream = dev->stream.cpu + SLOW_PAGE * NPU_PAGE;
-	struct npu_line lines[SLOW_LINES];
+	struct npu_copy slow = *copy;
 	struct drm_npu_region regions[2];
 	struct drm_npu_job job;
-	uint32_t i;
 
-	for (i = 0; i < SLOW_LINES; i++)
-		lines[i] = (struct npu_line) { .out = 1, .in = 0, .size = copy->size };
-	npu_copy_job(dev, copy, regions, &job);
-	job.stream = NPU_VA_STREAM + SLOW_PAGE * NPU_PAGE;
-	job.stream_size = npu_lines_stream(stream, lines, SLOW_LINES, 2);
+	slow.times = SLOW_TIMES;
+	npu_long_copy_job(dev, &slow, regions, &job);
 	job.syncs = (struct drm_npu_obj_array)DRM_NPU_OBJ_ARRAY(1, &op);
 	return npu_submit_jobs(dev->fd, dev->queue, &job, 1, NULL);
 }
@@ -316,79 +293,6 @@ TEST_F_TIMEOUT(recovery, hang_that_an_engine_reset_ends, 120)
 TEST_F_TIMEOUT(recovery, hang_that_a_device_reset_ends, 120)
 {
 	run_hard_hang(_metadata, self, "arm hang-dead", 1);
-}
-
-/* The name of a dump that lies there, false: there is none. */
-static bool find_dump(char path[64])
-{
-	struct dirent *entry;
-	bool found = false;
-	DIR *dir = opendir("/sys/class/devcoredump");
-
-	while (dir && !found && (entry = readdir(dir))) {
-		found = !strncmp(entry->d_name, "devcd", 5);
-		if (found)
-			snprintf(path, 64, "/sys/class/devcoredump/%.24s/data", entry->d_name);
-	}
-	if (dir)
-		closedir(dir);
-	return found;
-}
-
-static bool wait_for_dump(char path[64])
-{
-	uint32_t i;
-
-	for (i = 0; i < 100; i++) {
-		if (find_dump(path))
-			return true;
-		usleep(20000);
-	}
-	return false;
-}
-
-/* Nobody wants to read it any more: it goes in a moment. */
-static int drop_dump(const char *path)
-{
-	int ret = npu_sys_write(path, "0");
-	uint32_t i;
-
-	for (i = 0; i < 100 && !access(path, F_OK); i++)
-		usleep(20000);
-	return ret ? ret : access(path, F_OK) ? 0 : -EBUSY;
-}
-
-/* 57: a failure leaves a dump that can be read, once, and is gone when it has been. */
-TEST_F_TIMEOUT(recovery, dump_of_a_hang, 120)
-{
-	char path[64], line[256];
-	uint32_t lines = 0, odd = 0;
-	bool log = false;
-	FILE *file;
-
-	while (find_dump(path))
-		ASSERT_EQ(0, drop_dump(path));
-	ASSERT_EQ(0, set_timeout(&self->victim, "300"));
-	ASSERT_EQ(0, fault("arm hang"));
-	EXPECT_EQ(-ETIME, npu_copy_run(&self->victim, &self->copy, WAIT));
-	ASSERT_EQ(0, set_timeout(&self->victim, "2000"));
-	ASSERT_TRUE(wait_for_dump(path));
-	EXPECT_EQ(1, npu_sys_number(path, "npu-coredump"));
-	EXPECT_EQ(1, npu_sys_number(path, "  submitted"));
-	EXPECT_LE(1, npu_sys_number(path, "fw-abi"));
-	file = fopen(path, "r");
-	ASSERT_NE(NULL, file);
-	/* "key: value" a line, up to the firmware's own words. */
-	while (fgets(line, sizeof(line), file) && !log) {
-		lines++;
-		odd += !strchr(line, ':');
-		log = !strcmp(line, "fw-log:\n");
-	}
-	fclose(file);
-	EXPECT_TRUE(log);
-	EXPECT_LT(20, lines);
-	EXPECT_EQ(0, odd);
-	EXPECT_EQ(0, drop_dump(path));
 }
 
 /* 50: the file goes while its job hangs. */
@@ -497,6 +401,77 @@ TEST_F_TIMEOUT(device, recovers, 180)
 	expect_well(_metadata, &self->dev, &self->copy, start);
 }
 
+/* The same with a job on the engine, which is lost, innocently; what waits behind it runs. */
+FIXTURE(busy_device) {
+	struct npu_dev dev;
+	struct npu_copy copy;
+};
+
+FIXTURE_VARIANT(busy_device) {
+	const char *command;
+};
+
+FIXTURE_VARIANT_ADD(busy_device, firmware_crash) { "arm firmware-crash" };
+FIXTURE_VARIANT_ADD(busy_device, worker_abort) { "arm worker-abort" };
+FIXTURE_VARIANT_ADD(busy_device, worker_killed) { "kill" };
+
+FIXTURE_SETUP(busy_device)
+{
+	int ret = open_one(&self->dev);
+
+	if (ret == -ENODEV)
+		SKIP(return, NPU_NO_DEVICE);
+	ASSERT_EQ(0, ret);
+	if (fault("disarm all"))
+		SKIP(return, NO_FAULTS);
+	npu_expect_log(LOG);
+	self->copy = (struct npu_copy) {
+		.in = NPU_VA_IN, .out = NPU_VA_IN + NPU_PAGE, .size = SIZE,
+	};
+}
+
+FIXTURE_TEARDOWN(busy_device)
+{
+	fault("disarm all");
+	npu_dev_close(&self->dev);
+}
+
+TEST_F_TIMEOUT(busy_device, loses_the_job, 120)
+{
+	volatile uint8_t *out = self->dev.stream.cpu + 9 * NPU_PAGE;
+	struct drm_npu_queue_get_state state;
+	struct drm_npu_job_get_result result;
+	uint32_t sync[4], i;
+	uint64_t start;
+	int ret;
+
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, npu_syncobj_create(self->dev.fd, &sync[i]));
+	memset(self->dev.stream.cpu + 8 * NPU_PAGE, 0x5a, NPU_PAGE);
+	ASSERT_EQ(0, fault("arm slow-job"));
+	ASSERT_EQ(0, submit_slow(&self->dev, &self->copy, sync[0]));
+	for (i = 0; i < 1000 && out[0] != 0x5a; i++)
+		usleep(10000);
+	ASSERT_EQ(0x5a, out[0]);
+	EXPECT_EQ(-ETIME, npu_syncobj_wait(self->dev.fd, sync[0], 0, 0));
+
+	start = npu_now_ns();
+	ret = fault(variant->command);
+	ASSERT_TRUE(!ret || !strcmp(variant->command, "kill"));
+	for (i = 1; i < 4; i++)
+		ASSERT_EQ(0, npu_copy_submit(&self->dev, &self->copy, sync[i], NULL));
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(0, npu_syncobj_wait(self->dev.fd, sync[i], 0, WAIT));
+		EXPECT_EQ(i ? 1 : -ECANCELED, npu_syncobj_status(self->dev.fd, sync[i]));
+		ASSERT_EQ(0, npu_job_result(self->dev.fd, self->dev.queue, i + 1, &result));
+		EXPECT_EQ(i ? DRM_NPU_JOB_DONE : DRM_NPU_JOB_INNOCENT, result.status);
+	}
+	expect_well(_metadata, &self->dev, &self->copy, start);
+	ASSERT_EQ(0, npu_queue_state(self->dev.fd, self->dev.queue, &state));
+	EXPECT_EQ(DRM_NPU_QUEUE_STATE_INNOCENT, state.state);
+	EXPECT_EQ(1, state.resets);
+}
+
 /* The first register write of QUEUE_CREATE is the device's last. */
 TEST_F_TIMEOUT(recovery, queue_made_while_the_device_dies, 120)
 {
@@ -594,14 +569,85 @@ TEST_F_TIMEOUT(recovery, bus_mastering_off, 120)
 	expect_well(_metadata, &self->victim, &self->copy, start);
 }
 
-/* 54: a device that does not come back is taken from its users; a new start brings it back. */
+/* 55: it does not start at the first try, behind a reset and when the driver comes. */
+TEST_F_TIMEOUT(recovery, starts_at_the_second_try, 120)
+{
+	uint64_t start = npu_now_ns();
+	struct drm_npu_queue_get_state state;
+	char name[NPU_SYS_NAME];
+	struct npu_dev again;
+
+	ASSERT_EQ(0, npu_sys_pci(self->victim.fd, name));
+	ASSERT_EQ(0, fault("arm boot-failure"));
+	ASSERT_EQ(0, npu_sys_debugfs_write(name, "force_reset", "1"));
+	expect_well(_metadata, &self->victim, &self->copy, start);
+	ASSERT_EQ(0, npu_queue_state(self->victim.fd, self->victim.queue, &state));
+	EXPECT_EQ(2, state.resets);
+	EXPECT_EQ(0, state.state);
+
+	ASSERT_EQ(0, npu_sys_write("/sys/bus/pci/drivers/npu/unbind", name));
+	ASSERT_EQ(0, fault("arm boot-failure forever"));
+	EXPECT_GT(0, npu_sys_write("/sys/bus/pci/drivers/npu/bind", name));
+	EXPECT_EQ(-ENODEV, npu_dev_open(&again));
+	ASSERT_EQ(0, fault("disarm all"));
+	start = npu_now_ns();
+	ASSERT_EQ(0, npu_sys_write("/sys/bus/pci/drivers/npu/bind", name));
+	ASSERT_EQ(0, open_one(&again));
+	expect_well(_metadata, &again, &self->copy, start);
+	npu_dev_close(&again);
+}
+
+/* Messages of the kernel about devices; -1: there are none to be had. */
+static int open_uevents(void)
+{
+	struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = 1 };
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			NETLINK_KOBJECT_UEVENT);
+
+	if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(address))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* Has there been one about an accel device with this word, or comes one within a second? */
+static bool uevent_says(int fd, const char *word)
+{
+	char text[4096], *at;
+	bool accel, said;
+	ssize_t got;
+	uint32_t i;
+
+	for (i = 0; i < 100; i++) {
+		for (; (got = recv(fd, text, sizeof(text) - 1, 0)) > 0;) {
+			text[got] = 0;
+			accel = said = false;
+			for (at = text; at < text + got; at += strlen(at) + 1) {
+				accel |= !strcmp(at, "SUBSYSTEM=accel");
+				said |= !strcmp(at, word);
+			}
+			if (accel && said)
+				return true;
+		}
+		usleep(10000);
+	}
+	return false;
+}
+
+/*
+ * 54: a device that does not come back is taken from its users, and programs that look after
+ * devices are told; a new start brings it back.
+ */
 TEST_F_TIMEOUT(recovery, beyond_recovery, 120)
 {
 	uint64_t start = npu_now_ns();
 	struct npu_dev again;
 	char name[NPU_SYS_NAME];
+	int uevents = open_uevents();
 	uint32_t sync;
 
+	ASSERT_LE(0, uevents);
 	ASSERT_EQ(0, npu_sys_pci(self->victim.fd, name));
 	ASSERT_EQ(0, npu_syncobj_create(self->victim.fd, &sync));
 	ASSERT_EQ(0, fault("arm boot-failure forever"));
@@ -611,6 +657,8 @@ TEST_F_TIMEOUT(recovery, beyond_recovery, 120)
 	while (!npu_copy_submit(&self->victim, &self->copy, 0, NULL))
 		usleep(100000);
 	EXPECT_EQ(-ENODEV, npu_copy_submit(&self->victim, &self->copy, 0, NULL));
+	EXPECT_TRUE(uevent_says(uevents, "WEDGED=rebind,bus-reset"));
+	close(uevents);
 	ASSERT_EQ(0, fault("disarm all"));
 	ASSERT_EQ(0, rebind(name));
 	ASSERT_EQ(0, open_one(&again));

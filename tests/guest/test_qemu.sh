@@ -95,6 +95,32 @@ kill $pid
 wait $pid
 tap_is $? 143 "npu-qemu is killed"
 left "after that"
+# The processors of two devices answer, too: why it stopped, then register 32, the program counter,
+# which is in the firmware. Held meanwhile, it goes on behind that.
+port=$((20000 + RANDOM % 20000))
+"$qemu" --npus 2 --fw-gdb $port --timeout 120 --cmd 'echo up; sleep 10
+	cat /sys/kernel/debug/accel/*/fw_info' >"$tap_tmp/out" 2>&1 &
+pid=$!
+for ((i = 0; i < 600; i++)); do
+	grep -q up "$tap_tmp/out" && break
+	sleep 0.1
+done
+for number in 0 1; do
+	exec 4<>"/dev/tcp/127.0.0.1/$((port + number))"
+	printf '$?#3f' >&4
+	read -r -t 20 -d '#' answer <&4
+	printf '$p20#d2' >&4
+	read -r -t 20 -d '#' pc <&4
+	printf '$D#44' >&4
+	read -r -t 20 -d '#' detached <&4
+	exec 4>&-
+	tap_like "$answer" '\$S05' "gdb reaches the firmware of device $number"
+	tap_like "$pc" '\$[0-9a-f]{4}0[01]00$' "which is in its memory"
+	tap_like "$detached" '\$OK' "and lets it go"
+done
+wait $pid
+tap_is "$? $(grep -c '^status: is ready' "$tap_tmp/out")" "0 2" "both are at work afterwards" || tap_diag "$(cat "$tap_tmp/out")"
+left "after that"
 # --- a shell on the terminal ---
 mkfifo "$tap_tmp/keys"
 timeout 120 script -qec "stty rows 33 cols 99; $qemu --npus 0" /dev/null <"$tap_tmp/keys" >"$tap_tmp/screen" 2>&1 &

@@ -11,6 +11,12 @@ scripts/guest-selftests.sh >"$tap_tmp/build.log" 2>&1
 tap_result $? "selftests build for the guest without a warning" || { tap_diag "$(tail -n 20 "$tap_tmp/build.log")"; tap_done; }
 programs=$(cd "$guest_out/selftests" && ls)
 
+# Each fault that the device can be told to have is armed by one of them.
+for fault in $("$NPU_BUILD/npu-vdev" --list faults | sed -n 's/^| `\(.*\)` | fault |.*/\1/p'); do
+	grep -qs -e "arm $fault[ \"]" selftests/test_*.c
+	tap_result $? "what the driver does when the device has the fault $fault is tried"
+done
+
 # As tools/testing/selftests/drivers/npu of a kernel tree, with the headers that `make headers` leaves.
 tree=$tap_tmp/linux
 cp -r "$guest_root/usr/src/kselftest" "$tree"
