@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sharing of buffers by the ioctls of DRM: handles, lifetimes, flags, errors, with what every kernel
- * has to share. What all kinds of exporters give, odd ones too, is for libnpu's tests in the guest
- * (tests/guest/share.c).
+ * Sharing of buffers by the ioctls of DRM: handles, lifetimes, flags, errors, with what every
+ * kernel has to share. What all kinds of exporters give, odd ones too, is for libnpu's tests in the
+ * guest (tests/guest/share.c).
  */
 #include <errno.h>
 #include <fcntl.h>
