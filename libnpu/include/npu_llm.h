@@ -221,6 +221,14 @@ const int32_t *npu_llm_session_tokens(const struct npu_llm_session *s);
 int npu_llm_session_fork(const struct npu_llm_session *s, struct npu_llm_session **copy,
 			 struct npu_error *err);
 
+/*
+ * Blocks of the cache that @num sessions (NULL: one that has none) have together, each counted once
+ * however many share it, in *@all; in *@own those of them that no other session has, which would be
+ * free without these. Sessions of @llm that no other thread uses now.
+ */
+void npu_llm_sessions_blocks(struct npu_llm *llm, struct npu_llm_session *const *sessions,
+			     uint32_t num, uint32_t *all, uint32_t *own);
+
 /* Forget all tokens from @length on. -EINVAL when there are fewer. */
 int npu_llm_session_truncate(struct npu_llm_session *s, uint32_t length, struct npu_error *err);
 

@@ -32,10 +32,12 @@
  * or in both. Its positions are written in order and one that is full does not change any more, so
  * what the host has of it stays right: only what is new has to be copied when it leaves the NPU.
  *
- * refs is under the pool's lock, the rest under the model's run_lock; links are changed with both.
+ * refs and counted are under the pool's lock, the rest under the model's run_lock; links are changed
+ * with both.
  */
 struct npu_llm_block {
 	uint32_t refs;			/* sessions that have it, and a move under way */
+	uint32_t counted;		/* of them by npu_llm_sessions_blocks() */
 	uint32_t slot;			/* or NPU_LLM_NONE: it is not on the NPU */
 	uint32_t older, newer;		/* of those on the NPU, by the step that needed them last */
 	uint32_t used;			/* positions that are written */

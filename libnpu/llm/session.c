@@ -235,6 +235,27 @@ int npu_llm_session_fork(const struct npu_llm_session *s, struct npu_llm_session
 	return 0;
 }
 
+void npu_llm_sessions_blocks(struct npu_llm *llm, struct npu_llm_session *const *sessions,
+			     uint32_t num, uint32_t *all, uint32_t *own)
+{
+	struct npu_llm_block *b;
+	uint32_t i, k;
+
+	*all = *own = 0;
+	pthread_mutex_lock(&llm->pool.lock);
+	for (i = 0; i < num; i++)
+		for (k = 0; sessions[i] && k < sessions[i]->num_blocks; k++)
+			llm->pool.blocks[sessions[i]->blocks[k]].counted = 0;
+	for (i = 0; i < num; i++) {
+		for (k = 0; sessions[i] && k < sessions[i]->num_blocks; k++) {
+			b = &llm->pool.blocks[sessions[i]->blocks[k]];
+			*all += !b->counted;
+			*own += ++b->counted == b->refs;
+		}
+	}
+	pthread_mutex_unlock(&llm->pool.lock);
+}
+
 /* One run of the session's own batch; @want as in a batch. */
 static int step(struct npu_llm_session *s, const int32_t *tokens, uint32_t num, bool last,
 		struct npu_error *err)

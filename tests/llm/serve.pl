@@ -216,6 +216,7 @@ my @mistakes = (
 	[ 400, 'stop', { %ok, stop => [ ('x') x 17 ] } ],
 	[ 400, 'stop', { %ok, stop => 'x' x 257 } ],
 	[ 400, 'stream', { %ok, stream => 1 } ],
+	[ 400, 'speculate', { %ok, speculate => 'yes' } ],
 	[ 400, 'n', { %ok, n => 2 } ],
 	[ 400, 'echo', { %ok, echo => $on } ],
 	[ 400, 'logprobs', { %ok, logprobs => 3 } ],
@@ -377,6 +378,31 @@ close $_->{sock} for @large;
 $c->{open} = {};
 is quiet($s)->{kv_blocks_used}, 0, 'and nothing when these are gone';
 
+# Bodies that are not complete have a bound together: 16 of them with 3.9 MB each are more than it.
+$rss = rss($s);
+my $most = encode_json({ %ok, user => 'x' x 3_900_000 });
+my @uploads = map {
+	my $upload = $c->start('POST', $path, $most);
+
+	$upload->{last} = chop $upload->{out};
+	$upload;
+} 1 .. 24;
+for (1 .. 3000) {
+	last if !grep { length $_->{out} } @uploads;
+	$c->run(0.02);
+}
+is scalar(grep { length $_->{out} } @uploads), 0, '24 bodies but for the last byte';
+$grown = rss($s) - $rss;
+cmp_ok $grown, '<', 100_000, "they take $grown KiB";
+is told($refs[3])->{text}, $refs[3]{text}, 'a small request beside them has its answer';
+$_->{out} = $_->{last} for @uploads;
+$c->run(60);
+my @crowded = grep { $_->{status} == 503 } @uploads;
+cmp_ok scalar(@crowded), '>', 0, @crowded . ' of them find no room';
+cmp_ok scalar(@crowded), '<', 24, 'not all';
+refused($crowded[0], 503, undef, 'no room for a body');
+is scalar(grep { $_->{status} == 200 } @uploads), 24 - @crowded, 'the others have their answers';
+
 # ---- idle connections ----
 
 my @idle = map { $c->connect } 1 .. 1000;
@@ -465,6 +491,22 @@ for my $model ('kjv.npu', 'small.npu') {
 	is end_server($s, 'TERM'), 0, 'SIGTERM: exit status 0';
 }
 
+# Drafts of one request, without the option, and none with it.
+for my $server ([], [ '--speculate' ]) {
+	my ($s2, $drafted) = serve('kjv.npu', @$server);
+
+	$c = $s2->{client};
+	for my $field (JSON::PP::false, $on) {
+		$drafted = $c->metrics->{drafted_tokens_total};
+		is told($long[0], speculate => $field)->{text}, $long[0]{text},
+			"@$server speculate $field: the same text";
+		$drafted = $c->metrics->{drafted_tokens_total} - $drafted;
+		$field ? cmp_ok $drafted, '>', 10, "$drafted tokens drafted" :
+			 is $drafted, 0, 'nothing drafted';
+	}
+	end_server($s2, 'TERM');
+}
+
 # ---- a KV budget: what two long texts have does not fit on the NPU at once ----
 
 for my $more ([], [ '--speculate' ]) {
@@ -526,6 +568,36 @@ $m = $c->metrics;
 cmp_ok $m->{kv_blocks_used}, '>', 0, "$m->{kv_blocks_used} blocks are kept";
 cmp_ok $m->{kv_blocks_used}, '<=', 8 * 16, 'of eight texts at most';
 is $m->{prefixes_kept}, 8, 'as many as shall be';
+is end_server($s, 'TERM'), 0, 'it ends';
+
+# Two blocks that two prompts have in common count once, so there is room for both in each step.
+$s = serve('kjv.npu', '--kv-budget', '480K', '--prefixes', 8);
+$c = $s->{client};
+my %same = (prompt => [ (7) x 64, 9 ], tokens => 24);
+told({ prompt => [ (7) x 64 ], tokens => 1 });
+my $steps = $c->metrics->{steps_total};
+my @same = map { $c->start('POST', $path, ask(\%same)) } 1 .. 2;
+$c->run(60);
+$same{text} = ServeClient::completion($same[0])->{text};
+is scalar(grep { fault($_, \%same) eq '' } @same), 2, 'two that share blocks of a small budget';
+$steps = $c->metrics->{steps_total} - $steps;
+cmp_ok $steps, '<', 36, "$steps steps for 48 tokens";
+is end_server($s, 'TERM'), 0, 'it ends';
+
+# One that waits for room that even the kept texts would not give takes nothing from them.
+$s = serve('small.npu', '--prefixes', 8, '--client-timeout', 120);
+$c = $s->{client};
+told({ prompt => [ (7) x 64 ], tokens => 1 });
+is $c->metrics->{prefixes_kept}, 1, 'a text is kept';
+my @both = map { $c->start('POST', $path, ask($_)) }
+	{ prompt => [ (8) x 300 ], tokens => 212 }, { prompt => [ (9) x 400 ], tokens => 1 };
+for (1 .. 1000) {
+	$m = $c->metrics;
+	last if $m->{requests_running} && $m->{requests_queued};
+}
+is $m->{prefixes_kept}, 1, 'it is while one waits that does not fit';
+$c->run(60);
+is scalar(grep { $_->{status} != 200 } @both), 0, 'both have their answers';
 is end_server($s, 'TERM'), 0, 'it ends';
 
 for my $with ([ 'small.npu' ], [ 'small.npu', '--speculate' ], [ 'kjv.npu', '--kv-budget', '1920K' ],

@@ -20,6 +20,7 @@
 
 #define BODY_LIMIT	(4u << 20)	/* bytes of a request */
 #define BODY_IGNORED	(64u << 20)	/* read and thrown away, so that the answer is heard */
+#define UPLOAD_LIMIT	(64u << 20)	/* bytes of all requests that are not complete */
 #define MAX_CONNECTIONS	4096u
 #define SEND_BUFFER	(16 << 10)	/* what the kernel keeps for a slow reader */
 #define DRAIN_SECONDS	30		/* for requests that are under way when the server ends */
@@ -31,9 +32,18 @@ struct exchange {
 	struct MHD_Connection *conn;
 	char *body;			/* terminated */
 	size_t size, room;
-	uint64_t ignored;		/* bytes beyond BODY_LIMIT */
+	uint64_t ignored;		/* bytes beyond BODY_LIMIT, or that nobody had room for */
+	bool crowded;			/* the latter: others have UPLOAD_LIMIT */
 	struct request *request;	/* or NULL */
 };
+
+static void drop_body(struct exchange *x)
+{
+	x->s->uploads -= x->room;
+	free(x->body);
+	x->body = NULL;
+	x->size = x->room = 0;
+}
 
 /* ---- answers ---- */
 
@@ -163,14 +173,16 @@ static enum MHD_Result post(struct exchange *x, enum request_kind kind)
 	struct request *r = NULL;
 	int ret;
 
-	if (x->ignored)
+	if (x->crowded)
+		ret = api_fail(&e, 503, "", "requests that are not complete have %u MiB already",
+			       UPLOAD_LIMIT >> 20);
+	else if (x->ignored)
 		ret = api_fail(&e, 413, "", "the body has more than %u bytes", BODY_LIMIT);
 	else if (!is_json(x))
 		ret = api_fail(&e, 415, "", "the Content-Type is not application/json");
 	else
 		ret = api_parse(x->s, kind, x->body ? x->body : "", x->size, &r, &e);
-	free(x->body);		/* the request may wait for long */
-	x->body = NULL;
+	drop_body(x);		/* the request may wait for long */
 	if (ret)
 		return respond_error(x, &e, NULL);
 	r->conn = x->conn;
@@ -291,15 +303,23 @@ static bool take_body(struct exchange *x, const char *data, size_t size)
 	char *p;
 
 	if (x->ignored || size > BODY_LIMIT - x->size) {
+		drop_body(x);
 		x->ignored += size;
 		return x->ignored <= BODY_IGNORED;
 	}
 	if (x->room < x->size + size + 1) {
 		room = 2 * (x->size + size) + 1;
+		if (room - x->room > UPLOAD_LIMIT - x->s->uploads) {
+			drop_body(x);
+			x->crowded = true;
+			x->ignored = size;
+			return true;
+		}
 		p = realloc(x->body, room);
 		if (!p)
 			return false;
 		x->body = p;
+		x->s->uploads += room - x->room;
 		x->room = room;
 	}
 	memcpy(x->body + x->size, data, size);
@@ -361,7 +381,7 @@ static void completed(void *server, struct MHD_Connection *conn, void **ctx,
 	*ctx = NULL;
 	if (x->request)
 		serve_detach(s, x->request);
-	free(x->body);
+	drop_body(x);
 	free(x);
 	pthread_mutex_lock(&s->lock);
 	if (!--s->exchanges)
@@ -572,8 +592,9 @@ static int server_init(struct server *s, const struct model *m, const struct opt
 	pthread_condattr_destroy(&attr);
 	s->name = model_name(o->model);
 	s->chosen = calloc(s->width, sizeof(struct request *));
+	s->sessions = calloc(s->width + 1, sizeof(*s->sessions));
 	s->kept = calloc(o->prefixes + 1, sizeof(*s->kept));
-	if (!s->name || !s->chosen || !s->kept)
+	if (!s->name || !s->chosen || !s->sessions || !s->kept)
 		return npu_error_set(err, -ENOMEM, "no memory for a server");
 	return npu_llm_batch_create(m->llm, &s->batch, err);
 }
@@ -592,6 +613,7 @@ int run_serve(const struct model *m, const struct options *o, struct npu_error *
 	npu_llm_batch_destroy(s.batch);
 	prefix_free(&s);
 	free(s.chosen);
+	free(s.sessions);
 	free(s.name);
 	return ret;
 }

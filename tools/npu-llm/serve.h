@@ -42,6 +42,7 @@ struct request {
 	/* What was asked for. */
 	enum request_kind kind;
 	bool stream, usage_wanted;	/* usage: in an event at the end of the stream */
+	bool speculate;			/* drafts by look-up */
 	uint32_t max_tokens;
 	char *stops[MAX_STOPS];
 	char id[40];
@@ -77,6 +78,8 @@ struct request {
 	bool suspended;
 	char *out;			/* of a stream, what the client has not got yet */
 	size_t out_size, out_room;
+	char *head;			/* what its events begin with; NULL: there was none yet */
+	size_t head_size;
 };
 
 /* ---- the server ---- */
@@ -118,8 +121,10 @@ struct server {
 	uint32_t width;			/* sequences of a batch */
 	struct npu_llm_batch *batch;	/* of the thread that runs the model */
 	struct request **chosen;	/* [width], the same */
+	struct npu_llm_session **sessions;	/* [width + 1], the same */
 	struct npu_llm_session **kept;	/* [o->prefixes], the same; the one of use last is last */
 	uint32_t num_kept;
+	size_t uploads;			/* bytes of bodies; of libmicrohttpd's thread */
 
 	/* Protects all below, and what struct request says. Taken before libmicrohttpd's locks. */
 	pthread_mutex_t lock;
@@ -156,6 +161,8 @@ void prefix_begin(struct server *s, struct request *r);
 void prefix_keep(struct server *s, struct npu_llm_session *session);
 /* Let go of the one that was of use longest ago; false: there is none. */
 bool prefix_drop(struct server *s);
+/* Blocks of the cache that would be free without the kept ones. */
+uint32_t prefix_blocks(struct server *s);
 void prefix_free(struct server *s);
 
 /* ---- serve_api.c ---- */
@@ -180,10 +187,12 @@ char *api_error_text(const struct api_error *e, size_t *size);
 char *api_answer(const struct server *s, const struct request *r, size_t *size);
 /* The list of models, or the one alone. */
 char *api_models(const struct server *s, bool list, size_t *size);
-/* Events of a stream: @num bytes of new text; the end, with an error if that was the reason. */
-char *api_chunk(const struct server *s, const struct request *r, const char *text, size_t num,
-		size_t *size);
-char *api_stream_end(const struct server *s, const struct request *r, size_t *size);
+/*
+ * Events of a stream to r->out, with s->lock: @num bytes of new text; the end, with an error if
+ * that was the reason. 0 or -ENOMEM.
+ */
+int api_chunk(const struct server *s, struct request *r, const char *text, size_t num);
+int api_stream_end(const struct server *s, struct request *r);
 char *api_metrics(struct server *s, size_t *size);
 /* What a request that ended without an answer is told. */
 void api_outcome_error(const struct request *r, struct api_error *e);

@@ -254,6 +254,7 @@ static const struct field fields[] = {
 	{ "stream", BOTH, take_flag, 0, 0, offsetof(struct request, stream) },
 	{ "stream_options", BOTH, take_stream_options, 0, 0, 0 },
 	{ "ignore_eos", BOTH, take_flag, 0, 0, offsetof(struct request, ignore_end) },
+	{ "speculate", BOTH, take_flag, 0, 0, offsetof(struct request, speculate) },
 	{ "n", BOTH, take_only, 1, 1, 0 },
 	{ "best_of", TEXT, take_only, 1, 1, 0 },
 	{ "echo", TEXT, take_only, 0, 0, 0 },
@@ -499,7 +500,7 @@ static int take_request(struct parser *p, const cJSON *json)
 	if (!p->seeded && getrandom(&p->sampler.seed, sizeof(p->sampler.seed), 0) < 0)
 		p->sampler.seed = (uint64_t)p->r->created;
 	ret = npu_llm_sampler_create(&p->sampler, &p->r->sampler, &why);
-	if (!ret && p->s->o->speculate) {
+	if (!ret && p->r->speculate) {
 		options.max_draft = p->s->o->draft;
 		ret = npu_llm_speculator_create(p->s->m->llm, &options, &p->r->speculator, &why);
 	}
@@ -515,6 +516,7 @@ static struct request *create(struct server *s, enum request_kind kind)
 	r->kind = kind;
 	r->created = time(NULL);
 	r->ignore_end = s->o->ignore_end;
+	r->speculate = s->o->speculate;
 	r->reply.stop = (const char *const *)r->stops;
 	pthread_mutex_lock(&s->lock);
 	snprintf(r->id, sizeof(r->id), "%s-%llx-%llu", kind == REQUEST_CHAT ? "chatcmpl" : "cmpl",

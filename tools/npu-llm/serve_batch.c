@@ -23,6 +23,8 @@ struct batcher {
 	struct npu_llm_batch *batch;	/* s->batch */
 	struct request **chosen;	/* s->chosen, oldest first */
 	uint32_t num_chosen;
+	struct npu_llm_session **sessions;	/* s->sessions: of older requests of the step */
+	uint32_t num_sessions, grown;	/* of which @grown blocks are new in it */
 	uint32_t free_blocks;		/* that the step leaves, and the NPU has room for */
 	double checked;			/* when the sockets were looked at */
 };
@@ -48,6 +50,7 @@ void request_destroy(struct request *r)
 		free(r->stops[i]);
 	free(r->ids);
 	free(r->out);
+	free(r->head);
 	free(r);
 }
 
@@ -99,46 +102,23 @@ static void wake(struct request *r)
 	MHD_resume_connection(r->conn);
 }
 
-/* @text is an event, or NULL when there was no memory for it; it is freed. */
-static int push(struct request *r, char *text, size_t size)
-{
-	size_t room = 2 * (r->out_size + size);
-	char *p = r->out;
-
-	if (text && r->out_room - r->out_size < size) {
-		p = realloc(r->out, room);
-		if (p) {
-			r->out = p;
-			r->out_room = room;
-		}
-	}
-	if (text && p)
-		memcpy(r->out + r->out_size, text, size);
-	if (text && p)
-		r->out_size += size;
-	free(text);
-	return text && p ? 0 : -ENOMEM;
-}
-
 /* Text that is new since the last time goes to the client of a stream. */
 static int publish(struct server *s, struct request *r)
 {
-	size_t from = r->sent, size = 0;
-	char *text;
+	size_t from = r->sent;
+	int ret;
 
 	if (!r->stream || r->reply.ready == from)
 		return 0;
-	text = api_chunk(s, r, r->reply.text + from, r->reply.ready - from, &size);
+	ret = api_chunk(s, r, r->reply.text + from, r->reply.ready - from);
 	r->sent = r->reply.ready;
-	return push(r, text, size);
+	return ret;
 }
 
 /* Out of the list; its cache is kept for others as long as there is room. */
 static void finish(struct server *s, struct request *r, enum outcome outcome)
 {
 	struct request **p = &s->list;
-	size_t size = 0;
-	char *text;
 
 	while (*p != r)
 		p = &(*p)->next;
@@ -148,10 +128,8 @@ static void finish(struct server *s, struct request *r, enum outcome outcome)
 	r->outcome = outcome;
 	prefix_keep(s, r->session);
 	r->session = NULL;
-	if (r->stream && outcome != OUT_GONE) {
-		text = api_stream_end(s, r, &size);
-		push(r, text, size);	/* without memory the stream just ends */
-	}
+	if (r->stream && outcome != OUT_GONE)
+		api_stream_end(s, r);	/* without memory the stream just ends */
 	wake(r);
 	put(r);
 	if (!s->list)
@@ -294,18 +272,36 @@ static struct request *victim(const struct server *s, const struct request *r)
 }
 
 /*
- * As many of the planned rows of @r as fit in *@room blocks of the NPU, which older requests of the
- * step have left. One that has none waits: its blocks may move to the host's memory meanwhile.
+ * Blocks of the NPU for what @session (or NULL) writes, beside those that it and older requests of
+ * the step have: with a KV budget a step needs all of them there at once. -1: not even these fit.
  */
-static void fit_on_npu(const struct server *s, struct request *r, uint32_t *room)
+static int64_t npu_room(struct batcher *b, struct npu_llm_session *session)
 {
-	uint64_t fit = (uint64_t)*room * s->m->info.block;
+	const struct npu_llm_info *info = &b->s->m->info;
+	uint32_t all, own;
+
+	if (info->npu_blocks == info->num_blocks)
+		return info->num_blocks;	/* those that are free have room */
+	b->sessions[b->num_sessions] = session;
+	npu_llm_sessions_blocks(b->s->m->llm, b->sessions, b->num_sessions + 1, &all, &own);
+	all += b->grown;
+	return all <= info->npu_blocks ? (int64_t)(info->npu_blocks - all) : -1;
+}
+
+/*
+ * As many of the planned rows of @r as fit on the NPU. One that has none waits: its blocks may move
+ * to the host's memory meanwhile.
+ */
+static void fit_on_npu(struct batcher *b, struct request *r)
+{
+	int64_t room = npu_room(b, r->session), fit;
 	uint32_t len = length(r);
 
-	if (len + r->planned > fit)
-		r->planned = fit > len ? (uint32_t)fit - len : 0;
-	if (r->planned)
-		*room -= blocks(s, len + r->planned);
+	fit = (blocks(b->s, len) + room) * b->s->m->info.block - len;
+	if (room < 0 || fit <= 0)
+		r->planned = 0;
+	else if (r->planned > fit)
+		r->planned = (uint32_t)fit;
 }
 
 /* Blocks that are free, less what older requests of the step have been promised. */
@@ -335,14 +331,17 @@ static bool take_blocks(struct server *s, const struct request *r)
 }
 
 /* Whether all of @r fits behind @before others that run, with a block to grow for each of them. */
-static bool settle(struct server *s, struct request *r, uint32_t before, uint32_t promised,
-		   uint32_t room)
+static bool settle(struct batcher *b, struct request *r, uint32_t before, uint32_t promised)
 {
+	struct server *s = b->s;
 	uint32_t all = blocks(s, r->num), need = all - blocks(s, length(r)) + before;
 
+	/* nothing is dropped for one that has to wait all the same */
+	if (need > npu_room(b, r->session) || need > free_blocks(s, promised) + prefix_blocks(s))
+		return false;
 	while (need > free_blocks(s, promised) && prefix_drop(s))
 		;
-	return need <= free_blocks(s, promised) && all + before <= room;
+	return need <= free_blocks(s, promised);
 }
 
 /* @r has a place in steps from now on. What it has in the cache already it has from others. */
@@ -361,15 +360,17 @@ static void begin(struct server *s, struct request *r)
  */
 static void share_blocks(struct batcher *b)
 {
-	uint32_t i, need, promised = 0, room = b->s->m->info.npu_blocks;
+	uint32_t i, need, promised = 0;
+	int64_t room;
 	struct server *s = b->s;
 	struct request *r;
 
+	b->num_sessions = b->grown = 0;
 	for (i = 0; i < b->num_chosen; i++) {
 		r = b->chosen[i];
-		if (i && !r->settled && !settle(s, r, i, promised, room))
+		if (i && !r->settled && !settle(b, r, i, promised))
 			r->planned = 0;
-		fit_on_npu(s, r, &room);
+		fit_on_npu(b, r);
 		need = blocks(s, length(r) + r->planned) - blocks(s, length(r));
 		while (r->planned && need > free_blocks(s, promised) && take_blocks(s, r))
 			;
@@ -377,9 +378,16 @@ static void share_blocks(struct batcher *b)
 			r->planned = 0;
 		if (r->planned && !r->settled)
 			begin(s, r);
-		promised += r->planned ? need : 0;
+		if (!r->planned)
+			continue;
+		promised += need;
+		b->grown += need;
+		b->sessions[b->num_sessions++] = r->session;
 	}
-	b->free_blocks = smaller(free_blocks(s, promised), room);
+	room = npu_room(b, NULL);
+	b->free_blocks = free_blocks(s, promised);
+	if (room < b->free_blocks)
+		b->free_blocks = room > 0 ? (uint32_t)room : 0;
 }
 
 /* Returns whether there is anything to run. */
@@ -627,6 +635,7 @@ void *serve_batch_thread(void *server)
 
 	b.batch = b.s->batch;
 	b.chosen = b.s->chosen;
+	b.sessions = b.s->sessions;
 	run_batches(&b);
 	return NULL;
 }

@@ -47,6 +47,14 @@ bool prefix_drop(struct server *s)
 	return true;
 }
 
+uint32_t prefix_blocks(struct server *s)
+{
+	uint32_t all, own;
+
+	npu_llm_sessions_blocks(s->m->llm, s->kept, s->num_kept, &all, &own);
+	return own;
+}
+
 void prefix_free(struct server *s)
 {
 	while (prefix_drop(s))

@@ -1,30 +1,48 @@
 // SPDX-License-Identifier: MIT
 /* What a server says: answers, events of streams, errors, metrics. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/error.h"
 #include "llm/unicode.h"
 #include "serve.h"
 
-/* A string with its quotation marks. Paths, and what was cut off, may have bytes that are no UTF-8. */
+#define ESCAPED_MAX	6	/* bytes that one of a string becomes at most */
+#define CHUNK_REST	128	/* of an event beside its head and its text */
+
+/*
+ * The next character of a string as JSON has it, and how many bytes of @text that was. Paths, and
+ * what was cut off, may have bytes that are no UTF-8.
+ */
+static size_t escape(char out[ESCAPED_MAX + 1], const char *text, size_t size, unsigned int *n)
+{
+	unsigned char c = (unsigned char)*text;
+
+	if (unicode_decode(text, size, n) == UNICODE_BAD) {
+		memcpy(out, "\xef\xbf\xbd", 3);
+		return 3;
+	}
+	if (c == '"' || c == '\\') {
+		out[0] = '\\';
+		out[1] = (char)c;
+		return 2;
+	}
+	if (c < 0x20 || c == 0x7f)
+		return (size_t)snprintf(out, ESCAPED_MAX + 1, "\\u%04x", c);
+	memcpy(out, text, *n);
+	return *n;
+}
+
+/* A string with its quotation marks. */
 static void put_string(FILE *f, const char *text, size_t size)
 {
+	char out[ESCAPED_MAX + 1];
 	unsigned int n;
 	size_t i;
 
 	putc('"', f);
-	for (i = 0; i < size; i += n) {
-		unsigned char c = (unsigned char)text[i];
-
-		if (unicode_decode(text + i, size - i, &n) == UNICODE_BAD)
-			fputs("\xef\xbf\xbd", f);
-		else if (c == '"' || c == '\\')
-			fprintf(f, "\\%c", c);
-		else if (c < 0x20 || c == 0x7f)
-			fprintf(f, "\\u%04x", c);
-		else
-			fwrite(text + i, 1, n, f);
-	}
+	for (i = 0; i < size; i += n)
+		fwrite(out, 1, escape(out, text + i, size - i, &n), f);
 	putc('"', f);
 }
 
@@ -86,35 +104,68 @@ char *api_answer(const struct server *s, const struct request *r, size_t *size)
 	return close_text(f, &text);
 }
 
-/* One event with @num bytes of text; the last one of a text says why it ends. */
-static void put_chunk(FILE *f, const struct server *s, const struct request *r, const char *text,
-		      size_t num)
+/* ---- events of a stream: one for each token, so they are put together from pieces ---- */
+
+static int out_reserve(struct request *r, size_t more)
 {
+	size_t room = 2 * (r->out_size + more);
+	char *p;
+
+	if (r->out_room - r->out_size >= more)
+		return 0;
+	p = realloc(r->out, room);
+	if (!p)
+		return -ENOMEM;
+	r->out = p;
+	r->out_room = room;
+	return 0;
+}
+
+static void out_put(struct request *r, const char *data, size_t size)
+{
+	memcpy(r->out + r->out_size, data, size);
+	r->out_size += size;
+}
+
+static void out_text(struct request *r, const char *text)
+{
+	out_put(r, text, strlen(text));
+}
+
+/* What all events of a request begin with. */
+static int make_head(const struct server *s, struct request *r)
+{
+	FILE *f = open_memstream(&r->head, &r->head_size);
+
+	if (!f)
+		return -ENOMEM;
 	fputs("data: ", f);
 	put_head(f, s, r, true);
 	fputs(",\"choices\":[{\"index\":0,", f);
-	if (r->kind == REQUEST_COMPLETION) {
-		fputs("\"text\":", f);
-		put_string(f, text, num);
-	} else {
-		fputs(r->sent ? "\"delta\":{" : "\"delta\":{\"role\":\"assistant\",", f);
-		fputs("\"content\":", f);
-		put_string(f, text, num);
-		putc('}', f);
-	}
-	fprintf(f, ",\"logprobs\":null,\"finish_reason\":%s}]}\n\n", finish_reason(r->outcome));
+	r->head = close_text(f, &r->head);
+	return r->head ? 0 : -ENOMEM;
 }
 
-char *api_chunk(const struct server *s, const struct request *r, const char *text, size_t num,
-		size_t *size)
+int api_chunk(const struct server *s, struct request *r, const char *text, size_t num)
 {
-	char *event = NULL;
-	FILE *f = open_memstream(&event, size);
+	bool chat = r->kind == REQUEST_CHAT;
+	size_t i;
+	unsigned int n;
 
-	if (!f)
-		return NULL;
-	put_chunk(f, s, r, text, num);
-	return close_text(f, &event);
+	if ((!r->head && make_head(s, r)) ||
+	    out_reserve(r, r->head_size + ESCAPED_MAX * num + CHUNK_REST))
+		return -ENOMEM;
+	out_put(r, r->head, r->head_size);
+	out_text(r, !chat   ? "\"text\":\"" :
+		    r->sent ? "\"delta\":{\"content\":\"" :
+			      "\"delta\":{\"role\":\"assistant\",\"content\":\"");
+	for (i = 0; i < num; i += n)
+		r->out_size += escape(r->out + r->out_size, text + i, num - i, &n);
+	out_text(r, chat ? "\"},\"logprobs\":null,\"finish_reason\":" :
+			   "\",\"logprobs\":null,\"finish_reason\":");
+	out_text(r, finish_reason(r->outcome));
+	out_text(r, "}]}\n\n");
+	return 0;
 }
 
 static void put_error(FILE *f, const struct api_error *e)
@@ -162,17 +213,21 @@ void api_outcome_error(const struct request *r, struct api_error *e)
 	}
 }
 
-char *api_stream_end(const struct server *s, const struct request *r, size_t *size)
+int api_stream_end(const struct server *s, struct request *r)
 {
+	bool whole = r->outcome == OUT_STOP || r->outcome == OUT_LENGTH;
 	struct api_error e = { .type = "" };
 	char *text = NULL;
-	FILE *f = open_memstream(&text, size);
+	size_t size = 0;
+	FILE *f;
+	int ret;
 
+	if (whole && api_chunk(s, r, "", 0))
+		return -ENOMEM;
+	f = open_memstream(&text, &size);
 	if (!f)
-		return NULL;
-	if (r->outcome == OUT_STOP || r->outcome == OUT_LENGTH) {
-		put_chunk(f, s, r, "", 0);
-	} else {
+		return -ENOMEM;
+	if (!whole) {
 		api_outcome_error(r, &e);
 		fputs("data: ", f);
 		put_error(f, &e);
@@ -186,7 +241,12 @@ char *api_stream_end(const struct server *s, const struct request *r, size_t *si
 		fputs("}\n\n", f);
 	}
 	fputs("data: [DONE]\n\n", f);
-	return close_text(f, &text);
+	text = close_text(f, &text);
+	ret = text ? out_reserve(r, size) : -ENOMEM;
+	if (!ret)
+		out_put(r, text, size);
+	free(text);
+	return ret;
 }
 
 static void put_model(FILE *f, const struct server *s)
