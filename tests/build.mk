@@ -64,6 +64,16 @@ $(BUILD)/tests/guest/cam_check: $(call obj,tests/guest/cam_check.c tools/common/
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
+# The example of two models on one frame, for the guest and for what ONNX Runtime makes of it.
+PIPELINE_BIN	:= $(addprefix $(BUILD)/tests/e2e/,pipeline select_box)
+check-guest: $(PIPELINE_BIN)
+$(BUILD)/tests/e2e/pipeline: $(call obj,$(wildcard examples/pipeline/*.c)) $(BUILD)/libnpu.a
+$(BUILD)/tests/e2e/select_box: $(call obj,examples/select_box.c)
+$(PIPELINE_BIN):
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBNPU_LIBS) -lm
+
 # What accuracy is measured on: pages with known text, drawn by FreeType, and pictures as tensors.
 ACCURACY_BIN	:= $(addprefix $(BUILD)/tests/accuracy/,render_pages picture_npy)
 $(ACCURACY_BIN): $(BUILD)/tests/accuracy/%: $(BUILD)/obj/tests/accuracy/%.o $(TOOL_COMMON_OBJ) $(BUILD)/libnpu.a
@@ -177,7 +187,7 @@ JOBS		?= 2
 list-run:
 	@echo $(RUN_BIN) $(RUN_SCRIPTS)
 
-build-run: $(RUN_BIN) $(if $(filter tests/firmware/%.sh,$(pick)),firmware) $(if $(filter tests/accuracy/%,$(pick)),$(ACCURACY_BIN))
+build-run: $(RUN_BIN) $(if $(filter tests/firmware/%.sh,$(pick)),firmware) $(if $(filter tests/accuracy/%,$(pick)),$(ACCURACY_BIN)) $(if $(filter tests/e2e/%.sh,$(pick)),$(PIPELINE_BIN))
 
 # A model that cannot be had fails its own test, not all the others'.
 check-models:

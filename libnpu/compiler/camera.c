@@ -44,17 +44,30 @@ void npu_camera_fit(const struct npu_camera *c, int64_t height, int64_t width,
 
 /* ---- colours --------------------------------------------------------------------------------- */
 
-/* Red, green and blue from (y, u, v) without offsets, by the weights of red and blue in luma. */
-static void yuv_matrix(const struct npu_camera *c, double m[3][3])
+/* Of red, green and blue in luma. */
+static void luma_weights(const struct npu_camera *c, double k[3])
 {
 	static const double weights[NPU_NUM_MATRICES][2] = {
 		[NPU_MATRIX_BT601] = { 0.299, 0.114 },
 		[NPU_MATRIX_BT709] = { 0.2126, 0.0722 },
 	};
-	double kr = weights[c->matrix][0], kb = weights[c->matrix][1], kg = 1 - kr - kb;
+
+	k[0] = weights[c->matrix][0];
+	k[2] = weights[c->matrix][1];
+	k[1] = 1 - k[0] - k[2];
+}
+
+/* Red, green and blue from (y, u, v) without offsets. */
+static void yuv_matrix(const struct npu_camera *c, double m[3][3])
+{
+	double k[3], kr, kg, kb;
 	double luma = c->range == NPU_RANGE_LIMITED ? 255.0 / 219 : 1;
 	double chroma = c->range == NPU_RANGE_LIMITED ? 255.0 / 224 : 1;
 
+	luma_weights(c, k);
+	kr = k[0];
+	kg = k[1];
+	kb = k[2];
 	for (int i = 0; i < 3; i++)
 		m[i][0] = luma;
 	m[0][1] = 0;
@@ -65,12 +78,38 @@ static void yuv_matrix(const struct npu_camera *c, double m[3][3])
 	m[2][2] = 0;
 }
 
-void npu_camera_coefficients(const struct npu_camera *c, bool bytes, float m[18])
+/* Grey is luma: what the camera has, or what it would make of red, green and blue. */
+static void grey_matrix(const struct npu_camera *c, double m[3][3])
+{
+	double k[3];
+
+	luma_weights(c, k);
+	if (c->format->yuv) {
+		k[0] = c->range == NPU_RANGE_LIMITED ? 255.0 / 219 : 1;
+		k[1] = k[2] = 0;
+	}
+	for (int i = 0; i < 3; i++)
+		memcpy(m[i], k, sizeof(k));
+}
+
+float npu_camera_padding(const struct npu_camera *c, bool grey, int k)
+{
+	double w[3];
+
+	if (!grey)
+		return (float)c->pad[c->bgr ? 2 - k : k];
+	luma_weights(c, w);
+	return (float)(w[0] * c->pad[0] + w[1] * c->pad[1] + w[2] * c->pad[2]);
+}
+
+void npu_camera_coefficients(const struct npu_camera *c, bool grey, bool bytes, float m[18])
 {
 	double to_rgb[3][3] = { { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } };
 	unsigned int u = c->format->v_first ? 2 : 1;
 
-	if (c->format->yuv)
+	if (grey)
+		grey_matrix(c, to_rgb);
+	else if (c->format->yuv)
 		yuv_matrix(c, to_rgb);
 	m[0] = c->format->yuv && c->range == NPU_RANGE_LIMITED ? 16 : 0;
 	m[1] = m[2] = c->format->yuv ? 128 : 0;
@@ -111,7 +150,37 @@ static int input_index(const struct npu_graph *g, const struct npu_camera *c,
 			    g->num_inputs, names_of_inputs(g, diag), c->spec);
 }
 
-/* A float or u8 picture of known size, one at a time, with three channels first or last. */
+int npu_camera_channel_axis(const struct npu_gtensor *t)
+{
+	static const int order[][2] = { { 1, 3 }, { 3, 3 }, { 1, 1 }, { 3, 1 } };
+
+	if (!npu_gtensor_is_static(t) || t->rank != 4)
+		return -1;
+	for (int i = 0; i < 4; i++)
+		if (t->dim[order[i][0]].base == order[i][1])
+			return order[i][0];
+	return -1;
+}
+
+/* What is said by channel, of an input that has one. */
+static int check_grey(const struct npu_camera *c, const struct npu_gtensor *t, struct npu_diag *diag)
+{
+	const char *key = c->bgr ? "order" : NULL;
+
+	for (int i = 1; i < 3; i++)
+		if (c->mean[i] != c->mean[0] || c->std[i] != c->std[0])
+			key = c->mean[i] != c->mean[0] ? "mean" : "std";
+	if (!key || t->dim[npu_camera_channel_axis(t)].base == 3)
+		return 0;
+	return npu_diag_add(diag, -EINVAL, "input format",
+			    "'%s': %s: input '%s' has one channel, which is grey", c->text, key,
+			    t->name);
+}
+
+/*
+ * A float or u8 picture of known size with its channels first or last; one at a time, or with boxes
+ * one for each.
+ */
 static int check_input(const struct npu_camera *c, const struct npu_gtensor *t,
 		       struct npu_diag *diag)
 {
@@ -123,12 +192,14 @@ static int check_input(const struct npu_camera *c, const struct npu_gtensor *t,
 		return npu_diag_add(diag, -EINVAL, "input format",
 				    "'%s': input '%s' is of type %s, expected f32, f16 or u8",
 				    c->text, t->name, npu_gtype_name(t->type));
-	if (!npu_gtensor_is_static(t) || t->rank != 4 || t->dim[0].base != 1 ||
-	    (t->dim[1].base != 3 && t->dim[3].base != 3))
+	if (npu_camera_channel_axis(t) < 0 || (t->dim[0].base != 1 && !c->boxed))
 		return npu_diag_add(
 			diag, -EINVAL, "input format",
-			"'%s': input '%s' is no picture of a known size, 1x3xHxW or 1xHxWx3%s",
-			c->text, t->name, npu_gtensor_is_static(t) ? "" : ": fix it with --shape");
+			"'%s': input '%s' is no picture of a known size, %sx3xHxW or %sxHxWx3 (1: grey)%s",
+			c->text, t->name, c->boxed ? "N" : "1", c->boxed ? "N" : "1",
+			npu_gtensor_is_static(t) ? "" : ": fix it with --shape");
+	if (check_grey(c, t, diag))
+		return -EINVAL;
 	if (t->type == NPU_GT_U8 && c->has_norm)
 		return npu_diag_add(
 			diag, -EINVAL, "input format",
@@ -167,7 +238,22 @@ static struct npu_gtensor *add_plane(struct npu_graph *g, const struct npu_camer
 	return t;
 }
 
-/* The inputs @index becomes @count planes, at its place. */
+/* A box for each of the input's pictures. */
+static struct npu_gtensor *add_box(struct npu_graph *g, const char *name, struct npu_dim count)
+{
+	const char *own = npu_arena_printf(&g->arena, "%s.box", name);
+	struct npu_gtensor *t = own ? npu_graph_tensor(g, own, "box", NPU_GT_F32) : NULL;
+
+	if (!t)
+		return NULL;
+	t->rank = 2;
+	t->dim[0] = count;
+	t->dim[1] = npu_dim_const(4);
+	t->is_input = true;
+	return t;
+}
+
+/* The input @index becomes @count others, at its place. */
 static int replace_input(struct npu_graph *g, unsigned int index, struct npu_gtensor *const *planes,
 			 unsigned int count)
 {
@@ -228,8 +314,9 @@ static int insert_one(struct npu_graph *g, const struct npu_camera *c, struct np
 		      struct npu_diag *diag)
 {
 	int index = input_index(g, c, diag);
-	struct npu_gtensor *t;
+	struct npu_gtensor *t, *in[3];
 	struct npu_gnode *n;
+	unsigned int num_in;
 	const char *name;
 
 	if (index < 0)
@@ -243,18 +330,23 @@ static int insert_one(struct npu_graph *g, const struct npu_camera *c, struct np
 				    .num_planes = c->format->num_planes };
 	if (rename_input(g, t))
 		return -ENOMEM;
-	for (unsigned int k = 0; k < img->num_planes; k++) {
-		img->plane[k] = add_plane(g, c, name, k, diag);
-		if (!img->plane[k])
+	for (num_in = 0; num_in < img->num_planes; num_in++) {
+		in[num_in] = img->plane[num_in] = add_plane(g, c, name, num_in, diag);
+		if (!in[num_in])
 			return diag->errors ? -EINVAL : -ENOMEM;
+	}
+	if (c->boxed) {
+		in[num_in++] = img->box = add_box(g, name, t->dim[0]);
+		if (!img->box)
+			return -ENOMEM;
 	}
 	/* a name that was taken got a suffix; the first plane has the input's own */
 	img->plane[0]->name = name;
 	if (take_codes(g, t))
 		return -ENOMEM;
 	n = npu_graph_node(g, NPU_GOP_Camera, npu_arena_printf(&g->arena, "%s.camera", name),
-			   img->plane, img->num_planes, &t, 1);
-	if (!n || replace_input(g, (unsigned int)index, img->plane, img->num_planes))
+			   in, num_in, &t, 1);
+	if (!n || replace_input(g, (unsigned int)index, in, num_in))
 		return -ENOMEM;
 	n->image = img;
 	t->is_input = false;

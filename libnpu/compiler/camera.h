@@ -34,6 +34,7 @@ struct npu_camera {
 	const struct npu_camera_format *format;
 	uint32_t width, height;		/* of the frame */
 	uint32_t crop[4];		/* x, y, width, height */
+	bool boxed;			/* every run says which part: crop=box */
 	enum npu_camera_fit fit;
 	double pad[3];			/* red, green, blue, 0 .. 255 */
 	enum npu_camera_matrix matrix;
@@ -68,6 +69,12 @@ int npu_camera_insert(struct npu_graph *g, const struct npu_camera *cameras, uns
 void npu_camera_plane(const struct npu_camera *c, unsigned int k, uint32_t *row_bytes,
 		      uint32_t *rows);
 
+/*
+ * Which dimension of an input's shape has its channels, 1 or 3; -1: it is no picture of rank 4 and
+ * known size with three channels (colours) or one (grey).
+ */
+int npu_camera_channel_axis(const struct npu_gtensor *t);
+
 /* Where the picture lies in an input: the box of the frame, and the place in the input. */
 struct npu_camera_place {
 	float box[4];			/* y0, x0, y1, x1, in pixels of the frame */
@@ -77,10 +84,12 @@ void npu_camera_fit(const struct npu_camera *c, int64_t height, int64_t width,
 		    struct npu_camera_place *place);
 
 /*
- * The 18 numbers of COLOR: offsets, matrix to red, green and blue in the model's order, and what
- * makes the input's values of colours from 0 to 255; for an input of type u8 (@bytes) the colours,
- * rounded by the truncation of the store.
+ * The 18 numbers of COLOR: offsets, matrix to red, green and blue in the model's order, or to
+ * three times grey, and what makes the input's values of colours from 0 to 255; for an input of type
+ * u8 (@bytes) the colours, rounded by the truncation of the store.
  */
-void npu_camera_coefficients(const struct npu_camera *c, bool bytes, float m[18]);
+void npu_camera_coefficients(const struct npu_camera *c, bool grey, bool bytes, float m[18]);
+/* The colour of the padding in channel @k of the model's, from 0 to 255. */
+float npu_camera_padding(const struct npu_camera *c, bool grey, int k);
 
 #endif

@@ -93,14 +93,16 @@ static const char *read_three(const char *v, double out[3])
 
 static const char *take_crop(struct npu_camera *c, const char *v)
 {
-	for (int i = 0; i < 4; i++) {
-		const char *why = i && *v++ != ':' ? "X:Y:WIDTH:HEIGHT" : read_count(&v, &c->crop[i]);
+	static const char *const want = "X:Y:WIDTH:HEIGHT, or box";
 
-		if (why)
-			return "X:Y:WIDTH:HEIGHT";
-	}
+	c->boxed = !strcmp(v, "box");
+	if (c->boxed)
+		return NULL;
+	for (int i = 0; i < 4; i++)
+		if ((i && *v++ != ':') || read_count(&v, &c->crop[i]))
+			return want;
 	if (*v)
-		return "X:Y:WIDTH:HEIGHT";
+		return want;
 	if (!c->crop[2] || !c->crop[3])
 		return "a width and a height from 1";
 	if (c->crop[0] >= c->width || c->crop[2] > c->width - c->crop[0] ||
@@ -206,7 +208,8 @@ static const struct key {
 	const char *name, *value, *help;
 	value_fn take;
 } keys[] = {
-	{ "crop", "X:Y:W:H", "the part of the frame that is taken; all of it", take_crop },
+	{ "crop", "X:Y:W:H|box", "the part of the frame that is taken; box: what each run gives as input NAME.box, "
+	  "y0 x0 y1 x1 in pixels; all of it", take_crop },
 	{ "fit", "stretch|letterbox|crop", "how it gets the input's size: each side by itself (default), "
 	  "whole with borders, or what fills it", take_fit },
 	{ "pad", "N|R:G:B", "colour of the borders, 0..255; 0", take_pad },
@@ -368,6 +371,9 @@ static int parse_one(struct npu_camera *c, const char *text, struct npu_diag *di
 		err = read_key(c, p, len, &seen, diag);
 		p += len;
 	}
+	if (!err && c->boxed && c->fit != NPU_FIT_STRETCH)
+		err = npu_diag_add(diag, -EINVAL, "input format",
+				   "'%s': crop=box: the box is stretched to the input, fit=stretch", c->text);
 	return err;
 }
 

@@ -6,10 +6,11 @@
 
 void frame_text(const struct frame_spec *s, char *text, size_t size)
 {
-	int n = snprintf(text, size, "%s:%dx%d,crop=%d:%d:%d:%d,fit=%s,order=%s", s->format,
-			 s->width, s->height, s->crop[0], s->crop[1], s->crop[2], s->crop[3],
+	int n = snprintf(text, size, "%s:%dx%d,fit=%s,order=%s", s->format, s->width, s->height,
 			 s->fit, s->bgr ? "bgr" : "rgb");
 
+	n += snprintf(text + n, size - (size_t)n, s->boxed ? ",crop=box" : ",crop=%d:%d:%d:%d",
+		      s->crop[0], s->crop[1], s->crop[2], s->crop[3]);
 	if (strncmp(s->format, "rgb", 3) && strncmp(s->format, "bgr", 3))
 		n += snprintf(text + n, size - (size_t)n, ",matrix=%s,range=%s", s->matrix,
 			      s->range);

@@ -423,7 +423,7 @@ static void test_wrong_input(void)
 		int64_t dims[4];
 		const char *text, *says;
 	} cases[] = {
-		{ 1, 4, { 1, 1, 8, 8 }, "nv12:64x48", "no picture" },
+		{ 1, 4, { 1, 4, 8, 8 }, "nv12:64x48", "no picture" },
 		{ 1, 4, { 2, 3, 8, 8 }, "nv12:64x48", "no picture" },
 		{ 1, 3, { 3, 8, 8 }, "nv12:64x48", "no picture" },
 		{ 6, 4, { 1, 3, 8, 8 }, "nv12:64x48", "of type i32" },

@@ -22,17 +22,21 @@ struct model_case {
 	const char *format;
 	int frame_width, frame_height, crop[4];
 	const char *fit;
-	bool bgr;
+	bool bgr, grey;
 	double scale, mean, std;
 };
 
 static const struct model_case cases[] = {
 	{ "blazeface_front.onnx", "input:0", NULL, 128, 128, true, "nv12", 320, 240, { 31, 7, 251, 201 },
-	  "letterbox", false, 1 / 127.5, 1, 1 },
+	  "letterbox", false, false, 1 / 127.5, 1, 1 },
 	{ "ch_ppocr_mobile_v2.0_cls_infer.onnx", "x", "x=1x3x48x192", 48, 192, false, "uyvy", 640, 480,
-	  { 0, 0, 640, 480 }, "crop", true, 1.0 / 255, 0.5, 0.5 },
+	  { 0, 0, 640, 480 }, "crop", true, false, 1.0 / 255, 0.5, 0.5 },
 	{ "ch_PP-OCRv4_det_infer.onnx", "x", "x=1x3x96x160", 96, 160, false, "rgb24", 161, 99,
-	  { 0, 0, 161, 99 }, "stretch", true, 1.0 / 255, 0.45, 0.225 },
+	  { 0, 0, 161, 99 }, "stretch", true, false, 1.0 / 255, 0.45, 0.225 },
+	{ "fr_landmark.onnx", "input", NULL, 64, 64, false, "nv12", 320, 240, { 31, 7, 251, 201 },
+	  "letterbox", false, true, 1.0 / 256, 0, 1 },
+	{ "fr_landmark.onnx", "input", NULL, 64, 64, false, "bgr24", 161, 99, { 0, 0, 161, 99 },
+	  "crop", false, true, 1.0 / 256, 0, 1 },
 };
 
 static void make_spec(const struct model_case *c, struct frame_spec *s)
@@ -41,6 +45,7 @@ static void make_spec(const struct model_case *c, struct frame_spec *s)
 	memcpy(s->crop, c->crop, sizeof(s->crop));
 	s->fit = c->fit;
 	s->bgr = c->bgr;
+	s->grey = c->grey;
 	s->norm = true;
 	s->scale = c->scale;
 	for (int i = 0; i < 3; i++) {
@@ -63,8 +68,9 @@ static void make_frame(const struct frame_spec *s, uint32_t seed, uint8_t *frame
 static int make_picture(const struct model_case *c, const struct frame_spec *s, const uint8_t *frame,
 			struct named_array *in)
 {
-	const int64_t nhwc[] = { 1, c->height, c->width, 3 }, nchw[] = { 1, 3, c->height, c->width };
-	size_t plane = (size_t)c->height * (size_t)c->width;
+	const size_t k = c->grey ? 1 : 3, plane = (size_t)c->height * (size_t)c->width;
+	const int64_t nhwc[] = { 1, c->height, c->width, 3 },
+		      nchw[] = { 1, (int64_t)k, c->height, c->width };
 	float *rgb = malloc(plane * 12), *data;
 
 	snprintf(in->name, sizeof(in->name), "%s", c->input);
@@ -74,8 +80,8 @@ static int make_picture(const struct model_case *c, const struct frame_spec *s, 
 	}
 	data = in->arr.data;
 	frame_picture(s, frame, c->height, c->width, false, rgb);
-	for (size_t i = 0; i < 3 * plane; i++)
-		data[i] = c->nhwc ? rgb[i] : rgb[i % plane * 3 + i / plane];
+	for (size_t i = 0; i < k * plane; i++)
+		data[i] = c->nhwc ? rgb[i] : rgb[i % plane * k + i / plane];
 	free(rgb);
 	return 0;
 }

@@ -102,16 +102,39 @@ static void to_rgb(const struct frame_spec *s, const float c[3], float out[3])
 	}
 }
 
+/* Luma of a pixel's components. */
+static float to_grey(const struct frame_spec *s, const float c[3])
+{
+	float acc = 0;
+
+	if (!rgb(s)) {
+		bool limited = !strcmp(s->range, "limited");
+
+		acc = (c[0] - (limited ? 16.0f : 0.0f)) * (limited ? (float)(255.0 / 219) : 1.0f);
+	} else {
+		acc = fmaf(c[0], 0.299f, acc);
+		acc = fmaf(c[1], (float)(1 - 0.299 - 0.114), acc);
+		acc = fmaf(c[2], 0.114f, acc);
+	}
+	return acc < 0 ? 0 : acc > 255 ? 255 : acc;
+}
+
+/* A pixel that there is; 0 for what is no number. */
+static float in_frame(float v, int size)
+{
+	return v > 0 ? fminf(v, (float)(size - 1)) : 0;
+}
+
 /* One side of the box: where output @o of @n looks, within the pixels that [lo, hi) touches. */
 static float source(float lo, float hi, int o, int n, int size, int at[2])
 {
 	float v = fmaf((float)o + 0.5f, (hi - lo) / (float)n, lo) - 0.5f;
-	int first = (int)floorf(lo), last = (int)ceilf(hi) - 1;
+	float first = in_frame(floorf(lo), size), last = in_frame(ceilf(hi) - 1, size);
 
-	last = last < size - 1 ? last : size - 1;
 	for (int i = 0; i < 2; i++) {
-		at[i] = (int)floorf(v) + i;
-		at[i] = at[i] < first ? first : at[i] > last ? last : at[i];
+		float t = floorf(v) + (float)i;
+
+		at[i] = (int)(t > first ? t < last ? t : last : first);
 	}
 	return v - floorf(v);
 }
@@ -134,7 +157,9 @@ static void sample(const struct frame_spec *s, const uint8_t *frame, const float
 	for (int i = 0; i < 3; i++)
 		v[i] = blend(blend(c[0][0][i], c[0][1][i], fx), blend(c[1][0][i], c[1][1][i], fx),
 			     fy);
-	if (rgb(s))
+	if (s->grey)
+		rgb_out[0] = to_grey(s, v);
+	else if (rgb(s))
 		memcpy(rgb_out, v, sizeof(v));
 	else
 		to_rgb(s, v, rgb_out);
@@ -170,27 +195,51 @@ static void fit(const struct frame_spec *s, int height, int width, float box[4],
 	box[3] = (float)(x + w);
 }
 
-void frame_picture(const struct frame_spec *s, const uint8_t *frame, int height, int width,
-		   bool bytes, float *out)
+static float grey_pad(const struct frame_spec *s)
 {
-	float box[4], colour[3];
-	int place[4];
+	bool hd = !rgb(s) && !strcmp(s->matrix, "bt709");
+	double kr = hd ? 0.2126 : 0.299, kb = hd ? 0.0722 : 0.114;
 
-	fit(s, height, width, box, place);
+	return (float)(kr * s->pad[0] + (1 - kr - kb) * s->pad[1] + kb * s->pad[2]);
+}
+
+/* @box to rows and columns @place (y, x, height, width) of a picture. */
+static void make_picture(const struct frame_spec *s, const uint8_t *frame, const float box[4],
+			 const int place[4], int height, int width, bool bytes, float *out)
+{
+	int channels = s->grey ? 1 : 3;
+	float colour[3];
+
 	for (int y = 0; y < height; y++)
-		for (int x = 0; x < width; x++, out += 3) {
+		for (int x = 0; x < width; x++, out += channels) {
 			int py = y - place[0], px = x - place[1];
 			bool inside = py >= 0 && px >= 0 && py < place[2] && px < place[3];
 
 			if (inside)
 				sample(s, frame, box, py, px, place[2], place[3], colour);
-			for (int c = 0; c < 3; c++) {
+			for (int c = 0; c < channels; c++) {
 				int k = s->bgr ? 2 - c : c;
-				float v = inside ? colour[k] : (float)s->pad[k];
+				float v = inside ? colour[k] : s->grey ? grey_pad(s) : (float)s->pad[k];
 
-				out[c] = bytes ? floorf(v + 0.5f) :
+				out[c] = bytes ? isnan(v) ? 0 : floorf(v + 0.5f) :
 					 fmaf(v, (float)(s->scale / s->std[c]),
 					      (float)(-s->mean[c] / s->std[c]));
 			}
 		}
+}
+
+void frame_picture(const struct frame_spec *s, const uint8_t *frame, int height, int width,
+		   bool bytes, float *out)
+{
+	float box[4];
+	int place[4];
+
+	fit(s, height, width, box, place);
+	make_picture(s, frame, box, place, height, width, bytes, out);
+}
+
+void frame_cut(const struct frame_spec *s, const uint8_t *frame, const float box[4], int height,
+	       int width, bool bytes, float *out)
+{
+	make_picture(s, frame, box, (const int[4]){ 0, 0, height, width }, height, width, bytes, out);
 }

@@ -1,0 +1,3 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+exec node tests/e2e/pipeline_tap.js
