@@ -173,7 +173,10 @@ static int end_frames(struct pipeline *p)
 		ret = npu_fence_wait(slot->fence[REFINE], 0, &p->err);
 		if (ret)
 			return ret;
-		npu_fence_times(slot->fence[REFINE], &times);
+		for (int i = 0; i < NUM_STAGES; i++) {
+			npu_fence_times(slot->fence[i], &times);
+			p->busy += times.busy;
+		}
 		p->ended = times.finished;
 		p->latency[p->frames] = ((double)times.finished - (double)slot->taken) / 1e3;
 		ret = report_frame(p, slot);

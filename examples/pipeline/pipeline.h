@@ -54,6 +54,7 @@ struct pipeline {
 	int done;			/* eventfd: a frame is done with */
 	int video;			/* the camera's descriptor, -1: none */
 	double *latency;		/* of each frame, us */
+	uint64_t busy;			/* ns that its jobs had the NPU, of all frames */
 	uint64_t started, ended;
 	struct npu_error err;
 };

@@ -178,7 +178,7 @@ void report_summary(struct pipeline *p)
 
 	qsort(us, n, sizeof(*us), compare);
 	printf("{\"summary\":{\"frames\":%u,\"most_in_flight\":%u,\"cpu_waits\":%u,\"fps\":%.1f,"
-	       "\"latency_us\":{\"median\":%.1f,\"p90\":%.1f,\"max\":%.1f}}}\n",
-	       n, p->most_in_flight, p->opt->wait ? NUM_STAGES * n : 0,
-	       seconds > 0 ? n / seconds : 0, us[n / 2], us[n * 9 / 10], us[n - 1]);
+	       "\"busy\":%.3f,\"latency_us\":{\"median\":%.1f,\"p90\":%.1f,\"max\":%.1f}}}\n",
+	       n, p->most_in_flight, p->opt->wait ? NUM_STAGES * n : 0, n / seconds,
+	       (double)p->busy / 1e9 / seconds, us[n / 2], us[n * 9 / 10], us[n - 1]);
 }
