@@ -97,7 +97,8 @@ static int camera_take(struct pipeline *p, unsigned int *slot)
 	if (ret)
 		return ret;
 	if (buf.index >= p->num_slots)
-		return fail(&p->err, -EPROTO, "%s: there is no buffer %u", p->opt->camera, buf.index);
+		return fail(&p->err, -EPROTO, "%s: there is no buffer %u", p->opt->camera,
+			    buf.index);
 	*slot = buf.index;
 	if (!(buf.flags & V4L2_BUF_FLAG_ERROR))
 		return 0;

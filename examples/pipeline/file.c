@@ -68,8 +68,8 @@ static void *read_frames(struct pipeline *p, size_t bytes, size_t *frames)
 			return data;
 		}
 		fail(&p->err, -EINVAL,
-		     "%s: %zu bytes; a frame %s has %zu, and at most %d of them are taken", path, size,
-		     p->image.spec, bytes, MAX_SLOTS);
+		     "%s: %zu bytes; a frame %s has %zu, and at most %d of them are taken", path,
+		     size, p->image.spec, bytes, MAX_SLOTS);
 	}
 	if (f)
 		fclose(f);

@@ -163,7 +163,8 @@ int npu_camera_channel_axis(const struct npu_gtensor *t)
 }
 
 /* What is said by channel, of an input that has one. */
-static int check_grey(const struct npu_camera *c, const struct npu_gtensor *t, struct npu_diag *diag)
+static int check_grey(const struct npu_camera *c, const struct npu_gtensor *t,
+		      struct npu_diag *diag)
 {
 	const char *key = c->bgr ? "order" : NULL;
 

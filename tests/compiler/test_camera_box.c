@@ -34,7 +34,9 @@ static int between(int lo, int hi)
 
 /* ---- boxes ----------------------------------------------------------------------------------- */
 
-enum kind { INSIDE, ACROSS, OUTSIDE, EMPTY, POINT, REVERSED, NOT_A_NUMBER, INFINITE, HUGE_ONE, NUM_KINDS };
+enum kind {
+	INSIDE, ACROSS, OUTSIDE, EMPTY, POINT, REVERSED, NOT_A_NUMBER, INFINITE, HUGE_ONE, NUM_KINDS
+};
 
 static const char *const kind_names[NUM_KINDS] = {
 	"inside the frame", "across its edge", "outside of it", "empty", "smaller than a pixel",
@@ -56,7 +58,8 @@ static void make_box(enum kind kind, int height, int width, float box[4])
 	const int size[2] = { height, width };
 
 	for (int i = 0; i < 2; i++) {
-		float a = anywhere(size[i]), b = anywhere(size[i]), lo = fminf(a, b), hi = fmaxf(a, b) + 1;
+		float a = anywhere(size[i]), b = anywhere(size[i]);
+		float lo = fminf(a, b), hi = fmaxf(a, b) + 1;
 
 		if (kind == ACROSS) {
 			lo -= (float)below(2 * size[i]);
@@ -145,7 +148,8 @@ static int make_inputs(const struct frame_spec *s, const struct shape *d, uint8_
 	if (!s->boxed)
 		return n;
 	snprintf(in[n].name, sizeof(in[n].name), "x.box");
-	in[n].arr = (struct npu_npy){ .type = NPU_NPY_F32, .rank = 2, .count = (size_t)d->pictures * 4,
+	in[n].arr = (struct npu_npy){ .type = NPU_NPY_F32, .rank = 2,
+				      .count = (size_t)d->pictures * 4,
 				      .dims = { d->pictures, 4 }, .data = boxes };
 	return n + 1;
 }
@@ -281,7 +285,8 @@ static void test_kinds(void)
 /* A camera's frame, and the sizes that second stages have. */
 static void test_sizes(void)
 {
-	static const struct shape inputs[] = { { 1, 64, 64, 1, 1, false }, { 1, 112, 112, 3, 1, false },
+	static const struct shape inputs[] = { { 1, 64, 64, 1, 1, false },
+					       { 1, 112, 112, 3, 1, false },
 					       { 4, 192, 192, 3, 1, true } };
 
 	for (int i = 0; i < 3; i++) {

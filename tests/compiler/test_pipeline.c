@@ -150,7 +150,8 @@ static bool setup(void)
 	opt.parallel_for = gated_for;
 	frame_default(&spec, "nv12", FRAME_W, FRAME_H);
 	for (int i = 0; i < CELLS; i++) {
-		float y = (float)(i / GRID * FRAME_H / GRID), x = (float)(i % GRID * FRAME_W / GRID);
+		float y = (float)(i / GRID * FRAME_H / GRID);
+		float x = (float)(i % GRID * FRAME_W / GRID);
 
 		/* those of the last row and column reach out of the frame */
 		table[i][0] = y + 0.25f * (float)i;
@@ -301,19 +302,24 @@ static void test_gate(struct slot *slots)
 	for (int i = 0; i < FLIGHT; i++)
 		for (int k = 0; k < NUM_STAGES; k++)
 			pending += npu_fence_status(slots[i].fence[k]) == -EINPROGRESS;
-	tap_ok(pending == FLIGHT * NUM_STAGES, "%d jobs are in flight while the first one is held", pending);
+	tap_ok(pending == FLIGHT * NUM_STAGES, "%d jobs are in flight while the first is held",
+	       pending);
 	set_gate(false);
 	for (int i = 0; i < FLIGHT; i++) {
 		good += check_slot(&slots[i]);
 		ordered += in_order(&slots[i]);
 	}
-	tap_ok(good == FLIGHT, "%d of %d frames: the second model sees the detector's box", good, FLIGHT);
-	tap_ok(ordered == FLIGHT, "%d of %d frames: each stage began behind the one before", ordered, FLIGHT);
+	tap_ok(good == FLIGHT, "%d of %d frames: the second model sees the detector's box", good,
+	       FLIGHT);
+	tap_ok(ordered == FLIGHT, "%d of %d frames: each stage began behind the one before",
+	       ordered, FLIGHT);
 	npu_fence_times(slots[0].fence[DETECT], &first);
 	for (int i = 0; i < FLIGHT; i++)
 		for (int k = 0; k < NUM_STAGES; k++)
-			before += !npu_fence_times(slots[i].fence[k], &t) && t.submitted < first.finished;
-	tap_ok(before == FLIGHT * NUM_STAGES, "%d jobs were submitted before the first was done", before);
+			before += !npu_fence_times(slots[i].fence[k], &t) &&
+				  t.submitted < first.finished;
+	tap_ok(before == FLIGHT * NUM_STAGES, "%d jobs were submitted before the first was done",
+	       before);
 	for (int i = 0; i < FLIGHT; i++)
 		drop_fences(&slots[i]);
 }

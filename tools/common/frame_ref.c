@@ -219,7 +219,9 @@ static void make_picture(const struct frame_spec *s, const uint8_t *frame, const
 				sample(s, frame, box, py, px, place[2], place[3], colour);
 			for (int c = 0; c < channels; c++) {
 				int k = s->bgr ? 2 - c : c;
-				float v = inside ? colour[k] : s->grey ? grey_pad(s) : (float)s->pad[k];
+				float v = inside  ? colour[k] :
+					  s->grey ? grey_pad(s) :
+						    (float)s->pad[k];
 
 				out[c] = bytes ? isnan(v) ? 0 : floorf(v + 0.5f) :
 					 fmaf(v, (float)(s->scale / s->std[c]),
@@ -241,5 +243,7 @@ void frame_picture(const struct frame_spec *s, const uint8_t *frame, int height,
 void frame_cut(const struct frame_spec *s, const uint8_t *frame, const float box[4], int height,
 	       int width, bool bytes, float *out)
 {
-	make_picture(s, frame, box, (const int[4]){ 0, 0, height, width }, height, width, bytes, out);
+	const int place[4] = { 0, 0, height, width };
+
+	make_picture(s, frame, box, place, height, width, bytes, out);
 }

@@ -73,17 +73,30 @@ static int given_shapes(const struct options *opt, char *text[MAX_ITEMS], unsign
 	return 0;
 }
 
-static bool is_plane(struct session *s, unsigned int tensor)
+static bool is_box(const struct npu_image_info *img, const char *name)
+{
+	size_t n = strlen(img->name);
+
+	return strstr(img->spec, ",crop=box") && !strncmp(name, img->name, n) &&
+	       !strcmp(name + n, ".box");
+}
+
+/* A frame's plane, or the box of it that the run takes: the model has no such input. */
+static bool is_of_frame(struct session *s, unsigned int tensor, const char *name)
 {
 	struct npu_plane_info plane = NPU_INIT(plane);
+	struct npu_image_info img = NPU_INIT(img);
 	unsigned int program, i, k;
 
 	if (npu_run_program(s->run, &program, NULL, &s->err))
 		return false;
-	for (i = 0; !npu_job_plane(s->job, program, i, 0, &plane); i++)
+	for (i = 0; !npu_job_image(s->job, program, i, &img); i++) {
+		if (is_box(&img, name))
+			return true;
 		for (k = 0; !npu_job_plane(s->job, program, i, k, &plane); k++)
 			if (plane.tensor == tensor)
 				return true;
+	}
 	return false;
 }
 
@@ -105,7 +118,7 @@ static int run_shapes(struct session *s, char *text[MAX_ITEMS], unsigned int *co
 		++*count;
 	}
 	for (unsigned int i = 0; session_tensor(s, i, &t) && *count < MAX_ITEMS; i++) {
-		if (t.role != NPU_TENSOR_INPUT || is_plane(s, i))
+		if (t.role != NPU_TENSOR_INPUT || is_of_frame(s, i, t.name))
 			continue;
 		if (asprintf(&text[*count], "%s=%s", t.name,
 			     dims_text(t.rank, t.min_dim, dims)) < 0)
@@ -184,8 +197,8 @@ static int side_start(struct session *s, struct side *side)
 }
 
 /*
- * The same inputs for the job in f32: shapes first, then data, as the model sees them. Planes of
- * frames it has none of.
+ * The same inputs for the job in f32: shapes first, then data, as the model sees them. Frames it
+ * has none of.
  */
 static int hand_over(struct session *s, struct side *ref)
 {
@@ -195,10 +208,10 @@ static int hand_over(struct session *s, struct side *ref)
 	int ret = 0;
 
 	for (unsigned int i = 0; session_tensor(s, i, &t) && !ret; i++)
-		if (t.role == NPU_TENSOR_INPUT && !is_plane(s, i))
+		if (t.role == NPU_TENSOR_INPUT && !is_of_frame(s, i, t.name))
 			ret = npu_run_set_shape(ref->run, t.name, t.rank, t.min_dim, &s->err);
 	for (unsigned int i = 0; session_tensor(s, i, &t) && !ret; i++) {
-		if (t.role != NPU_TENSOR_INPUT || is_plane(s, i))
+		if (t.role != NPU_TENSOR_INPUT || is_of_frame(s, i, t.name))
 			continue;
 		bytes = dtype_size(t.dtype);
 		for (unsigned int d = 0; d < t.rank; d++)

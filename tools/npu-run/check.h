@@ -15,9 +15,10 @@ struct check_output {
 /* An input of the model that the job takes as a camera's frame. */
 struct check_frame {
 	const char *name;		/* the job's */
-	uint32_t height, width;
+	uint32_t pictures, height, width;
+	uint32_t channels;		/* 3, or 1: grey */
 	bool channels_first;
-	float *picture;			/* [height][width][3], made by the formulas */
+	float *picture;			/* [pictures][height][width][channels], made by the formulas */
 };
 
 /* Everything that --check found out. */

@@ -4,6 +4,7 @@
  * formulas of Documentation/camera.md make of the same frame, pixel by pixel, not what the compiler
  * makes of it.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ static int read_spec(const struct npu_image_info *img, struct frame_spec *spec)
 		spec->fit = fits[cam->fit];
 		spec->matrix = cam->matrix == NPU_MATRIX_BT709 ? "bt709" : "bt601";
 		spec->range = cam->range == NPU_RANGE_FULL ? "full" : "limited";
+		spec->boxed = cam->boxed;
 		spec->bgr = cam->bgr;
 		spec->scale = cam->scale;
 		memcpy(spec->pad, cam->pad, sizeof(spec->pad));
@@ -64,7 +66,26 @@ static uint8_t *read_planes(struct session *s, unsigned int program, unsigned in
 	return frame;
 }
 
-/* What the model's input is: f32, f16 or u8, [1, 3, H, W] or [1, H, W, 3]. */
+/* Of each picture the part that it shows: y0, x0, y1, x1; from malloc(). NULL after a message. */
+static float *read_boxes(struct session *s, const struct check_frame *f)
+{
+	size_t bytes = (size_t)f->pictures * 4 * sizeof(float);
+	float *boxes = malloc(bytes + 1);
+	char name[300];
+
+	if (!boxes) {
+		fail("no memory for boxes");
+		return NULL;
+	}
+	snprintf(name, sizeof(name), "%s.box", f->name);
+	if (!npu_run_read(s->run, name, boxes, bytes, &s->err))
+		return boxes;
+	free(boxes);
+	fail("%s", s->err.text);
+	return NULL;
+}
+
+/* What the model's input is: f32, f16 or u8, [N, 3, H, W] or [N, H, W, 3], or of one channel. */
 static int find_input(struct session *s, struct npu_run *ref, const struct npu_job *job,
 		      struct check_frame *f, struct npu_tensor_info *t)
 {
@@ -80,10 +101,12 @@ static int find_input(struct session *s, struct npu_run *ref, const struct npu_j
 		    (t->role == NPU_TENSOR_INPUT && !strcmp(t->name, f->name)))
 			break;
 	}
-	if (rank != 4 || dims[0] != 1 || (dims[1] != 3 && dims[3] != 3))
-		return fail("the model in f32: input '%s' is no picture of three channels",
+	if (rank != 4 || (dims[1] != 3 && dims[3] != 3 && dims[1] != 1 && dims[3] != 1))
+		return fail("the model in f32: input '%s' is no picture of three channels or one",
 			    f->name);
-	f->channels_first = dims[1] == 3;
+	f->pictures = (uint32_t)dims[0];
+	f->channels = dims[1] == 3 || dims[3] == 3 ? 3 : 1;
+	f->channels_first = dims[1] == f->channels;
 	f->height = (uint32_t)dims[f->channels_first ? 2 : 1];
 	f->width = (uint32_t)dims[f->channels_first ? 3 : 2];
 	return 0;
@@ -92,19 +115,43 @@ static int find_input(struct session *s, struct npu_run *ref, const struct npu_j
 static int write_input(struct session *s, struct npu_run *ref, const struct check_frame *f,
 		       unsigned int dtype)
 {
-	size_t pixels = (size_t)f->height * f->width, i, c;
-	uint8_t *data = malloc(pixels * 3 * dtype_size(dtype) + 1);
+	size_t pixels = (size_t)f->height * f->width, k = f->channels, i, c;
+	size_t count = f->pictures * pixels * k;
+	uint8_t *data = malloc(count * dtype_size(dtype) + 1);
 	int ret;
 
 	if (!data)
 		return fail("no memory for input '%s'", f->name);
-	for (i = 0; i < pixels; i++)
-		for (c = 0; c < 3; c++)
-			element_store(dtype, data, f->channels_first ? c * pixels + i : 3 * i + c,
-				      f->picture[3 * i + c]);
-	ret = npu_run_write(ref, f->name, data, pixels * 3 * dtype_size(dtype), &s->err);
+	for (i = 0; i < f->pictures * pixels; i++)
+		for (c = 0; c < k; c++)
+			element_store(dtype, data,
+				      f->channels_first ? (i / pixels * k + c) * pixels + i % pixels :
+							  k * i + c,
+				      f->picture[k * i + c]);
+	ret = npu_run_write(ref, f->name, data, count * dtype_size(dtype), &s->err);
 	free(data);
 	return ret ? fail("the model in f32: %s", s->err.text) : 0;
+}
+
+/* From the frame, and the boxes if there are any. */
+static int make_pictures(struct session *s, struct frame_spec *spec, const uint8_t *frame,
+			 bool bytes, struct check_frame *f)
+{
+	int h = (int)f->height, w = (int)f->width;
+	size_t size = (size_t)f->height * f->width * f->channels;
+	float *boxes;
+	uint32_t i;
+
+	spec->grey = f->channels == 1;
+	if (!spec->boxed) {
+		frame_picture(spec, frame, h, w, bytes, f->picture);
+		return 0;
+	}
+	boxes = read_boxes(s, f);
+	for (i = 0; boxes && i < f->pictures; i++)
+		frame_cut(spec, frame, boxes + 4 * (size_t)i, h, w, bytes, f->picture + i * size);
+	free(boxes);
+	return boxes ? 0 : 1;
 }
 
 static int convert(struct session *s, unsigned int program, unsigned int index,
@@ -120,15 +167,16 @@ static int convert(struct session *s, unsigned int program, unsigned int index,
 	ret = find_input(s, ref, job, f, &t) || read_spec(img, &spec);
 	if (ret)
 		return ret;
-	f->picture = malloc(((size_t)f->height * f->width * 3 + 1) * sizeof(*f->picture));
+	f->picture = calloc((size_t)f->pictures * f->height * f->width * f->channels + 1,
+			    sizeof(*f->picture));
 	if (!f->picture)
 		return fail("no memory for input '%s'", f->name);
 	frame = read_planes(s, program, index, &spec);
 	if (!frame)
 		return 1;
-	frame_picture(&spec, frame, (int)f->height, (int)f->width, t.dtype == NPU_U8, f->picture);
+	ret = make_pictures(s, &spec, frame, t.dtype == NPU_U8, f);
 	free(frame);
-	return write_input(s, ref, f, t.dtype);
+	return ret ? ret : write_input(s, ref, f, t.dtype);
 }
 
 int check_frames_convert(struct session *s, struct npu_run *ref, const struct npu_job *job,
@@ -151,24 +199,29 @@ void check_frames_free(struct check_report *r)
 		free(r->frame[--r->num_frames].picture);
 }
 
-/* A letterboxed picture lies in the middle of the input, rounded down. */
+/*
+ * A letterboxed picture lies in the middle of the input, rounded down. The instruction writes three
+ * channels, all the same when the input has one.
+ */
 static void compare(const struct check_frame *f, struct check_layer *layer)
 {
 	const struct check_capture *c = &layer->capture[layer->num_captures - 1];
 	struct check_difference *d = &layer->fp32;
 	struct check_dot dot = { 0, 0, 0 };
-	npu_u64 i, n, y, x;
+	npu_u64 i, n, y, x, picture;
 
 	*d = (struct check_difference){ .match = CHECK_RESHAPED };
-	if (c->rank != 4 || c->dim[0] != 1 || c->dim[3] != 3 || c->dim[1] > f->height ||
+	if (c->rank != 4 || c->dim[0] != f->pictures || c->dim[3] != 3 || c->dim[1] > f->height ||
 	    c->dim[2] > f->width)
 		return;
 	d->match = CHECK_COMPARED;
 	for (i = 0, n = 0; n < c->elements; i++, n += c->step) {
-		y = n / 3 / c->dim[2] + (f->height - c->dim[1]) / 2;
+		picture = n / 3 / c->dim[2] / c->dim[1];
+		y = n / 3 / c->dim[2] % c->dim[1] + (f->height - c->dim[1]) / 2;
 		x = n / 3 % c->dim[2] + (f->width - c->dim[2]) / 2;
 		check_difference_add(d, &dot, c->value[i],
-				     f->picture[(y * f->width + x) * 3 + n % 3]);
+				     f->picture[((picture * f->height + y) * f->width + x) *
+							f->channels + n % f->channels]);
 	}
 	check_difference_end(d, &dot);
 }
