@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "kselftest_harness.h"
@@ -144,6 +145,52 @@ TEST_F(accounting, counters_move_with_the_work)
 	EXPECT_LT(0, many[4]);
 	EXPECT_LE(20, many[5]);
 	EXPECT_LE(1, many[6]);
+}
+
+/* Messages to the virtual device that map memory, up to now; a negative errno. */
+static int64_t map_messages(void)
+{
+	static const char key[] = "\"dma-maps\":";
+	char answer[1024];
+	int ret = npu_host("vdev 0 counters", answer, sizeof(answer));
+	const char *at;
+
+	if (ret)
+		return ret;
+	at = strstr(answer, key);
+	return at ? strtoll(at + strlen(key), NULL, 10) : -ENOENT;
+}
+
+/*
+ * Behind an IOMMU each piece of memory is a message, so a large buffer is made of large ones. Else
+ * there is none, all of memory is mapped from the beginning.
+ */
+TEST_F_TIMEOUT(accounting, messages_that_map_a_large_buffer, 60)
+{
+	bool intel = !access("/sys/class/iommu/dmar0", F_OK);
+	const size_t size = 64u << 20;
+	struct npu_buf large;
+	int64_t before, now;
+
+	before = map_messages();
+	if (before < 0)
+		SKIP(return, "there is no host that counts them");
+	/* What programs before have left in pieces. */
+	npu_sys_write("/proc/sys/vm/compact_memory", "1");
+	before = map_messages();
+	ASSERT_EQ(0, npu_buf_create(self->dev.fd, size, 0, 0, &large));
+	ASSERT_EQ(0, npu_bind(self->dev.fd, self->dev.vm, large.handle, 0, NPU_VA_OUT, size, 0));
+	self->copy = (struct npu_copy) {
+		.in = NPU_VA_OUT, .out = NPU_VA_OUT + size / 2, .size = size / 2,
+	};
+	memset(large.cpu, 0x5a, size / 2);
+	ASSERT_EQ(0, npu_copy_run(&self->dev, &self->copy, WAIT));
+	EXPECT_EQ(0x5a, large.cpu[size - 1]);
+	now = map_messages();
+	TH_LOG("%lld messages for 64 MiB", (long long)(now - before));
+	EXPECT_LE(intel ? 1 : 0, now - before);
+	EXPECT_GE(64, now - before);
+	npu_buf_destroy(self->dev.fd, &large);
 }
 
 /* One of everything. */
