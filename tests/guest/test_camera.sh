@@ -23,7 +23,10 @@ job yuyv yuyv:640x480
 job nv12 nv12:640x480
 job rgb24 rgb24:640x480
 job small yuyv:320x180
+job hd rgb24:1280x720
 job large nv12:1920x1080
+job large_yuyv yuyv:1920x1080
+job large_rgb24 rgb24:1920x1080
 
 # What the guest leaves: NAME/spec is format, size, stride and count, beside frames and outputs.
 check_dumps()
@@ -50,12 +53,15 @@ run()
 }
 
 NPUS=1
-GUEST_ENV="NPU_GUEST_TIMEOUT=${NPU_TEST_LONG:+5}400"
+GUEST_ENV="NPU_GUEST_TIMEOUT=${NPU_TEST_LONG:+5}600"
+GUEST_TIMEOUT=${NPU_TEST_LONG:+1}1200
 for kernel in $(guest_kernels); do
 	for iommu in none intel virtio; do
 		run "camera ${kernel%%+*} $iommu" "$kernel" "$iommu" --smp 2 --share "$share" -- \
 			camera.sh camera_zero_copy.sh
 	done
 	run "camera ${kernel%%+*} bounced" "$kernel" none --append swiotlb=force --share "$share" -- camera_bounced.sh
+	run "camera ${kernel%%+*} intel, unbounced" "$kernel" intel --append swiotlb=force --share "$share" -- \
+		camera_unbounced.sh
 done
 tap_done

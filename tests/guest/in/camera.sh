@@ -14,8 +14,12 @@ for allocator in vmalloc contiguous; do
 	dump "$allocator-stride" yuyv 640x480 $single --stride 1408
 	dump "$allocator-mplane" nv12 640x480 $multi
 	dump "$allocator-separate" nv12 640x480 $multi --separate
+	dump "$allocator-hd" hd 1280x720 $single -n 1
 	dump "$allocator-large" large 1920x1080 $multi -n 2
+	dump "$allocator-large-yuyv" large_yuyv 1920x1080 $single -n 1
 	if [ $allocator = vmalloc ]; then
+		# More than a kernel without CMA has in one piece.
+		dump large-rgb24 large_rgb24 1920x1080 $multi -n 1
 		dump heap yuyv 640x480 $single --heap system
 		dump heap-mplane nv12 640x480 $multi --heap system --separate
 		dump copy yuyv 640x480 $single --copy

@@ -36,7 +36,11 @@ dump()
 	local name=$1 model=$2 size=$3 device=$4 format=$2 dir=/mnt/host/dump/$1
 
 	shift 4
-	[ "$format" != large ] || format=nv12
+	case $format in
+	hd)	format=rgb24 ;;
+	large)	format=nv12 ;;
+	large_*) format=${format#large_} ;;
+	esac
 	mkdir -p "$dir"
 	cam "$device" -m "/mnt/host/$model.npu" -n 4 --fps 25 --json --values 1 --dump "$dir" "$@"
 	ktap_result $? "$name" || { cat $tmp/err; rmdir "$dir"; return; }
