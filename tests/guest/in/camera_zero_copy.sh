@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # In the guest: a stream of 300 frames (10,000 in the long set) without a copy, a mapping of a frame, or
-# a word about memory between kernel and device behind the first round; Ctrl-C; and beside it the same
-# with one copy for each frame.
+# a word about memory between kernel and device behind the first round; Ctrl-C; and beside it 300 frames
+# with one copy for each.
 . "${0%/*}/ktap.sh"
 . "${0%/*}/camera_lib.sh"
 
@@ -19,6 +19,7 @@ dma_maps()
 
 start()
 {
+	: >$tmp/out
 	npu-cam -d $single -m /mnt/host/small.npu --fps 60 --json --values 1 "$@" >$tmp/out 2>$tmp/err &
 	pid=$!
 }
@@ -47,7 +48,7 @@ zero=$(tail -n 1 $tmp/out)
 echo "$zero" | grep -q '"camera_fps":60,'
 ktap_result $? the_camera_does_60_frames_per_second
 
-start -n $frames --copy
+start -n 300 --copy
 lines 20
 [ "$(maps $pid)" -gt 0 ]
 ktap_result $? with_copies_frames_are_mapped
