@@ -58,6 +58,7 @@ struct npu_gq_tile {
 	const npu_u8 *a;		/* i8 codes; whole quads are read */
 	ptrdiff_t lda;
 	const npu_u8 *w;		/* as they lie, or one byte each */
+	ptrdiff_t ahead;		/* from there to what is fetched meanwhile; 0: nothing */
 	const npu_u8 *book;
 	npu_s64 groups, quads, last;	/* quads of a group, and of the last one */
 	const float *scale, *min;	/* [groups][16]; min NULL: none */

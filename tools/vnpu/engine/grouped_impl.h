@@ -163,7 +163,7 @@ INLINE void tile(const struct npu_gq_tile *t, unsigned int rows, enum npu_gq_kin
 	vf acc[GQ_MAX_ROWS][NV];
 	vi sum[GQ_MAX_ROWS][NV];
 	unsigned int r, v;
-	npu_s64 g, quads;
+	npu_s64 g, quads, q;
 
 #pragma GCC unroll 16
 	for (r = 0; r < rows; r++)
@@ -177,6 +177,8 @@ INLINE void tile(const struct npu_gq_tile *t, unsigned int rows, enum npu_gq_kin
 #pragma GCC unroll 2
 			for (v = 0; v < NV; v++)
 				sum[r][v] = vi_set1(t->start[(ptrdiff_t)r * t->step + g]);
+		for (q = 0; !packed && t->ahead && q < quads; q++)
+			__builtin_prefetch(w + q * GQ_QUAD + t->ahead);
 		quads_dot(w, a, t->lda, quads, sum, rows, kind, packed, t->book);
 		w += quads * quad_bytes(kind, packed);
 		a += quads * 4;

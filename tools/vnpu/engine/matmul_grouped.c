@@ -5,6 +5,7 @@
  * panels are items: a few rows meet the codes as they lie, many rows find a panel's unpacked by the
  * first of them.
  */
+#include <stdint.h>
 #include "grouped.h"
 #include "matmul.h"
 
@@ -13,6 +14,12 @@
 #define MOST_BYTES	(4u << 20)	/* of a panel, unpacked: else one element after the other */
 #define MOST_NS		5e5		/* between looks at the stop flag */
 #define WIDE_PANELS	4		/* whose results the epilogue takes together */
+/*
+ * Bytes of weights ahead that are fetched while products with many rows are made, as the processor's
+ * own fetching does not keep up with these; and of a matrix that may not be in a cache.
+ */
+#define AHEAD		4096
+#define AHEAD_MIN	(1 << 18)
 
 struct grouped {
 	struct npu_matmul *m;
@@ -225,10 +232,14 @@ static void panel_many(struct npu_exec *x, const struct grouped *w, const struct
 
 	panel_factors(w, panel, mem);
 	t->w = codes;
+	t->ahead = AHEAD;
 	if (w->gq->unpack[w->kind]) {
 		w->gq->unpack[w->kind](mem->codes, codes, w->quads, w->g.book);
 		t->w = mem->codes;
+		t->ahead = (ptrdiff_t)((uintptr_t)(codes + w->panel_bytes) - (uintptr_t)mem->codes);
 	}
+	if (w->panels * w->panel_bytes < AHEAD_MIN)
+		t->ahead = 0;
 	t->c = mem->c;
 	t->ldc = NPU_PANEL;
 	for (r = 0; r < w->rows && !npu_exec_stopped(x); r += n) {
@@ -238,6 +249,7 @@ static void panel_many(struct npu_exec *x, const struct grouped *w, const struct
 		t->a_scale = w->row_scale + r * t->step;
 		t->a_sum = w->sum + r * t->step;
 		w->gq->many[w->kind][n](t);
+		t->ahead = 0;
 		npu_matmul_place(w->m, &w->at, w->row + r, &place);
 		w->m->epi_fn(&w->m->epi, mem->c, NPU_PANEL, (unsigned int)n,
 			     (npu_u32)(panel * NPU_PANEL),
