@@ -118,9 +118,23 @@ put_selftests()
 	cp -r "$selftests" "$tree/usr/lib/npu/selftests"
 }
 
+# node_rights: the rights that the udev rule of a real system gives to the device's node, for mdev.
+node_rights()
+{
+	local rule=$here/../driver/70-npu.rules group mode
+
+	[ -e "$rule" ] || rule=$here/70-npu.rules
+	group=$(sed -n 's/^SUBSYSTEM=="accel".* GROUP="\([a-z]*\)".*/\1/p' "$rule")
+	mode=$(sed -n 's/^SUBSYSTEM=="accel".* MODE="0\([0-7]*\)".*/\1/p' "$rule")
+	[ -n "$group" ] && [ -n "$mode" ] || die "there is no rule for the device in $rule"
+	echo "root:$group $mode"
+}
+
 put_base()
 {
-	local applet
+	local applet rights
+
+	rights=$(node_rights) || exit
 
 	mkdir -p "$tree"/{bin,sbin,etc,dev,proc,sys,run,tmp,root,mnt,usr/bin,usr/lib,lib,lib64}
 	install "$guest_root/usr/bin/busybox" "$tree/bin/busybox"
@@ -129,10 +143,9 @@ put_base()
 	done
 	ln -s /bin/modprobe "$tree/sbin/modprobe"
 	install "$here/guest-init" "$tree/init"
-	# The udev rule of a real system: members of group render use the device.
 	printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n' >"$tree/etc/passwd"
 	printf 'root:x:0:\nrender:x:104:\nnogroup:x:65534:\n' >"$tree/etc/group"
-	printf 'accel/accel[0-9]+ root:render 660\n.* root:root 600\n' >"$tree/etc/mdev.conf"
+	printf 'accel/accel[0-9]+ %s\n.* root:root 600\n' "$rights" >"$tree/etc/mdev.conf"
 }
 
 # --- is there anything to do? ---
@@ -143,6 +156,7 @@ inputs()
 	local source target
 
 	printf '%s\n' "$here"/guest-{init,initrd.sh,lib.sh} "$guest_root/.packages"
+	ls "$here"/{../driver/,}70-npu.rules 2>/dev/null
 	while IFS=: read -r source target; do
 		[ -e "$source" ] && echo "$source"
 	done < <(built)

@@ -76,3 +76,4 @@ install: lib tools
 	install -m 755 tools/npu-qemu/npu-qemu $(DESTDIR)$(BINDIR)
 	install -d $(DESTDIR)$(PREFIX)/share/npu
 	install -m 755 scripts/apt-lib.sh $(addprefix scripts/guest-,lib.sh root.sh initrd.sh init) $(DESTDIR)$(PREFIX)/share/npu
+	install -m 644 driver/70-npu.rules $(DESTDIR)$(PREFIX)/share/npu
