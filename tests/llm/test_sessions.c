@@ -65,6 +65,21 @@ static void check_neighbours(struct npu_llm *llm, const float *want)
 		npu_llm_session_destroy(s[i]);
 }
 
+/* Three sessions that share all of their @used blocks, and nobody else has any. */
+static void check_count(struct npu_llm *llm, uint32_t used, struct npu_llm_session *s[3])
+{
+	struct npu_llm_session *gaps[3] = { s[0], NULL, s[2] };
+	uint32_t all, own;
+
+	npu_llm_sessions_blocks(llm, s, 3, &all, &own);
+	tap_ok(used && all == used && own == used,
+	       "three that share %u blocks have %u, %u their own", used, all, own);
+	npu_llm_sessions_blocks(llm, gaps, 3, &all, &own);
+	tap_ok(all == used && !own, "two of them have %u, none their own", all);
+	npu_llm_sessions_blocks(llm, gaps + 1, 1, &all, &own);
+	tap_ok(!all && !own, "no session has none");
+}
+
 static void check_fork(struct npu_llm *llm, const float *want, float *got)
 {
 	struct npu_llm_session *a = new_session(llm), *b = NULL, *c = NULL;
@@ -76,6 +91,8 @@ static void check_fork(struct npu_llm *llm, const float *want, float *got)
 	ok = ok && !npu_llm_session_fork(a, &b, NULL) && !npu_llm_session_fork(a, &c, NULL);
 	npu_llm_info(llm, &after);
 	tap_ok(ok && before.free_blocks == after.free_blocks, "a fork takes no blocks");
+	check_count(llm, before.num_blocks - before.free_blocks,
+		    (struct npu_llm_session *[]){ a, b, c });
 	/* All three go on from the middle of a shared block; b on another way. */
 	ok = !npu_llm_prefill(b, text, 30, NULL, NULL) && feed(a, 40, NUM, 9, got);
 	tap_ok(ok && same(got, want), "the forked one goes on");
