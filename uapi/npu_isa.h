@@ -42,7 +42,7 @@ typedef int64_t npu_s64;
 #endif
 
 #define NPU_ISA_MAJOR		1	/* a change breaks old streams */
-#define NPU_ISA_MINOR		3	/* a change only adds */
+#define NPU_ISA_MINOR		4	/* a change only adds */
 
 #define NPU_STREAM_MAGIC	0x3153504eu	/* "NPS1" */
 

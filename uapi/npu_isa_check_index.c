@@ -246,6 +246,7 @@ int npu_check_dyn_quant(struct npu_check *c)
 	if (c->op[NPU_DYN_QUANT_SCALE].rank > 1)
 		return npu_want_rank(c, NPU_DYN_QUANT_SCALE, 1, "one element, [] or [1]");
 	return npu_want_type(c, NPU_DYN_QUANT_OUT, T_U8, "u8 without parameter group") ?:
+	       npu_want_type(c, NPU_DYN_QUANT_SCALE, T_F32, "f32 without parameter group") ?:
 	       npu_want_present(c, NPU_DYN_QUANT_ZERO, "without parameter group") ?:
 	       npu_want_one(c, NPU_DYN_QUANT_SCALE) ?: npu_want_one(c, NPU_DYN_QUANT_ZERO);
 }

@@ -48,12 +48,13 @@ _Static_assert(sizeof(struct npu_region) == 24, "region");
 #undef PARAM_SINCE
 #undef END
 
-/* How many slots and parameters each version has: a byte for each of them. */
-_Static_assert(NPU_ISA_MINOR == 3,
-	       "BY_VERSION() and the rows of ops[] are those of versions 0 to 3");
+/* How many slots and parameters each version has: six bits for each of them. */
+_Static_assert(NPU_ISA_MINOR == 4,
+	       "BY_VERSION() and the rows of ops[] are those of versions 0 to 4");
+_Static_assert(NPU_MAX_OPERANDS < 64 && NPU_MAX_PARAMS < 64, "six bits");
 #define BY_VERSION(since)									\
-	(((since) <= 0) + ((since) <= 1) * 0x100 + ((since) <= 2) * 0x10000 +			\
-	 ((since) <= 3) * 0x1000000)
+	(((since) <= 0) + ((since) <= 1) * 0x40 + ((since) <= 2) * 0x1000 +			\
+	 ((since) <= 3) * 0x40000 + ((since) <= 4) * 0x1000000)
 
 enum { SLOTS_BEGIN = -1,
 #define OP(name, code, mnemonic, summary, formula)	SLOTS_##name = 0
@@ -86,8 +87,8 @@ static const struct npu_op_desc ops[NPU_ISA_MINOR + 1][NPU_NUM_OPCODES] = { {
 	[op_code] = {										\
 		.mnemonic = op_mnemonic, .summary = op_summary, .formula = op_formula, .code = op_code, \
 		.slots = slots_##name, .params = params_##name,					\
-		.num_slots = SLOTS_##name >> 8 * VERSION & 0xff,				\
-		.num_params = PARAMS_##name >> 8 * VERSION & 0xff,
+		.num_slots = SLOTS_##name >> 6 * VERSION & 0x3f,				\
+		.num_params = PARAMS_##name >> 6 * VERSION & 0x3f,
 #define SLOT(...)
 #define PARAM(...)
 #define END(op)	},
@@ -104,6 +105,10 @@ static const struct npu_op_desc ops[NPU_ISA_MINOR + 1][NPU_NUM_OPCODES] = { {
 #undef VERSION
 }, {
 #define VERSION 3
+#include "npu_isa_table.h"
+#undef VERSION
+}, {
+#define VERSION 4
 #include "npu_isa_table.h"
 #undef VERSION
 #undef OP
@@ -169,11 +174,22 @@ npu_u32 npu_insn_param(const struct npu_insn *insn, unsigned int param)
 	return param < insn->desc->num_params ? insn->param[param] : 0;
 }
 
-/* Codes in groups have had their encoding, and an engine that reads it, since 1.2. */
-static unsigned int grouped_minor(const struct npu_insn *insn)
+static bool is_half(const struct npu_insn *insn, unsigned int opcode, unsigned int slot)
+{
+	return insn->desc->code == opcode && insn->operand[slot].dtype == NPU_F16;
+}
+
+/*
+ * What operands are, where that is of a version. Codes in groups have had their encoding, and an
+ * engine that reads it, since 1.2; scales of rows may be f16 since 1.4.
+ */
+static unsigned int operand_minor(const struct npu_insn *insn)
 {
 	unsigned int i;
 
+	if (is_half(insn, NPU_OP_MATMUL, NPU_MATMUL_A_SCALE) ||
+	    is_half(insn, NPU_OP_DYN_QUANT, NPU_DYN_QUANT_SCALE))
+		return 4;
 	for (i = 0; i < insn->desc->num_slots; i++)
 		if (insn->operand[i].layout == NPU_LAYOUT_GROUPED16)
 			return 2;
@@ -182,7 +198,7 @@ static unsigned int grouped_minor(const struct npu_insn *insn)
 
 unsigned int npu_insn_minor(const struct npu_insn *insn)
 {
-	unsigned int i, minor = grouped_minor(insn), since;
+	unsigned int i, minor = operand_minor(insn), since;
 
 	for (i = 0; i < insn->desc->num_slots; i++) {
 		since = NPU_SLOT_SINCE(insn->desc->slots[i].flags);

@@ -139,7 +139,7 @@ OP(MATMUL, 0x12, "matmul", "batched matrix product of two activations, or of an 
 	SLOT(MATMUL, SUPER_SCALE, IN, T_F16 | T_F32, 2, 3, S_PANEL, "[ceil(K/super), N] or [2, ..]; two-level scales, and minimums")
 	SLOT(MATMUL, CODEBOOK, IN, T_I8, 1, 1, 0, "[16]; values of 4-bit codes")
 	SLOT(MATMUL, B_ZERO, IN, T_I8 | T_U8, 1, 1, 0, "[N]; zero points of b, instead of the operand's")
-	SLOT(MATMUL, A_SCALE, IN, T_F32, 1, 5, 0, "[.., M], with A_GROUP [.., M, ceil(K/a_group)]; scales of dynamically quantized rows")
+	SLOT(MATMUL, A_SCALE, IN, T_F16 | T_F32, 1, 5, 0, "[.., M], with A_GROUP [.., M, ceil(K/a_group)]; scales of dynamically quantized rows; f16 since 1.4")
 	SLOT(MATMUL, A_ZERO, IN, T_I8 | T_U8, 0, 1, S_SINCE(1),
 	     "[1]; zero point of a, known when it runs, instead of the operand's, which is 0")
 	PARAM(MATMUL, GROUP, U32, 0, 65536, "elements of K that share a scale, 0: none; a multiple of 4")
@@ -409,9 +409,10 @@ END(ROPE)
 
 OP(DYN_QUANT, 0x50, "dyn_quant", "quantize by the range of the data",
    "u8 per tensor as ONNX DynamicQuantizeLinear: lo = min(0, x), hi = max(0, x), scale = (hi - lo) / 255, 1 when that is 0, zero = rne(clamp(0 - lo / scale, 0, "
-   "255)); i8 per group of GROUP elements of the last dim: scale = max(abs(x)) / 127, code = rne(x / scale) clamped to i8, 0 when scale is 0")
+   "255)); i8 per group of GROUP elements of the last dim: scale = max(abs(x)) / 127, code = rne(x / scale) clamped to i8, 0 when scale is 0; "
+   "an f16 SCALE is rounded when it is stored, behind the codes")
 	SLOT(DYN_QUANT, OUT, OUT, T_I8 | T_U8, 1, 6, S_REQ, "dims of in")
-	SLOT(DYN_QUANT, SCALE, OUT, T_F32, 0, 6, S_REQ, "[] or [.., ceil(D/group)]")
+	SLOT(DYN_QUANT, SCALE, OUT, T_F16 | T_F32, 0, 6, S_REQ, "[] or [.., ceil(D/group)]; f16 since 1.4, with GROUP")
 	SLOT(DYN_QUANT, ZERO, OUT, T_U8, 0, 1, 0, "[]; u8 only")
 	SLOT(DYN_QUANT, IN, IN, T_FLOAT, 1, 6, S_REQ, "")
 	PARAM(DYN_QUANT, GROUP, U32, 0, 0x7fffffff, "0: per tensor")

@@ -493,7 +493,8 @@ static void make_dyn_quant(struct test_case *c)
 	if (groups)
 		scale[rank - 1] = (dim[rank - 1] + group - 1) / group;
 	operand(c, NPU_DYN_QUANT_OUT, groups ? NPU_I8 : NPU_U8, rank, dim, false);
-	operand(c, NPU_DYN_QUANT_SCALE, NPU_F32, groups ? rank : 0, scale, false);
+	operand(c, NPU_DYN_QUANT_SCALE, groups ? NPU_F32 + pick(c, 2) : NPU_F32, groups ? rank : 0,
+		scale, false);
 	if (!groups)
 		operand(c, NPU_DYN_QUANT_ZERO, NPU_U8, 0, scale, false);
 	operand(c, NPU_DYN_QUANT_IN, NPU_F32 + pick(c, 3), rank, dim, false);

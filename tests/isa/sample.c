@@ -79,6 +79,7 @@ const struct sample_good sample_good[] = {
 	  "out=f16[6,8,64] in=f16[6,8,64] positions=i32[6] cos_table=f32[512,16] sin_table=f32[512,16] dims=32" },
 	{ NPU_OP_DYN_QUANT, "out=u8[4,70] scale=f32[] zero=u8[1] in=f32[4,70]" },
 	{ NPU_OP_DYN_QUANT, "out=i8[4,70] scale=f32[4,3] in=f16[4,70] group=32" },
+	{ NPU_OP_DYN_QUANT, "out=i8[4,70] scale=f16[4,3] in=f32[4,70] group=32" },
 	{ NPU_OP_COLOR,
 	  "out=f16[1,8,8,3] in=u8[1,8,8] chroma=u8[1,4,4,2] matrix=f32[18] format=0" },
 	{ NPU_OP_COLOR, "out=u8[1,8,8,3] in=u8[1,8,8,3] matrix=f32[18] format=2" },

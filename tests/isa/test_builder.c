@@ -270,6 +270,8 @@ static void test_index_emitters(void)
 	     .in = T(3, F32, 4, 70));
 	SAME(dyn_quant, DYN_QUANT, "out=i8[4,70] scale=f32[4,3] in=f16[4,70] group=32",
 	     .out = T(0, I8, 4, 70), .scale = T(1, F32, 4, 3), .in = T(3, F16, 4, 70), .group = 32);
+	SAME(dyn_quant, DYN_QUANT, "out=i8[4,70] scale=f16[4,3] in=f32[4,70] group=32",
+	     .out = T(0, I8, 4, 70), .scale = T(1, F16, 4, 3), .in = T(3, F32, 4, 70), .group = 32);
 	SAME(count, COUNT, "inout=i64[3] in=u8[4,70]", .inout = T(0, I64, 3),
 	     .in = T(1, U8, 4, 70));
 	SAME(marker, MARKER, "value=9", .value = 9);
@@ -361,6 +363,35 @@ static void test_version_2(void)
 	       "versions are not mixed, and an opcode begins with its own");
 }
 
+/* Scales of rows as f16: what reads them, and what writes them. */
+static void test_version_4(void)
+{
+	struct npu_dyn_quant_args q = { .out = T(0, I8, 8, 64), .scale = T(1, F16, 8, 2),
+					.in = T(3, F32, 8, 64), .group = 32 };
+	struct npu_matmul_args a = { .out = T(0, F32, 8, 24), .a = T(1, I8, 8, 64),
+				     .b = weight(NPU_U4, NPU_LAYOUT_GROUPED16, D(64, 24)),
+				     .group_scale = T(8, F16, 2, 24), .a_scale = T(13, F16, 8, 2),
+				     .group = 32, .a_group = 32 };
+	struct npu_stream_header header;
+	const void *data = NULL;
+	size_t size;
+
+	begin();
+	tap_ok(!npu_emit_dyn_quant(b, &q) && !npu_stream_finish(b, &data, &size), "codes with scales in f16");
+	memcpy(&header, data, sizeof(header));
+	tap_ok(header.isa_minor == 4, "the stream says 1.4");
+	begin();
+	tap_ok(!npu_emit_matmul(b, &a) && !npu_stream_finish(b, &data, &size), "a product with them");
+	memcpy(&header, data, sizeof(header));
+	tap_ok(header.isa_minor == 4, "the stream says 1.4");
+	begin();
+	q = (struct npu_dyn_quant_args){ .out = T(0, I8, 8, 64), .scale = T(1, F32, 8, 2),
+					 .in = T(3, F32, 8, 64), .group = 32 };
+	tap_ok(!npu_emit_dyn_quant(b, &q) && !npu_stream_finish(b, &data, &size), "scales in f32");
+	memcpy(&header, data, sizeof(header));
+	tap_ok(!header.isa_minor, "are of 1.0");
+}
+
 /* A stream says the version that its instructions need, and what says less than that is refused. */
 static void test_versions(void)
 {
@@ -397,6 +428,7 @@ static void test_versions(void)
 	       "saying 1.0 it is refused: %s", err.text);
 	free(copy);
 	test_version_2();
+	test_version_4();
 }
 
 /* Dense at every length: what the device sees at s0 = 3 is what a dense tensor of that size is. */

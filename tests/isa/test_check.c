@@ -283,6 +283,8 @@ static const struct bad bads[] = {
 	B(DYN_QUANT, 0, "zero=-", OPERAND, "zero", "required without parameter group"),
 	B(DYN_QUANT, 0, "out=i8[4,70]", OPERAND, "out", "u8 without parameter group"),
 	B(DYN_QUANT, 0, "scale=f32[4]", SHAPE, "scale", "one element = 1"),
+	B(DYN_QUANT, 0, "scale=f16[]", OPERAND, "scale", "f32 without parameter group"),
+	B(DYN_QUANT, 1, "scale=bf16[4,3]", OPERAND, "scale", "scale"),
 	B(DYN_QUANT, 1, "group=16", SHAPE, "scale", "groups of the last dim = 5"),
 	B(DYN_QUANT, 1, "zero=u8[1]", OPERAND, "zero", "with parameter group"),
 	B(COLOR, 0, "chroma=-", OPERAND, "chroma", "required by nv12"),

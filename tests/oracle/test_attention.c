@@ -146,7 +146,8 @@ static void make_dyn_quant(struct tcase *c)
 	case_tensor(c, NPU_DYN_QUANT_OUT, grouped ? NPU_I8 : NPU_U8, 3, dim, CONTENTS_TAME);
 	if (grouped) {
 		scale[2] = (dim[2] + group - 1) / group;
-		case_tensor(c, NPU_DYN_QUANT_SCALE, NPU_F32, 3, scale, CONTENTS_TAME);
+		case_tensor(c, NPU_DYN_QUANT_SCALE, rng_chance(2) ? NPU_F32 : NPU_F16, 3, scale,
+			    CONTENTS_TAME);
 		c->param[NPU_DYN_QUANT_P_GROUP] = group;
 	} else {
 		case_dense(c, NPU_DYN_QUANT_SCALE, NPU_F32, 0, scale, CONTENTS_TAME);

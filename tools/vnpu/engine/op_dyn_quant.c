@@ -5,6 +5,7 @@
  */
 #include "grouped.h"
 #include "iter.h"
+#include "npu_half.h"
 #include "npu_math.h"
 #include "reduce.h"
 
@@ -93,7 +94,7 @@ struct groups {
 	const struct npu_vec *vec;
 	const struct npu_gq *gq;	/* NULL: codes do not lie side by side */
 	const struct npu_operand *op;
-	struct npu_elem oe, ie, se;
+	struct npu_elem oe, ie;
 	char *out, *scale;
 	const char *in;
 	npu_u64 group, per_row, len;
@@ -109,16 +110,31 @@ static npu_s64 row_offset(const struct npu_operand *op, npu_u64 row)
 	return off;
 }
 
+/* The scale of a group, in its type. */
+static void put_scale(const struct groups *w, npu_u64 row, npu_u64 g, float scale)
+{
+	const struct npu_operand *sc = &w->op[NPU_DYN_QUANT_SCALE];
+	char *p = w->scale + row_offset(sc, row) + (npu_s64)g * sc->stride[sc->rank - 1];
+	npu_u16 half;
+
+	if (sc->dtype == NPU_F16) {
+		half = npu_half_narrow_bits(npu_bits_f32(scale));
+		memcpy(p, &half, sizeof(half));
+	} else {
+		scale = npu_canon_f32(scale);
+		memcpy(p, &scale, sizeof(scale));
+	}
+}
+
 /* One group, whatever it has and however it lies; returns 1. */
 static npu_u64 one_group(const struct npu_exec *x, const struct groups *w, npu_u64 row, npu_u64 g)
 {
 	const struct npu_operand *in = &w->op[NPU_DYN_QUANT_IN], *out = &w->op[NPU_DYN_QUANT_OUT];
-	const struct npu_operand *sc = &w->op[NPU_DYN_QUANT_SCALE];
 	npu_s64 is = in->stride[in->rank - 1], os = out->stride[out->rank - 1];
 	npu_u64 first = g * w->group, end = first + w->group < w->len ? first + w->group : w->len,
 		i, n;
 	struct npu_elem oe = w->oe;
-	float v[NPU_BLOCK], lane[16] = { 0 }, scale;
+	float v[NPU_BLOCK], lane[16] = { 0 };
 	unsigned int pass;
 
 	for (pass = 0; pass < 2; pass++) {
@@ -148,12 +164,7 @@ static npu_u64 one_group(const struct npu_exec *x, const struct groups *w, npu_u
 		if (!pass)
 			oe.scale = npu_lanes_join(lane, NPU_FOLD_MAX) / 127.0f;
 	}
-	scale = oe.scale;
-	w->vec->store(&scale, &w->se,
-		      &(struct npu_patch){ .p = w->scale + row_offset(sc, row) +
-						(npu_s64)g * sc->stride[sc->rank - 1],
-					   .rows = 1,
-					   .cols = 1 });
+	put_scale(w, row, g, oe.scale);
 	return 1;
 }
 
@@ -161,7 +172,7 @@ static npu_u64 one_group(const struct npu_exec *x, const struct groups *w, npu_u
 static npu_u64 some_groups(const struct npu_exec *x, const struct groups *w, npu_u64 row, npu_u64 g,
 			   npu_u64 count)
 {
-	const struct npu_operand *in = &w->op[NPU_DYN_QUANT_IN], *sc = &w->op[NPU_DYN_QUANT_SCALE];
+	const struct npu_operand *in = &w->op[NPU_DYN_QUANT_IN];
 	npu_u64 first = g * w->group, n, i, done;
 	npu_s64 is = in->stride[in->rank - 1];
 	char *out = w->out + row_offset(&w->op[NPU_DYN_QUANT_OUT], row) + first;
@@ -182,8 +193,7 @@ static npu_u64 some_groups(const struct npu_exec *x, const struct groups *w, npu
 			one_group(x, w, row, g + i);
 			continue;
 		}
-		memcpy(w->scale + row_offset(sc, row) + (npu_s64)(g + i) * sc->stride[sc->rank - 1],
-		       &scale, sizeof(scale));
+		put_scale(w, row, g + i, scale);
 	}
 	return count;
 }
@@ -210,7 +220,6 @@ int npu_op_dyn_quant(struct npu_exec *x)
 		.op = op,
 		.oe = npu_elem_of(&op[NPU_DYN_QUANT_OUT]),
 		.ie = npu_elem_of(in),
-		.se = npu_elem_of(&op[NPU_DYN_QUANT_SCALE]),
 		.out = x->ptr[NPU_DYN_QUANT_OUT],
 		.scale = x->ptr[NPU_DYN_QUANT_SCALE],
 		.in = x->ptr[NPU_DYN_QUANT_IN],
