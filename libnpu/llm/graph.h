@@ -111,6 +111,7 @@ struct npu_llm_input {
 	struct npu_llm_act x;
 	struct {
 		uint32_t group;
+		enum npu_dtype dtype;		/* of the scales */
 		struct npu_llm_act codes, scales;
 	} q[NPU_LLM_MAX_CODES];
 	unsigned int num_q;

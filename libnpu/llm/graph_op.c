@@ -55,26 +55,29 @@ void npu_llm_input_free(struct npu_llm_input *in)
 	in->num_q = 0;
 }
 
-/* The codes of @in by groups of @group: index in in->q, or an error. */
-static int quantize(struct npu_llm_graph *g, int layer, struct npu_llm_input *in, uint32_t group)
+/* The codes of @in that go with @w: index in in->q, or an error. */
+static int quantize(struct npu_llm_graph *g, int layer, struct npu_llm_input *in,
+		    const struct npu_llm_weight *w)
 {
+	uint32_t group = w->a_group;
 	uint32_t cols = (uint32_t)in->x.t.dim[1].base;
 	struct npu_dyn_quant_args a = { .in = &in->x.t, .group = group };
 	unsigned int i;
 	int ret;
 
 	for (i = 0; i < in->num_q; i++)
-		if (in->q[i].group == group)
+		if (in->q[i].group == group && in->q[i].dtype == w->a_scale)
 			return (int)i;
 	if (i == NPU_LLM_MAX_CODES)
-		return npu_error_set(g->err, -ENOTSUP, "more than %d group sizes for one input",
+		return npu_error_set(g->err, -ENOTSUP, "more than %d kinds of codes for one input",
 				     NPU_LLM_MAX_CODES);
 	ret = npu_llm_act_new(g, in->x.rows, NPU_I8, cols, &in->q[i].codes);
-	ret = ret ?: npu_llm_act_new(g, in->x.rows, NPU_F32, (cols + group - 1) / group,
+	ret = ret ?: npu_llm_act_new(g, in->x.rows, w->a_scale, (cols + group - 1) / group,
 				     &in->q[i].scales);
 	if (ret)
 		return ret;
 	in->q[i].group = group;
+	in->q[i].dtype = w->a_scale;
 	in->num_q++;
 	a.out = &in->q[i].codes.t;
 	a.scale = &in->q[i].scales.t;
@@ -92,7 +95,7 @@ static int set_groups(struct npu_llm_graph *g, const struct npu_llm_linear_args 
 	mm->a = &a->in->x.t;
 	if (!w->a_group)
 		return 0;
-	q = quantize(g, a->layer, a->in, w->a_group);
+	q = quantize(g, a->layer, a->in, w);
 	if (q < 0)
 		return q;
 	mm->a = &a->in->q[q].codes.t;

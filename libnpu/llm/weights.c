@@ -133,6 +133,15 @@ static uint32_t a_group_of(const struct npu_llm_weights *w, const struct npu_wei
 	return (MIN_A_GROUP + f->group - 1) / f->group * f->group;
 }
 
+/*
+ * Beside ggml's blocks of 32 the scales of activations are f16 as llama.cpp has them: its texts are
+ * the same then, unless two tokens are as good as each other.
+ */
+static enum npu_dtype a_scale_of(const struct npu_ggml_traits *t)
+{
+	return is_float(t) || t->format.super ? NPU_F32 : NPU_F16;
+}
+
 int npu_llm_weights_matrix(struct npu_llm_weights *w, const struct npu_llm_matrix *m,
 			   struct npu_llm_weight *out, struct npu_error *err)
 {
@@ -157,6 +166,7 @@ int npu_llm_weights_matrix(struct npu_llm_weights *w, const struct npu_llm_matri
 						      strerror(-ret));
 	w->parameters += (uint64_t)m->rows * m->cols;
 	out->a_group = a_group_of(w, &out->place);
+	out->a_scale = a_scale_of(t);
 	return npu_weight_tensors(&out->place, false, w->region, out->offset, &out->t);
 }
 

@@ -26,6 +26,7 @@ struct npu_llm_weight {
 	struct npu_weight_place place;
 	struct npu_weight_tensors t;
 	uint32_t a_group;		/* activations are quantized by groups of that many; 0: not */
+	enum npu_dtype a_scale;		/* the type of their scales */
 };
 
 /*

@@ -5,8 +5,17 @@
 #include <string.h>
 #include "reference.h"
 
+#define MAX_TENSORS	256
+
 struct ref {
 	const struct npu_gguf *g;
+	struct reference_how how;
+	/* matrices as floats, from malloc(), once they have been looked at */
+	struct {
+		const struct npu_gguf_tensor *t;
+		float *v;
+	} decoded[MAX_TENSORS];
+	int num_decoded;
 	const char *arch;
 	int dim, layers, heads, kv_heads, hd, ff, vocab, rope_dims, window, original, train;
 	double eps, base, factor, attn;
@@ -20,6 +29,42 @@ static double half(const uint8_t *p)
 	double v = exp ? ldexp(1024 + man, exp - 25) : ldexp(man, -24);
 
 	return u & 0x8000 ? -v : v;
+}
+
+/* To the nearest f16, ties to even; what is too large stays as it is. */
+static double to_half(double v)
+{
+	int exp;
+
+	frexp(v, &exp);
+	exp = exp < -13 ? -13 : exp;
+	return ldexp(rint(ldexp(v, 11 - exp)), exp - 11);
+}
+
+/* Factor @j of a block of Q4_K, or with @min its minimum: of 6 bits each, eight of both. */
+static int packed_six(const uint8_t *p, int j, bool min)
+{
+	p += min ? 4 : 0;
+	if (j < 4)
+		return p[j] & 63;
+	return (min ? p[j] >> 4 : p[j + 4] & 15) | p[j - 4] >> 6 << 4;
+}
+
+static double q4_k(const uint8_t *p, int i)
+{
+	int part = i / 32, code = p[16 + 32 * (part / 2) + i % 32] >> 4 * (part % 2) & 15;
+
+	return half(p) * packed_six(p + 4, part, false) * code -
+	       half(p + 2) * packed_six(p + 4, part, true);
+}
+
+static double q6_k(const uint8_t *p, int i)
+{
+	const uint8_t *high = p + 128 + i / 128 * 32;
+	int in = i % 128, code = p[i / 128 * 64 + in % 64] >> 4 * (in / 64) & 15;
+
+	code |= (high[in % 32] >> 2 * (in / 32) & 3) << 4;
+	return half(p + 208) * (int8_t)p[192 + i / 16] * (code - 32);
 }
 
 static double element(const struct npu_gguf_tensor *t, uint64_t i)
@@ -44,6 +89,10 @@ static double element(const struct npu_gguf_tensor *t, uint64_t i)
 	case 2:
 		p += i / 32 * 18;
 		return half(p) * ((p[2 + i % 16] >> (i % 32 < 16 ? 0 : 4) & 15) - 8);
+	case 12:
+		return q4_k(p + i / 256 * 144, (int)(i % 256));
+	case 14:
+		return q6_k(p + i / 256 * 210, (int)(i % 256));
 	default:
 		return NAN;
 	}
@@ -66,25 +115,78 @@ static const struct npu_gguf_tensor *find(struct ref *r, int layer, const char *
 	return t;
 }
 
+/* All of a matrix, read once. */
+static const float *matrix(struct ref *r, const struct npu_gguf_tensor *t)
+{
+	uint64_t i, count = t->dim[0] * t->dim[1];
+	float *v;
+	int m;
+
+	for (m = 0; m < r->num_decoded; m++)
+		if (r->decoded[m].t == t)
+			return r->decoded[m].v;
+	v = m < MAX_TENSORS ? malloc(count * sizeof(*v)) : NULL;
+	if (!v) {
+		r->bad = true;
+		return NULL;
+	}
+	for (i = 0; i < count; i++)
+		v[i] = (float)element(t, i);
+	r->decoded[m].t = t;
+	r->decoded[m].v = v;
+	r->num_decoded++;
+	return v;
+}
+
+/*
+ * A row as llama.cpp multiplies it with weights of @type: beside F16 in f16, beside blocks of 32 as
+ * codes -127 to 127 with a scale in f16, beside those of 256 with one in f32.
+ */
+static void round_row(const struct ref *r, uint32_t type, double *x, int n)
+{
+	int block = type == 12 || type == 14 ? 256 : 32, i, j;
+	double top, scale;
+
+	if (!r->how.codes || type == 0 || type == 30)
+		return;
+	for (i = 0; i < n && type == 1; i++)
+		x[i] = to_half(x[i]);
+	for (i = 0; i < n && type != 1; i += block) {
+		for (top = 0, j = i; j < i + block; j++)
+			top = fabs(x[j]) > top ? fabs(x[j]) : top;
+		scale = block == 32 ? to_half(top / 127) : top / 127;
+		for (j = i; j < i + block; j++)
+			x[j] = top > 0 ? rint(x[j] * 127 / top) * scale : 0;
+	}
+}
+
 /* y[rows] = rows [first, first + rows) of the matrix times x, plus the bias when there is one */
 static void times(struct ref *r, int layer, const char *name, int first, int rows, const double *x,
 		  int cols, double *y)
 {
 	char weight[64], bias[64];
 	const struct npu_gguf_tensor *w, *b;
+	double *in = malloc((size_t)cols * sizeof(*in));
+	const float *v;
 	int i, k;
 
 	snprintf(weight, sizeof(weight), "%s.weight", name);
 	snprintf(bias, sizeof(bias), "%s.bias", name);
 	w = find(r, layer, weight, true);
 	b = find(r, layer, bias, false);
-	for (i = 0; i < rows && w; i++) {
+	v = w ? matrix(r, w) : NULL;
+	memcpy(in, x, (size_t)cols * sizeof(*in));
+	if (w)
+		round_row(r, w->type, in, cols);
+	for (i = 0; i < rows && v; i++) {
+		const float *row = v + (size_t)(first + i) * (size_t)cols;
 		double sum = b ? element(b, (uint64_t)(first + i)) : 0;
 
 		for (k = 0; k < cols; k++)
-			sum += element(w, (uint64_t)(first + i) * (uint64_t)cols + (uint64_t)k) * x[k];
-		y[i] = sum;
+			sum += (double)row[k] * in[k];
+		y[i] = r->how.single ? (double)(float)sum : sum;
 	}
+	free(in);
 }
 
 static void rms(struct ref *r, int layer, const char *name, const double *x, int n, double *y)
@@ -96,8 +198,10 @@ static void rms(struct ref *r, int layer, const char *name, const double *x, int
 	for (i = 0; i < n; i++)
 		sum += x[i] * x[i];
 	s = 1 / sqrt(sum / n + r->eps);
-	for (i = 0; i < n && t; i++)
+	for (i = 0; i < n && t; i++) {
 		y[i] = x[i] * s * element(t, (uint64_t)i);
+		y[i] = r->how.single ? (double)(float)y[i] : y[i];
+	}
 }
 
 static bool is(const struct ref *r, const char *arch)
@@ -184,6 +288,30 @@ static double cap(double x, double c)
 	return c > 0 ? c * tanh(x / c) : x;
 }
 
+/*
+ * Values of positions [from, pos] with scores @score, the largest score so far taken off, in f16 at
+ * each step.
+ */
+static void sum_halves(const struct ref *r, const double *score, const double *v, int from, int pos,
+		       double *out)
+{
+	double max = -INFINITY, sum = 0, w, shrink;
+	int j, d;
+
+	for (j = from; j <= pos; j++) {
+		shrink = score[j] > max ? exp(max - score[j]) : 1;
+		max = score[j] > max ? score[j] : max;
+		w = exp(score[j] - max);
+		sum = sum * shrink + w;
+		for (d = 0; d < r->hd; d++) {
+			out[d] = shrink < 1 ? to_half(out[d] * shrink) : out[d];
+			out[d] = to_half(out[d] + w * v[j * r->kv_heads * r->hd + d]);
+		}
+	}
+	for (d = 0; d < r->hd; d++)
+		out[d] /= sum;
+}
+
 /* One query head against keys [0, pos] of its kv head. */
 static void attend(struct ref *r, int layer, int pos, const double *q, const double *k,
 		   const double *v, int kv_head, double *out)
@@ -201,19 +329,24 @@ static void attend(struct ref *r, int layer, int pos, const double *q, const dou
 		w[j] = cap(s / sqrt(r->hd), is(r, "gemma2") ? 50 : 0);
 		max = w[j] > max ? w[j] : max;
 	}
+	for (d = 0; d < r->hd; d++)
+		out[d] = 0;
+	if (r->how.half_sum) {
+		sum_halves(r, w, v + kv_head * r->hd, from, pos, out);
+		free(w);
+		return;
+	}
 	for (j = from; j <= pos; j++)
 		sum += w[j] = exp(w[j] - max);
-	for (d = 0; d < r->hd; d++) {
-		out[d] = 0;
+	for (d = 0; d < r->hd; d++)
 		for (j = from; j <= pos; j++)
 			out[d] += w[j] / sum * v[j * stride + kv_head * r->hd + d];
-	}
 	free(w);
 }
 
 static void attention(struct ref *r, int layer, double *x, int num)
 {
-	int nq = r->heads * r->hd, nk = r->kv_heads * r->hd, t, h;
+	int nq = r->heads * r->hd, nk = r->kv_heads * r->hd, t, h, i;
 	double *q = calloc((size_t)(num * nq), 8), *k = calloc((size_t)(num * nk), 8),
 	       *v = calloc((size_t)(num * nk), 8), *n = calloc((size_t)r->dim, 8),
 	       *o = calloc((size_t)nq, 8), *y = calloc((size_t)r->dim, 8);
@@ -230,7 +363,12 @@ static void attention(struct ref *r, int layer, double *x, int num)
 				rms(r, layer, is_q ? "attn_q_norm.weight" : "attn_k_norm.weight", p,
 				    r->hd, p);
 			rotate(r, layer, t, p);
+			for (i = 0; i < r->hd; i++)
+				if (is_q ? r->how.half_query : r->how.half_cache)
+					p[i] = to_half(p[i]);
 		}
+		for (i = 0; i < nk && r->how.half_cache; i++)
+			v[t * nk + i] = to_half(v[t * nk + i]);
 	}
 	for (t = 0; t < num; t++) {
 		for (h = 0; h < r->heads; h++)
@@ -322,9 +460,9 @@ static void read_keys(struct ref *r)
 }
 
 double *reference_logits(const struct npu_gguf *g, const int32_t *tokens, int num,
-			 bool long_context, int *vocab)
+			 const struct reference_how *how, int *vocab)
 {
-	struct ref r = { .g = g, .long_context = long_context };
+	struct ref r = { .g = g, .how = *how, .long_context = how->long_context };
 	const struct npu_gguf_tensor *embd;
 	double *x, *n, *out = NULL;
 	const char *head;
@@ -355,6 +493,8 @@ double *reference_logits(const struct npu_gguf *g, const int32_t *tokens, int nu
 	}
 	free(x);
 	free(n);
+	while (r.num_decoded)
+		free(r.decoded[--r.num_decoded].v);
 	if (!r.bad)
 		return out;
 	free(out);

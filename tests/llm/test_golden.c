@@ -32,7 +32,7 @@ static double distance(const int32_t *tokens, const float *logits)
 
 	spec.type = FILE_Q8_0;
 	if (model_write(&spec, path) && !npu_gguf_open(path, &g, NULL))
-		want = reference_logits(g, tokens, NUM, false, &vocab);
+		want = reference_logits(g, tokens, NUM, &(struct reference_how){ 0 }, &vocab);
 	for (i = 0; want && i < vocab; i++) {
 		double w = want[(NUM - 1) * vocab + i];
 

@@ -90,7 +90,10 @@ static void check(const struct model_spec *spec, enum npu_llm_kv kv, double boun
 	opt.activations = activations;
 	opt.context = 64;
 	if (model_write(spec, gguf) && !npu_gguf_open(gguf, &g, &err))
-		want = reference_logits(g, tokens, NUM, spec->original && 64 > spec->original, &vocab);
+		want = reference_logits(g, tokens, NUM,
+					&(struct reference_how){ .long_context = spec->original &&
+										 64 > spec->original },
+					&vocab);
 	if (want && !npu_llm_compile(gguf, npu, &opt, NULL, &err) &&
 	    !npu_llm_open(npu, &(struct npu_llm_options){ .size = sizeof(struct npu_llm_options),
 							  .device = "sim:threads=2" }, &llm, &err))
