@@ -60,9 +60,12 @@ static int take(struct generation *g, int32_t token, size_t num)
 
 	if (!g->num++)
 		g->stats.first = g->stats.prefill;
+	g->last = -1;
 	if (!g->o->ignore_end && npu_tokenizer_attr(g->m->tok, token) & NPU_TOKEN_END)
 		return END_TOKEN;
 	ret = put_token(g, token, g->err);
+	if (ret >= 0)
+		g->last = token;
 	if (ret)
 		return ret;
 	if (g->num == g->max)
@@ -133,6 +136,7 @@ int generate(struct generation *g, const int32_t *ids, size_t num, uint32_t max,
 	int32_t token = -1;
 	int ret = prefill(g, ids, num, &token, err);
 
+	g->last = -1;
 	g->num = 0;
 	g->max = max;
 	g->err = err;

@@ -13,6 +13,8 @@ struct options {
 	const char *model, *device;
 	const char *prompt, *file;	/* of text to go on from */
 	const char *system, *form;	/* of a chat */
+	const char *load, *save;	/* files of a session, or NULL */
+	uint32_t forks;			/* texts from one prompt */
 	const char *perplexity;		/* file to measure on, or NULL */
 	const char *bench;		/* "pp512,tg128", or NULL */
 	const char *stop[MAX_STOPS];
@@ -101,6 +103,7 @@ struct generation {
 	size_t shown;			/* bytes of the reply */
 	uint32_t num, max;		/* tokens of the reply; max 0: up to the context */
 	int ending;			/* enum ending or an error: why there is no next token */
+	int32_t last;			/* token of the text that was not run, or -1 */
 	struct npu_error *err;
 	double choosing;		/* seconds */
 	struct stats stats;
@@ -118,6 +121,14 @@ int generate(struct generation *g, const int32_t *ids, size_t num, uint32_t max,
 void generate_restart(struct generation *g);
 void stats_print(const struct generation *g);
 double seconds(void);
+
+/* ---- session.c ---- */
+
+/* *@s: the session in file @path; the caller destroys it. An error names the file. */
+int session_load(const struct model *m, const char *path, struct npu_llm_session **s,
+		 struct npu_error *err);
+/* Write the session of @g to file @path, all tokens of its text in it as far as the context has room. */
+int session_save(struct generation *g, const char *path, struct npu_error *err);
 
 /* ---- the modes ---- */
 

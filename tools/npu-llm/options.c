@@ -17,6 +17,10 @@ static const char usage[] =
 "      --stop TEXT          end where TEXT would come; may be repeated\n"
 "      --ignore-end         go on after the model's end token\n"
 "      --no-prompt          print the new text alone\n"
+"      --save-session FILE  keep the text's tokens, keys and values when it ends\n"
+"      --load-session FILE  go on from there, with the prompt behind it if there is one (in a chat:\n"
+"                           what it has in common with it is not run again); the same job file only\n"
+"      --forks N            N texts from one prompt, which is run once; seeds count up from --seed\n"
 "\n"
 "      --chat               talk: a line is a turn, Ctrl-C stops an answer, Ctrl-D ends\n"
 "      --system TEXT        what the model is told first\n"
@@ -63,7 +67,7 @@ enum {
 	OPT_FILE = 256, OPT_STOP, OPT_IGNORE_END, OPT_NO_PROMPT, OPT_CHAT, OPT_SYSTEM, OPT_FORM,
 	OPT_GREEDY, OPT_TEMP, OPT_TOP_K, OPT_TOP_P, OPT_MIN_P, OPT_PENALTY, OPT_LAST, OPT_SEED,
 	OPT_SPECULATE, OPT_SMALL, OPT_DRAFT, OPT_PERPLEXITY, OPT_BENCH, OPT_SERVE, OPT_QUEUE, OPT_PREFIXES,
-	OPT_TIMEOUT, OPT_INFO, OPT_DEVICE, OPT_POOL, OPT_KV_BUDGET, OPT_VERSION,
+	OPT_TIMEOUT, OPT_SAVE, OPT_LOAD, OPT_FORKS, OPT_INFO, OPT_DEVICE, OPT_POOL, OPT_KV_BUDGET, OPT_VERSION,
 };
 
 static const struct option long_options[] = {
@@ -73,6 +77,9 @@ static const struct option long_options[] = {
 	{ "stop", required_argument, NULL, OPT_STOP },
 	{ "ignore-end", no_argument, NULL, OPT_IGNORE_END },
 	{ "no-prompt", no_argument, NULL, OPT_NO_PROMPT },
+	{ "save-session", required_argument, NULL, OPT_SAVE },
+	{ "load-session", required_argument, NULL, OPT_LOAD },
+	{ "forks", required_argument, NULL, OPT_FORKS },
 	{ "chat", no_argument, NULL, OPT_CHAT },
 	{ "system", required_argument, NULL, OPT_SYSTEM },
 	{ "chat-template", required_argument, NULL, OPT_FORM },
@@ -246,6 +253,23 @@ static int ranged(const char *name, uint64_t min, uint64_t max, uint32_t *v)
 	return ret;
 }
 
+/* Where a session comes from and goes to; -ENOENT: none of these. */
+static int take_session(struct options *o, int c)
+{
+	switch (c) {
+	case OPT_SAVE:
+		o->save = optarg;
+		return 0;
+	case OPT_LOAD:
+		o->load = optarg;
+		return 0;
+	case OPT_FORKS:
+		return ranged("--forks", 1, 1u << 16, &o->forks);
+	default:
+		return -ENOENT;
+	}
+}
+
 /* How drafts are made; -ENOENT: none of these. */
 static int take_speculation(struct options *o, int c)
 {
@@ -286,6 +310,8 @@ static int take_option(struct options *o, int c)
 {
 	int ret = take_text(o, c);
 
+	if (ret == -ENOENT)
+		ret = take_session(o, c);
 	if (ret == -ENOENT)
 		ret = take_serve(o, c);
 	if (ret == -ENOENT)
@@ -330,6 +356,20 @@ static int take_option(struct options *o, int c)
 	}
 }
 
+/* The same of what sessions are kept and forked for. */
+static const char *session_mistake(const struct options *o)
+{
+	bool other = o->perplexity || o->bench || o->serve || o->info;
+
+	if ((o->load || o->save) && other)
+		return "--load-session and --save-session are for a text or a chat";
+	if (o->forks && (o->chat || other))
+		return "--forks is for a text";
+	if (o->forks > 1 && o->save)
+		return "--save-session keeps one text, --forks makes several";
+	return NULL;
+}
+
 /* What is wrong with them together, or NULL. */
 static const char *mistake(const struct options *o, int num_models)
 {
@@ -347,7 +387,7 @@ static const char *mistake(const struct options *o, int num_models)
 	if (o->speculate_model && o->serve)
 		return "--speculate-model is for a text or a chat: a server drafts by look-up";
 	return modes > 1 ? "one of --prompt, --file, --chat, --perplexity, --bench, --serve and --info" :
-			   NULL;
+			   session_mistake(o);
 }
 
 int options_parse(struct options *o, int argc, char **argv)

@@ -31,6 +31,8 @@ static int open_generation(struct generation *g, const struct model *m, const st
 	g->reply.num_stop = o->num_stop;
 	ret = npu_llm_sampler_create(&o->sampler, &g->sampler, err);
 	ret = ret ?: open_speculator(g, err);
+	if (!ret && o->load)
+		return session_load(m, o->load, &g->s, err);
 	return ret ?: npu_llm_session_create(m->llm, &g->s, err);
 }
 
@@ -59,29 +61,94 @@ static int read_prompt(const struct options *o, char **text, size_t *size, struc
 	return *text ? 0 : npu_error_set(err, -ENOMEM, "no memory for the prompt");
 }
 
+/* The last token of what was loaded, taken back to be run again. */
+static int last_token(struct generation *g, int32_t **ids, size_t *num, struct npu_error *err)
+{
+	uint32_t length = npu_llm_session_length(g->s);
+
+	*ids = malloc(sizeof(**ids));
+	if (!*ids)
+		return npu_error_set(err, -ENOMEM, "no memory for a token");
+	**ids = npu_llm_session_tokens(g->s)[length - 1];
+	*num = 1;
+	return npu_llm_session_truncate(g->s, length - 1, err);
+}
+
+/* The prompt as tokens. Behind a text a space at its beginning is the one that the tokenizer adds. */
+static int prompt_tokens(struct generation *g, const char *text, size_t size, int32_t **ids,
+			 size_t *num, struct npu_error *err)
+{
+	bool behind = npu_llm_session_length(g->s) > 0,
+	     space = behind && size && *text == ' ' && g->m->vocab.add_space;
+	int ret;
+
+	if (behind && !size)
+		return last_token(g, ids, num, err);
+	ret = model_encode(g->m, text + space, size - space,
+			   NPU_TOKENIZE_SPECIAL | (behind ? 0 : NPU_TOKENIZE_ADD), ids, num, err);
+	if (!ret && !*num)
+		return npu_error_set(err, -EINVAL,
+				     "the prompt is empty, and this model begins with no token of its own");
+	return ret;
+}
+
+static int text_go_on(struct generation *g, const char *prompt, size_t size, const int32_t *ids,
+		      size_t num, struct npu_error *err)
+{
+	int ret;
+
+	if (!g->o->no_prompt) {
+		fwrite(prompt, 1, size, stdout);
+		fflush(stdout);
+	}
+	generate_restart(g);
+	g->reply.stream.begun = size > 0 || npu_llm_session_length(g->s) > 0;
+	ret = generate(g, ids, num, g->o->num, err);
+	fputc('\n', stdout);
+	return ret;
+}
+
+/* All but the prompt's last token are run once, and each text goes on from a fork of that. */
+static int text_forks(struct generation *g, const char *prompt, size_t size, const int32_t *ids,
+		      size_t num, struct npu_error *err)
+{
+	struct npu_llm_sampler_options opt = g->o->sampler;
+	struct npu_llm_session *base = g->s;
+	int ret = num > 1 ? npu_llm_prefill(base, ids, num - 1, NULL, err) : 0;
+	uint32_t i;
+
+	for (i = 0; i < g->o->forks && ret >= 0 && ret != END_INTERRUPT; i++, opt.seed++) {
+		npu_llm_sampler_destroy(g->sampler);
+		g->sampler = NULL;
+		ret = npu_llm_sampler_create(&opt, &g->sampler, err);
+		ret = ret ?: npu_llm_session_fork(base, &g->s, err);
+		if (ret)
+			break;
+		if (i)
+			puts("---");
+		ret = text_go_on(g, prompt, size, ids + num - 1, 1, err);
+		npu_llm_session_destroy(g->s);
+		g->s = base;
+	}
+	return ret;
+}
+
 int run_text(const struct model *m, const struct options *o, struct npu_error *err)
 {
 	struct generation g;
 	int32_t *ids = NULL;
 	char *text = NULL;
-	size_t size, num = 0;
+	size_t size = 0, num = 0;
 	int ret = open_generation(&g, m, o, err);
 
 	ret = ret ?: read_prompt(o, &text, &size, err);
-	ret = ret ?: model_encode(m, text, size, NPU_TOKENIZE_ADD | NPU_TOKENIZE_SPECIAL, &ids, &num,
-				  err);
-	if (!ret && !num)
-		ret = npu_error_set(err, -EINVAL,
-				    "the prompt is empty, and this model begins with no token of its own");
-	if (!ret && !o->no_prompt) {
-		fwrite(text, 1, size, stdout);
-		fflush(stdout);
-	}
-	if (!ret) {
-		g.reply.stream.begun = size > 0;
-		ret = generate(&g, ids, num, o->num, err);
-		fputc('\n', stdout);
-	}
+	ret = ret ?: prompt_tokens(&g, text, size, &ids, &num, err);
+	if (!ret && o->forks > 1)
+		ret = text_forks(&g, text, size, ids, num, err);
+	else if (!ret)
+		ret = text_go_on(&g, text, size, ids, num, err);
+	if (ret >= 0 && o->save)
+		ret = session_save(&g, o->save, err);
 	if (ret >= 0 && !o->quiet)
 		stats_print(&g);
 	free(text);
@@ -199,6 +266,8 @@ int run_chat(const struct model *m, const struct options *o, struct npu_error *e
 	if (!ret && o->system)
 		ret = add_message(&c, "system", strdup(o->system), err);
 	ret = ret ?: chat_turns(&c, err);
+	if (!ret && o->save)
+		ret = session_save(&c.g, o->save, err);
 	if (!ret && !o->quiet)
 		stats_print(&c.g);
 	while (c.num)
