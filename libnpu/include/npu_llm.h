@@ -68,7 +68,10 @@ struct npu_llm_compile_options {
 	uint32_t context;		/* positions of a sequence at most; 0: as trained, at most 4096 */
 	uint32_t batch;			/* sequences of a step at most; 0: 16 */
 	uint32_t chunk;			/* rows (tokens) of a step at most; 0: 512 */
-	/* positions that the cache of all sequences can have together; 0: batch * context */
+	/*
+	 * Positions that the cache of all sequences can have together, up to what one instruction
+	 * reaches (8 GiB); 0: batch * context, or that.
+	 */
 	uint32_t pool;
 	uint32_t activations;		/* enum npu_llm_activation */
 };
@@ -90,7 +93,8 @@ struct npu_llm_compile_summary {
  * Compile the GGUF file at @path to a job file at @out. @options and @summary may be NULL. The file
  * is mapped while it is read. Errors: what the file system said, -EBADMSG (not a GGUF file,
  * damaged), -ENOTSUP (architecture, tensor type, RoPE scaling ..., by name), -EINVAL (the file or
- * the options contradict themselves), -ENOMEM. Thread safe.
+ * the options contradict themselves), -E2BIG (the pool that was asked for, with what it may have),
+ * -ENOMEM. Thread safe.
  */
 int npu_llm_compile(const char *path, const char *out,
 		    const struct npu_llm_compile_options *options,

@@ -9,7 +9,7 @@
 #include "llm/metadata.h"
 
 #define BLOCK		32u
-#define MAX_POOL_BYTES	(1ull << 33)	/* an operand spans the pool, and has a bound */
+#define MAX_POOL_BYTES	(NPU_MAX_INSN_BYTES / 2)	/* storing a row counts the pool it goes to twice */
 #define MAX_CONTEXT	(1u << 24)
 #define MAX_BATCH	1024u
 #define MAX_CHUNK	8192u
@@ -80,6 +80,15 @@ static uint32_t at_most(uint32_t v, uint64_t limit)
 	return v < limit ? v : limit ? (uint32_t)limit : 1;
 }
 
+/*
+ * Bytes of an element of the cache, as far as bounds go: int8 has a scale for each head beside it,
+ * in a tensor of its own.
+ */
+static unsigned int kv_bytes(const struct npu_llm_compile_options *o)
+{
+	return o->kv == NPU_LLM_KV_F32 ? 4 : o->kv == NPU_LLM_KV_F16 ? 2 : 1;
+}
+
 /* Rows that an instruction may have by its bound of work, for the widest of the model. */
 static void make_plan(const struct npu_llm_model *m, const struct npu_llm_compile_options *o,
 		      struct npu_llm_plan *p)
@@ -87,7 +96,7 @@ static void make_plan(const struct npu_llm_model *m, const struct npu_llm_compil
 	uint64_t wide = (uint64_t)m->dim * (m->ff > m->heads * m->head_dim ? m->ff :
 									     m->heads * m->head_dim);
 	uint64_t scores, slots = m->num_layers * 2ull * BLOCK,
-		 kv = slots * m->kv_heads * m->head_dim * (o->kv == NPU_LLM_KV_F32 ? 4 : 2);
+		 kv = slots * m->kv_heads * m->head_dim * kv_bytes(o);
 
 	p->block = BLOCK;
 	p->kv = o->kv;
@@ -104,6 +113,21 @@ static void make_plan(const struct npu_llm_model *m, const struct npu_llm_compil
 	p->max[NPU_LLM_LEN_BLOCKS] =
 		at_most(at_most(o->pool / BLOCK + (o->pool % BLOCK != 0), MAX_POOL_BYTES / kv),
 			INT32_MAX / slots);
+}
+
+/* A pool that was asked for is made whole or refused; without a wish it is what there can be. */
+static int check_pool(const struct npu_llm_plan *p, uint32_t wish, uint64_t position,
+		      struct npu_error *err)
+{
+	uint64_t most = (uint64_t)p->max[NPU_LLM_LEN_BLOCKS] * p->block;
+	const double gib = 1 << 30;
+
+	if (wish <= most)
+		return 0;
+	return npu_error_set(err, -E2BIG,
+			     "a pool of %u positions of %llu bytes is %.1f GiB, and an instruction reaches no more than %.1f GiB of it, %llu positions: ask for fewer (--pool) or for a smaller type (--kv int8); more of them are in the host's memory when the model is run with a KV budget (npu-llm --kv-budget, --pool)",
+			     wish, (unsigned long long)position, (double)wish * (double)position / gib,
+			     (double)most * (double)position / gib, (unsigned long long)most);
 }
 
 #define MAX_RECORDS 8
@@ -177,11 +201,16 @@ static int compile_model(const struct npu_gguf *g, struct npu_llm_model *m,
 	struct npu_llm_weights weights = { .quant = o->quant, .act = o->activations };
 	struct npu_llm_graph graph;
 	struct npu_llm_plan plan;
+	uint32_t wish = o->pool;
 	int ret = resolve_options(o, m, err);
 
 	if (ret)
 		return ret;
 	make_plan(m, o, &plan);
+	ret = check_pool(&plan, wish, m->num_layers * 2ull * m->kv_heads * m->head_dim * kv_bytes(o),
+			 err);
+	if (ret)
+		return ret;
 	ret = npu_llm_graph_build(&graph, m, &plan, &weights, err);
 	ret = ret ?: save(g, &graph, o, out, err);
 	if (!ret && summary)

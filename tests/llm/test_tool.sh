@@ -29,6 +29,8 @@ mistake npu-compile "expected f16, int8" "$gguf" --kv f64
 mistake npu-compile "expected auto, int8" "$gguf" --activations 8
 mistake npu-compile "a number from 1 on" "$gguf" --batch 0
 tap_refused "No such file" "a file that is not there" "$compile" "$tap_tmp/none.gguf" --context 64
+tap_refused "a pool of 3000000 positions of 3072 bytes is 8.6 GiB, .* 8.0 GiB of it, 2796192 positions" "a pool that no instruction reaches" \
+	"$compile" "$gguf" --pool 3000000 -o "$tap_tmp/none.npu"
 head -c 100000 "$gguf" >"$tap_tmp/cut.gguf"
 tap_refused "cut.gguf" "a truncated file" "$compile" "$tap_tmp/cut.gguf"
 tap_like "$("$compile" "$gguf" -o "$npu")" "5.2 M parameters, .* weights 5\.[0-9] MiB" "compile"
@@ -90,6 +92,45 @@ tap_refused "a KV budget of 1024 bytes is less than one block" "a budget of less
 long=$("$llm" "$npu" --greedy -n 0 -p "And" 2>&1 >/dev/null)
 tap_like "$long" "generated 5[01][0-9] more" "until the context is full"
 tap_like "$("$llm" "$npu" --bench pp16,tg4 -r 3)" $'pp16: [0-9.]+ tokens/s .*\ntg4: [0-9.]+ tokens/s' "--bench"
+
+# ---- sessions in files, and forks ----
+
+state=$tap_tmp/text.state
+first=$(greedy -n 20 --save-session "$state")
+load()
+{
+	"$llm" "$npu" -q --greedy --load-session "$state" "$@"
+}
+tap_is "$first" "${text:0:${#first}}" "--save-session: $first"
+tap_is "$first$(load -n 20)" "$text" "--load-session: the text goes on where it ended"
+tap_is "$first$(load -n 20 --speculate)" "$text" "with drafts"
+load -n 5 --save-session "$tap_tmp/more.state" >/dev/null
+tap_is "$first$(load -n 5)$("$llm" "$npu" -q --greedy -n 15 --load-session "$tap_tmp/more.state")" "$text" \
+	"and is saved again"
+tap_is "$(load -p " And they" -n 20)" " And they$("$llm" "$npu" -q --greedy -n 20 --no-prompt -p "$first And they")" \
+	"with a prompt behind it"
+stats=$("$llm" "$npu" --greedy -n 5 --load-session "$state" 2>&1 >/dev/null)
+tap_like "$stats" "prompt 1 tokens" "nothing of it is run again but its last token"
+greedy -n 20 --speculate --save-session "$tap_tmp/drafts.state" >/dev/null
+tap_run "the file is the same bytes with drafts" cmp "$state" "$tap_tmp/drafts.state"
+greedy -n 20 --kv-budget 200K --save-session "$tap_tmp/budget.state" >/dev/null
+tap_run "and with a KV budget" cmp "$state" "$tap_tmp/budget.state"
+forked()
+{
+	"$llm" "$npu" -q -n 30 -p "And it came to pass" --seed 1 "$@"
+}
+tap_is "$(forked --forks 3)" "$(seeded 1; echo ---; seeded 2; echo ---; seeded 3)" "--forks: texts of the seeds 1 to 3"
+stats=$("$llm" "$npu" -n 5 -p "And it came to pass" --forks 3 2>&1 >/dev/null)
+tap_like "$stats" "prompt 3 tokens.*generated 12 more" "the prompt is run once but for its last token"
+tap_is "$(load --forks 2 -n 20)" "$(load -n 20; echo ---; load -n 20)" "forks of what was loaded"
+head -c 1000 "$state" >"$tap_tmp/cut.state"
+tap_refused "cut.state: .*truncated or damaged" "a file that is cut" "$llm" "$npu" --load-session "$tap_tmp/cut.state"
+tap_refused "README.md: not a session" "a file of another kind" "$llm" "$npu" --load-session models/kjv/README.md
+tap_refused "kjv.npu" "one that is too large to be one" "$llm" "$npu" --load-session "$npu"
+tap_refused "none.state: No such file" "none" "$llm" "$npu" --load-session "$tap_tmp/none.state"
+tap_refused "No such file" "a folder that is not there" greedy -n 2 --save-session "$tap_tmp/none/x.state"
+tap_refused "another model or another compilation" "of another job file" \
+	"$llm" "$tap_tmp/large.npu" --pool 64 --load-session "$state"
 
 # ---- speculation: the same texts, whatever ends them ----
 
@@ -161,6 +202,11 @@ mistake npu-llm "expected a number" "$npu" -n -1
 mistake npu-llm "expected 1 or more" "$npu" --speculate --draft 0
 mistake npu-llm "draft is of --speculate" "$npu" --draft 3
 mistake npu-llm "for a text, a chat or a server" "$npu" --speculate --bench tg4
+mistake npu-llm "are for a text or a chat" "$npu" --load-session x --bench tg4
+mistake npu-llm "are for a text or a chat" "$npu" --save-session x --serve 0
+mistake npu-llm "forks is for a text" "$npu" --forks 2 --chat
+mistake npu-llm "expected 1 or more" "$npu" --forks 0
+mistake npu-llm "makes several" "$npu" --forks 2 --save-session x
 mistake npu-llm "a server drafts by look-up" "$npu" --speculate-model "$npu" --serve 0
 for size in "" 0 -1 4x 4MB K 99999999999G; do
 	mistake npu-llm "expected bytes" "$npu" --kv-budget "$size"
