@@ -132,7 +132,7 @@ static void tensor(struct writer *w, const char *name, uint32_t type, uint32_t c
 	}
 	for (i = 0; i < n; i++)
 		v[i] = (float)(mean + spread * normal(w));
-	w->data = malloc(n * sizeof(*v));
+	w->data = malloc(n * 4);	/* no type takes more */
 	w->size = 0;
 	if (!w->data)
 		abort();

@@ -509,10 +509,15 @@ static int scramble(const char *from, const char *to)
 	FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
 	uint32_t i;
 	size_t size = g ? npu_gguf_size(g) : 0, n;
+	int ret;
 
-	data = malloc(size + 1);
-	if (!g || !in || !out || fread(data, 1, size, in) != size)
+	if (!g || !in || !out)
 		return 1;
+	data = malloc(size);
+	if (!data || fread(data, 1, size, in) != size) {
+		free(data);
+		return 1;
+	}
 	for (i = 0; i < npu_gguf_num_tensors(g); i++) {
 		const struct npu_gguf_tensor *tensor = npu_gguf_tensor(g, i);
 
@@ -523,7 +528,9 @@ static int scramble(const char *from, const char *to)
 		memcpy(data + tensor->offset, blocks, n);
 		free(blocks);
 	}
-	return fwrite(data, 1, size, out) != size || fclose(out);
+	ret = fwrite(data, 1, size, out) != size;
+	free(data);
+	return fclose(out) || ret;
 }
 
 static int same_values(const char *quantized, const char *floats)

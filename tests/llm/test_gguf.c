@@ -463,7 +463,7 @@ static void mutate(uint8_t *p, size_t *size, size_t head)
 static void mutate_all(const char *name, const uint8_t *data, size_t size, size_t head)
 {
 	unsigned int i, k, n = tap_cases(10000);
-	uint8_t *copy = malloc(size);
+	uint8_t *copy = size < 64 ? NULL : malloc(size);
 	size_t left;
 
 	if (!copy)
