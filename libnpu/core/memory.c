@@ -141,6 +141,17 @@ static void address_room(const char *root, struct npu_memory_room *out)
 	keep_least(out, limit > used ? limit - used : 0, "ulimit -v", "");
 }
 
+uint64_t npu_memory_resident(void)
+{
+	uint64_t kib;
+
+	/* to the page: the counters of status and statm are some pages off on each processor */
+	if (find_number("/proc/self/smaps_rollup", "Rss:", &kib) ||
+	    find_number("/proc/self/status", "VmRSS:", &kib))
+		return kib <= UINT64_MAX >> 10 ? kib << 10 : 0;
+	return 0;
+}
+
 void npu_memory_room(const char *root, struct npu_memory_room *out)
 {
 	char path[PATH];

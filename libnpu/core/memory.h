@@ -21,4 +21,7 @@ struct npu_memory_room {
  */
 void npu_memory_room(const char *root, struct npu_memory_room *out);
 
+/* Bytes of this process that are resident, code and libraries included; 0: not known. */
+uint64_t npu_memory_resident(void);
+
 #endif

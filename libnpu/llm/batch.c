@@ -63,6 +63,17 @@ int npu_llm_batch_create(struct npu_llm *llm, struct npu_llm_batch **batch, stru
 	return 0;
 }
 
+uint64_t npu_llm_batch_bytes(const struct npu_llm *llm)
+{
+	const struct npu_llm_info *info = &llm->info;
+
+	return sizeof(struct npu_llm_batch) +
+	       info->max_sequences * (sizeof(struct entry) + 2 * sizeof(int32_t)) +
+	       (uint64_t)info->max_sequences * llm->table_width * sizeof(int32_t) +
+	       3ull * info->max_rows * sizeof(int32_t) + 2ull * info->max_logits * sizeof(int32_t) +
+	       (uint64_t)llm->max_top_rows * llm->max_top * (sizeof(float) + sizeof(int32_t));
+}
+
 void npu_llm_batch_destroy(struct npu_llm_batch *b)
 {
 	if (!b)

@@ -4,8 +4,14 @@
  * has, as the device makes them, and what this process has beside them.
  */
 #include <errno.h>
+#include <string.h>
 #include "core/mapping.h"
 #include "llm/runtime.h"
+
+/* Measured, as are: scratch and stack of a thread of the engine; what its threads have in common. */
+#define ENGINE_THREAD	(64u << 10)
+#define ENGINE_SHARED	(128u << 10)
+#define CODE		(900u << 10)	/* of this library that a first run touches */
 
 /* Lengths of a step: of which tensor's first dim, and its bound. */
 static void set_length(const struct npu_llm *llm, const char *tensor, uint32_t *value,
@@ -38,6 +44,29 @@ static uint64_t role_bytes(const struct npu_llm *llm, npu_u32 role,
 		if (prog->regions[i].role == role && !npu_jobfile_eval(&prog->regions[i].size, scalar, &size))
 			sum += npu_mapping_size(size);
 	return sum;
+}
+
+/* This process' tables for so many sequences whose tokens fill the cache, and for one batch. */
+static uint64_t table_bytes(const struct npu_llm *llm, uint32_t sequences)
+{
+	const struct npu_llm_info *info = &llm->info;
+	uint64_t tokens = (uint64_t)info->num_blocks * info->block,
+		 all = (uint64_t)sequences * info->context;
+
+	return sequences * (sizeof(struct npu_llm_session) + llm->table_width * sizeof(uint32_t)) +
+	       (tokens < all ? tokens : all) * sizeof(int32_t) + npu_llm_batch_bytes(llm) +
+	       info->num_blocks * (sizeof(struct npu_llm_block) + sizeof(uint32_t)) +
+	       info->npu_blocks * sizeof(uint32_t);
+}
+
+/* What the engine works in, when it is in this process. */
+static uint64_t engine_bytes(const struct npu_llm *llm)
+{
+	struct npu_device_info info = NPU_INIT(info);
+
+	if (npu_device_info(llm->dev, &info, NULL) || strcmp(info.backend, "sim"))
+		return 0;
+	return ENGINE_SHARED + info.threads * ENGINE_THREAD;
 }
 
 /* What blocks can have of the host's memory: all of them when they do not fit on the NPU together. */
@@ -78,13 +107,16 @@ int npu_llm_memory(const struct npu_llm *llm, struct npu_llm_memory *memory)
 		    role_bytes(llm, NPU_REGION_INPUT, scalar) +
 		    role_bytes(llm, NPU_REGION_OUTPUT, scalar);
 	m.program = npu_mapping_size(job.streams);
-	m.host = file->table_bytes + (llm->job->data_size - file->weights_size);
+	m.host = file->table_bytes + (llm->job->data_size - file->weights_size) +
+		 table_bytes(llm, m.sequences) + engine_bytes(llm);
 	m.kv_host = host_cache(llm);
 	m.total = m.weights + m.kv + m.scratch + m.program + m.host;
 	if (__builtin_add_overflow(m.total, m.kv_host, &m.total))
 		m.total = UINT64_MAX;
 	npu_memory_room("", &room);
 	m.available = room.bytes;
+	m.process = npu_memory_resident();
+	m.process += m.process ? CODE : 0;
 	return npu_struct_write(memory, memory->size, &m, sizeof(m));
 }
 

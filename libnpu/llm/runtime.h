@@ -103,6 +103,8 @@ struct npu_llm_session {
 /* The tensor @name of the step program, in *@t whatever it was; -EINVAL. */
 int npu_llm_find_tensor(const struct npu_llm *llm, const char *name, struct npu_tensor_info *t,
 			struct npu_error *err);
+/* Bytes that a batch has of this process beside its logits. */
+uint64_t npu_llm_batch_bytes(const struct npu_llm *llm);
 /* -ENOMEM with both figures when a largest step needs more than @room. */
 int npu_llm_check_memory(const struct npu_llm *llm, const struct npu_memory_room *room,
 			 struct npu_error *err);

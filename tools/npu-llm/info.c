@@ -34,6 +34,8 @@ int run_info(const struct model *m, struct npu_error *err)
 	printf("  scratch    %10.2f  (%.2f) inputs and outputs included\n", mib(most.scratch), mib(one.scratch));
 	printf("  program    %10.2f  and tables of the host %.2f\n", mib(most.program), mib(most.host));
 	printf("  in all     %10.2f  (%.2f)\n", mib(most.total), mib(one.total));
+	if (most.process)
+		printf("  beside it  %10.2f  code, libraries and heap of this program\n", mib(most.process));
 	if (most.available == UINT64_MAX)
 		printf("  available     unknown\n");
 	else
