@@ -784,6 +784,36 @@ static void check_paths(const char *prefix)
 	}
 }
 
+/* How often engines went a way of their own. */
+static unsigned long long path_count(const char *name)
+{
+	struct npu_engine_counters c;
+	unsigned long long sum = 0;
+	unsigned int i, p;
+
+	for (p = 0; npu_engine_path_name(p) && strcmp(npu_engine_path_name(p), name); p++)
+		;
+	for (i = 0; i < MAX_ENGINES && npu_engine_path_name(p); i++) {
+		if (!engines[i].engine)
+			continue;
+		npu_engine_counters(engines[i].engine, &c);
+		sum += c.path[p];
+	}
+	return sum;
+}
+
+static void check_color_paths(void)
+{
+	unsigned long long near = path_count("COLOR_NEAR"), gather = path_count("COLOR_GATHER");
+	bool can = false;
+
+#if defined(__x86_64__)
+	can = __builtin_cpu_supports("avx512vbmi");
+#endif
+	tap_ok(gather && !near == !can, "color: shuffled in %llu tiles, gathered in %llu", near,
+	       gather);
+}
+
 int main(void)
 {
 	unsigned int i, count = tap_long() ? 5000 : 300;
@@ -819,6 +849,7 @@ int main(void)
 	check_op(NPU_OP_DYN_QUANT, make_dyn_quant, count);
 	check_op(NPU_OP_COUNT, make_count, count);
 	check_op(NPU_OP_COLOR, make_color, count);
+	check_color_paths();
 	check_op(NPU_OP_CROP_RESIZE, make_crop_resize, count / 4);
 	check_op(NPU_OP_ATTENTION, make_attention, count);
 	check_paths("ATTENTION_");

@@ -85,7 +85,9 @@
 	X(GATHER_GROUPED)			\
 	X(ATTENTION_FEW)			\
 	X(ATTENTION_FAST)			\
-	X(ATTENTION_GENERIC)
+	X(ATTENTION_GENERIC)			\
+	X(COLOR_NEAR)				\
+	X(COLOR_GATHER)
 
 enum npu_path {
 #define X(name) NPU_PATH_##name,

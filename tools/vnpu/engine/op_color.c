@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * COLOR. The bytes of a source row that a tile of columns looks at become f32 in one go, each
- * component of an output pixel is picked out of them (with BOX interpolated along W) into a row
- * that is kept for the next output rows, rows are combined along H, and the matrix is applied last:
- * only what is sampled is converted.
+ * COLOR. Each component of an output pixel is picked out of the bytes of a source row (with BOX
+ * interpolated along W) into a row that is kept for the next output rows, rows are combined along
+ * H, and the matrix is applied last: only what is sampled is converted. Where 16 pixels in a row
+ * look at bytes that are near each other, these are shuffled; else what a tile of columns looks at
+ * becomes f32 in one go and is gathered.
  */
 #include <math.h>
 #include "iter.h"
@@ -39,7 +40,7 @@ struct color {
 	float box[4];			/* of image n: y0, x0, y1, x1 */
 	npu_u64 n;
 	npu_u32 cols;			/* of a tile */
-	npu_u64 col_tiles;
+	npu_u64 row_tiles;		/* items are tiles, one below the other */
 };
 
 /* Two resampled rows of each plane are kept: @held of an output row is 1 + the source row. */
@@ -53,6 +54,8 @@ struct scratch {
 	npu_u32 x[2][MAX_COLS];			/* the two pixels */
 	float frac[MAX_COLS];
 	int index[3][2][MAX_COLS];		/* of a component in the strip */
+	struct npu_near near[3][MAX_COLS / NPU_NEAR_GROUP];	/* the same */
+	bool is_near[2];			/* of all components of a plane */
 	npu_s64 first[2]; /* byte of a row where the strip of a plane begins */
 	npu_s64 span[2];  /* its bytes; 0: too many, bytes are read one by one */
 	npu_u64 ow;
@@ -116,17 +119,50 @@ static void plane_prepare(const struct color *w, struct scratch *s, unsigned int
 				s->index[c][k][i] = (int)(byte_of(&w->comp[c], s->x[k][i]) - lo);
 }
 
+/* Are the bytes of each group of pixels of component @c near enough? Then they are noted. */
+static bool near_prepare(struct scratch *s, unsigned int c)
+{
+	npu_u32 i, end;
+	struct npu_near *near = s->near[c];
+
+	for (i = 0; i < s->cols; i = end, near++) {
+		const int *at = s->index[c][0], *next = s->index[c][1];
+		int lo = at[i], hi = at[i];
+		npu_u32 k;
+
+		end = i + NPU_NEAR_GROUP < s->cols ? i + NPU_NEAR_GROUP : s->cols;
+		for (k = i; k < end; k++) {
+			lo = at[k] < lo ? at[k] : lo;
+			lo = next[k] < lo ? next[k] : lo;
+			hi = at[k] > hi ? at[k] : hi;
+			hi = next[k] > hi ? next[k] : hi;
+		}
+		if (hi - lo >= NPU_NEAR_BYTES)
+			return false;
+		*near = (struct npu_near){ .base = (npu_u32)lo };
+		for (k = i; k < end; k++) {
+			near->at[k - i] = (npu_u8)(at[k] - lo);
+			near->at[NPU_NEAR_GROUP + k - i] = (npu_u8)(next[k] - lo);
+		}
+	}
+	return true;
+}
+
 static void tile_prepare(const struct color *w, struct scratch *s)
 {
-	npu_u32 i, at[2], p;
+	npu_u32 i, at[2], p, c;
 
 	for (i = 0; i < s->cols; i++) {
 		s->frac[i] = find_taps(w, 1, (npu_u32)s->ow + i, at);
 		s->x[0][i] = at[0];
 		s->x[1][i] = at[1];
 	}
-	for (p = 0; p < w->num_planes; p++)
+	for (p = 0; p < w->num_planes; p++) {
 		plane_prepare(w, s, p);
+		s->is_near[p] = s->span[p] && w->vec->pick_near_fast();
+		for (c = w->plane[p].first; c < w->plane[p].first + w->plane[p].count; c++)
+			s->is_near[p] = s->is_near[p] && near_prepare(s, c);
+	}
 	memset(s->held, 0, sizeof(s->held));
 }
 
@@ -140,11 +176,16 @@ static void make_row(const struct color *w, struct scratch *s, unsigned int p, n
 	const unsigned char *at = plane->p + (npu_s64)n * plane->image + (npu_s64)y * plane->row;
 	npu_u32 c, i;
 
-	if (s->span[p])
+	if (s->span[p] && !s->is_near[p])
 		w->vec->load(s->strip, &byte, &(struct npu_patch){
 			.p = (char *)at + s->first[p], .col = 1, .rows = 1,
 			.cols = (npu_u32)s->span[p] });
 	for (c = plane->first; c < plane->first + plane->count; c++) {
+		if (s->is_near[p]) {
+			w->vec->pick_near(row[c], at + s->first[p], (size_t)s->span[p], s->near[c],
+					  w->boxed ? s->frac : NULL, s->cols);
+			continue;
+		}
 		if (s->span[p]) {
 			w->vec->pick(row[c], s->strip, s->index[c][0], s->index[c][1],
 				     w->boxed ? s->frac : NULL, s->cols);
@@ -238,14 +279,21 @@ static void run(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begi
 {
 	const struct color *w = arg;
 	struct scratch *s = npu_exec_scratch(x, worker);
+	npu_u64 ready = ~0ull;		/* the tile that is prepared */
 
 	for (; begin < end && !npu_exec_stopped(x); begin++) {
-		npu_u64 oh = begin / w->col_tiles * ROWS, last = oh + ROWS, left;
+		npu_u64 oh = begin % w->row_tiles * ROWS, last = oh + ROWS, left;
+		npu_u64 tile = begin / w->row_tiles;
 
-		s->ow = begin % w->col_tiles * w->cols;
+		s->ow = tile * w->cols;
 		left = w->out->dim[2] - s->ow;
 		s->cols = left < w->cols ? (npu_u32)left : w->cols;
-		tile_prepare(w, s);
+		if (tile != ready) {
+			tile_prepare(w, s);
+			npu_exec_path(x, s->is_near[0] ? NPU_PATH_COLOR_NEAR :
+							 NPU_PATH_COLOR_GATHER);
+			ready = tile;
+		}
 		for (; oh < last && oh < w->out->dim[1] && !npu_exec_stopped(x); oh++)
 			tile_row(w, s, oh);
 	}
@@ -324,9 +372,10 @@ int npu_op_color(struct npu_exec *x)
 		.op = x->ptr[NPU_COLOR_OUT],
 		.boxed = npu_exec_present(x, NPU_COLOR_BOX),
 	};
-	npu_u64 row_tiles = (w.out->dim[1] + ROWS - 1) / ROWS;
+	npu_u64 col_tiles;
 	int i, ret = 0;
 
+	w.row_tiles = (w.out->dim[1] + ROWS - 1) / ROWS;
 	memcpy(&w.limit, &limit, sizeof(w.limit));
 	for (i = 0; i < 18; i++)
 		memcpy(&w.m[i], (char *)x->ptr[NPU_COLOR_MATRIX] + i * m->stride[0], sizeof(float));
@@ -337,8 +386,8 @@ int npu_op_color(struct npu_exec *x)
 		if (w.boxed)
 			read_box(&w, x);
 		w.cols = tile_cols(&w);
-		w.col_tiles = (w.out->dim[2] + w.cols - 1) / w.cols;
-		ret = npu_exec_parallel(x, row_tiles * w.col_tiles, ROWS * (double)w.cols * 4, run,
+		col_tiles = (w.out->dim[2] + w.cols - 1) / w.cols;
+		ret = npu_exec_parallel(x, w.row_tiles * col_tiles, ROWS * (double)w.cols * 2, run,
 					&w);
 	}
 	return ret;

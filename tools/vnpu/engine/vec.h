@@ -65,6 +65,17 @@ struct npu_mix3 {
 	float mul, add;
 };
 
+/*
+ * Where so many values in a row come from: each is made of two bytes, at[i] and
+ * at[NPU_NEAR_GROUP + i] bytes behind @base, which are less than NPU_NEAR_BYTES.
+ */
+#define NPU_NEAR_GROUP	16
+#define NPU_NEAR_BYTES	128
+struct npu_near {
+	npu_u32 base;
+	npu_u8 at[2 * NPU_NEAR_GROUP];
+};
+
 struct npu_vec {
 	/* Memory to f32 (dense, row-major) and back, with conversion. */
 	void (*load)(float *dst, const struct npu_elem *e, const struct npu_patch *src);
@@ -106,6 +117,14 @@ struct npu_vec {
 	 */
 	void (*pick)(float *v, const float *src, const int *at, const int *next, const float *f,
 		     size_t n);
+	/*
+	 * The same out of bytes: group i / NPU_NEAR_GROUP of @near says where, in @size bytes at
+	 * @src. @v and @f have room for whole groups. NULL where it is not fast.
+	 */
+	void (*pick_near)(float *v, const npu_u8 *src, size_t size, const struct npu_near *near,
+			  const float *f, size_t n);
+	/* Does that cost less than loading the bytes as f32 first? */
+	bool (*pick_near_fast)(void);
 	/* the sum begins at +0, by fma in the order of the components */
 	void (*mix3)(float *v, const float *const component[3], size_t n,
 		     const struct npu_mix3 *mix);

@@ -17,6 +17,7 @@
 #include "vec_codes.h"
 #include "vec_codes_kernel.h"
 #include "vec_memory.h"
+#include "vec_pick_kernel.h"
 
 static void trig(float *v, size_t n, enum npu_trig which)
 {
@@ -569,20 +570,6 @@ static void vec_lerp(float *v, const float *a, const float *b, size_t n, float f
 		v[i] = npu_fma_f32(b[i] - a[i], f, a[i]);
 }
 
-static void vec_pick(float *restrict v, const float *restrict src, const int *restrict at,
-		     const int *restrict next, const float *restrict f, size_t n)
-{
-	size_t i;
-
-	if (!f) {
-		for (i = 0; i < n; i++)
-			v[i] = src[at[i]];
-		return;
-	}
-	for (i = 0; i < n; i++)
-		v[i] = npu_fma_f32(src[next[i]] - src[at[i]], f[i], src[at[i]]);
-}
-
 static inline float mix3_sum(float a, float b, float c, const float o[3], const float w[3])
 {
 	return npu_fma_f32(c - o[2], w[2],
@@ -775,6 +762,8 @@ const struct npu_vec VEC_TABLE = {
 	.axpy_rows = vec_axpy_rows,
 	.lerp = vec_lerp,
 	.pick = vec_pick,
+	.pick_near = vec_pick_near,
+	.pick_near_fast = vec_pick_near_fast,
 	.mix3 = vec_mix3,
 	.interleave3 = vec_interleave3,
 	.axpy = vec_axpy,
