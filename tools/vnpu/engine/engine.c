@@ -298,6 +298,7 @@ enum npu_run_result npu_engine_run(struct npu_engine *engine, struct npu_engine_
 	}
 	run->stop = stop;
 	run->progress = progress;
+	run->alone_ns = 0;
 	run->exec.simd = npu_simd_base(engine->simd, &run->exec.vnni);
 	run->exec.num_workers = engine->num_workers;
 	run->exec.state = state;

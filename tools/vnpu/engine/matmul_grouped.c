@@ -20,6 +20,7 @@
  */
 #define AHEAD		4096
 #define AHEAD_MIN	(1 << 18)
+#define CACHED		(1 << 20)	/* bytes of a matrix that may still be there from before */
 
 struct grouped {
 	struct npu_matmul *m;
@@ -289,13 +290,18 @@ static void chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 be
 	}
 }
 
-/* An estimate of the time of a panel: that of its products, or with few rows that of reading it. */
+/*
+ * An estimate of the time of a panel: that of its products, or with few rows that of reading it, which
+ * for a small matrix is out of a cache.
+ */
 static double panel_ns(const struct grouped *w)
 {
 	unsigned int factors = npu_dtype_bits(w->g.scale->dtype) + npu_dtype_bits(w->g.min->dtype);
 	double bytes = (double)w->panel_bytes + (double)w->g.groups * NPU_PANEL / 8 * factors;
 	double ns = (double)w->rows * (double)w->m->k * NPU_PANEL * w->gq->ns;
 
+	if (w->panels * w->panel_bytes < CACHED)
+		bytes *= 0.4;
 	return 30.0 + npu_exec_weights_ns(ns, bytes);
 }
 

@@ -33,7 +33,7 @@ struct npu_run {
 	void *chunk_arg;
 	npu_u64 num_items, align, min_chunk, max_chunk;
 	_Atomic(npu_u64) next_item;
-	double alone_ns;		/* of what helpers slept through, since one was woken for it */
+	double alone_ns;		/* that helpers slept through, since one was woken for it */
 	atomic_bool cut;		/* faulted: take no more chunks */
 	atomic_bool unfinished;		/* a chunk was left before its end */
 
