@@ -384,8 +384,8 @@ static bool one_cycle(struct __test_metadata *_metadata, struct place *place,
 }
 
 /*
- * Nothing is left of this cycle; the second is what later ones are compared with. Pages of processes
- * that just ended and of work in the background are on their way: what leaks stays.
+ * Nothing is left of this cycle; the second is what later ones are compared with. Pages of
+ * processes that just ended and of work in the background are on their way: what leaks stays.
  */
 static void take_census(struct __test_metadata *_metadata, const struct place *place,
 			struct npu_census *first, struct npu_census *now)
