@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Operators on 8-bit codes with a scale beside the same ones on f32 and f16: one instruction each,
- * microseconds of the best run, and the quotients. Codes are a quarter of the bytes, so none of them
- * should take longer.
+ * microseconds of the best run, and the quotients. Codes are a quarter of the bytes, so none of
+ * them should take longer.
  *
  * usage: bench_int8 [-s portable|avx2|avx512] [-t threads] [-m seconds per point] [part of a name]
  */
@@ -27,52 +27,79 @@ struct row {
 #define BIAS(o)	"bias=f32[" #o "]", "bias=i32[" #o "] scale=f32[" #o "]"
 static const struct row rows[] = {
 	{ "dw3x3 16 320x320 hswish", NPU_OP_CONV,
-	  "out=$O[1,320,320,16] in=$T[1,320,320,16] weight=$W[16,3,3,1]/($1,$48,$16,0) pad_top=1 pad_left=1 groups=16 act=9 act_alpha=0.16666667 act_beta=0.5", BIAS(16) },
+	  "out=$O[1,320,320,16] in=$T[1,320,320,16] weight=$W[16,3,3,1]/($1,$48,$16,0) pad_top=1 "
+	  "pad_left=1 groups=16 act=9 act_alpha=0.16666667 act_beta=0.5", BIAS(16) },
 	{ "dw3x3 s2 32 320x320 relu", NPU_OP_CONV,
-	  "out=$O[1,160,160,32] in=$T[1,320,320,32] weight=$W[32,3,3,1]/($1,$96,$32,0) pad_top=1 pad_left=1 groups=32 stride_h=2 stride_w=2 act=1", BIAS(32) },
+	  "out=$O[1,160,160,32] in=$T[1,320,320,32] weight=$W[32,3,3,1]/($1,$96,$32,0) pad_top=1 "
+	  "pad_left=1 groups=32 stride_h=2 stride_w=2 act=1", BIAS(32) },
 	{ "dw3x3 48 160x160 relu", NPU_OP_CONV,
-	  "out=$O[1,160,160,48] in=$T[1,160,160,48] weight=$W[48,3,3,1]/($1,$144,$48,0) pad_top=1 pad_left=1 groups=48 act=1", BIAS(48) },
+	  "out=$O[1,160,160,48] in=$T[1,160,160,48] weight=$W[48,3,3,1]/($1,$144,$48,0) pad_top=1 "
+	  "pad_left=1 groups=48 act=1", BIAS(48) },
 	{ "dw3x3 96 80x80", NPU_OP_CONV,
-	  "out=$O[1,80,80,96] in=$T[1,80,80,96] weight=$W[96,3,3,1]/($1,$288,$96,0) pad_top=1 pad_left=1 groups=96", BIAS(96) },
+	  "out=$O[1,80,80,96] in=$T[1,80,80,96] weight=$W[96,3,3,1]/($1,$288,$96,0) pad_top=1 "
+	  "pad_left=1 groups=96", BIAS(96) },
 	{ "dw5x5 192 40x40 hswish", NPU_OP_CONV,
-	  "out=$O[1,40,40,192] in=$T[1,40,40,192] weight=$W[192,5,5,1]/($1,$960,$192,0) pad_top=2 pad_left=2 groups=192 act=9 act_alpha=0.16666667 act_beta=0.5", BIAS(192) },
+	  "out=$O[1,40,40,192] in=$T[1,40,40,192] weight=$W[192,5,5,1]/($1,$960,$192,0) pad_top=2 "
+	  "pad_left=2 groups=192 act=9 act_alpha=0.16666667 act_beta=0.5", BIAS(192) },
 	{ "dw5x5 s2 192 40x40", NPU_OP_CONV,
-	  "out=$O[1,20,20,192] in=$T[1,40,40,192] weight=$W[192,5,5,1]/($1,$960,$192,0) pad_top=2 pad_left=2 groups=192 stride_h=2 stride_w=2", BIAS(192) },
+	  "out=$O[1,20,20,192] in=$T[1,40,40,192] weight=$W[192,5,5,1]/($1,$960,$192,0) pad_top=2 "
+	  "pad_left=2 groups=192 stride_h=2 stride_w=2", BIAS(192) },
 	{ "dw5x5 384 20x20", NPU_OP_CONV,
-	  "out=$O[1,20,20,384] in=$T[1,20,20,384] weight=$W[384,5,5,1]/($1,$1920,$384,0) pad_top=2 pad_left=2 groups=384", BIAS(384) },
+	  "out=$O[1,20,20,384] in=$T[1,20,20,384] weight=$W[384,5,5,1]/($1,$1920,$384,0) pad_top=2 "
+	  "pad_left=2 groups=384", BIAS(384) },
 	{ "dw3x3 24 128x128", NPU_OP_CONV,
-	  "out=$O[1,128,128,24] in=$T[1,128,128,24] weight=$W[24,3,3,1]/($1,$72,$24,0) pad_top=1 pad_left=1 groups=24", BIAS(24) },
+	  "out=$O[1,128,128,24] in=$T[1,128,128,24] weight=$W[24,3,3,1]/($1,$72,$24,0) pad_top=1 "
+	  "pad_left=1 groups=24", BIAS(24) },
 	{ "add", NPU_OP_EWISE2, "out=$O[100,4096] a=$T[100,4096] b=$T[100,4096] func=0", "", "" },
-	{ "add relu", NPU_OP_EWISE2, "out=$O[100,4096] a=$T[100,4096] b=$T[100,4096] func=0 act=1", "", "" },
+	{ "add relu", NPU_OP_EWISE2,
+	  "out=$O[100,4096] a=$T[100,4096] b=$T[100,4096] func=0 act=1", "", "" },
 	{ "mul", NPU_OP_EWISE2, "out=$O[100,4096] a=$T[100,4096] b=$T[100,4096] func=2", "", "" },
-	{ "mul by channel (SE)", NPU_OP_EWISE2, "out=$O[1,64,64,96] a=$T[1,64,64,96] b=$T[1,1,1,96] func=2", "", "" },
-	{ "add by pixel", NPU_OP_EWISE2, "out=$O[1,64,64,96] a=$T[1,64,64,96] b=$T[1,64,64,1] func=0", "", "" },
-	{ "add scalar", NPU_OP_EWISE2, "out=$O[1,64,64,96] a=$T[1,64,64,96] b=$T[1,1,1,1] func=0", "", "" },
+	{ "mul by channel (SE)", NPU_OP_EWISE2,
+	  "out=$O[1,64,64,96] a=$T[1,64,64,96] b=$T[1,1,1,96] func=2", "", "" },
+	{ "add by pixel", NPU_OP_EWISE2,
+	  "out=$O[1,64,64,96] a=$T[1,64,64,96] b=$T[1,64,64,1] func=0", "", "" },
+	{ "add scalar", NPU_OP_EWISE2,
+	  "out=$O[1,64,64,96] a=$T[1,64,64,96] b=$T[1,1,1,1] func=0", "", "" },
 	{ "relu", NPU_OP_EWISE1, "out=$O[100,4096] in=$T[100,4096] func=18 act=1", "", "" },
-	{ "hard sigmoid", NPU_OP_EWISE1, "out=$O[100,4096] in=$T[100,4096] func=18 act=8 act_alpha=0.2 act_beta=0.5", "", "" },
+	{ "hard sigmoid", NPU_OP_EWISE1,
+	  "out=$O[100,4096] in=$T[100,4096] func=18 act=8 act_alpha=0.2 act_beta=0.5", "", "" },
 	{ "sigmoid", NPU_OP_EWISE1, "out=$O[100,4096] in=$T[100,4096] func=18 act=6", "", "" },
-	{ "average pool, global 20x20x384", NPU_OP_POOL, "out=$O[1,1,1,384] in=$T[1,20,20,384] kind=1 kernel_h=20 kernel_w=20", "", "" },
-	{ "average pool 3x3 s1", NPU_OP_POOL, "out=$O[1,38,38,96] in=$T[1,40,40,96] kind=1 kernel_h=3 kernel_w=3", "", "" },
-	{ "max pool 3x3 s2", NPU_OP_POOL, "out=$O[1,56,56,64] in=$T[1,112,112,64] kernel_h=3 kernel_w=3 stride_h=2 stride_w=2 pad_top=1 pad_left=1", "", "" },
-	{ "max pool 2x2 s2", NPU_OP_POOL, "out=$O[1,56,56,64] in=$T[1,112,112,64] kernel_h=2 kernel_w=2 stride_h=2 stride_w=2", "", "" },
-	{ "resize nearest x2", NPU_OP_RESIZE, "out=$O[1,80,80,96] in=$T[1,40,40,96] mode=0 coord=3 nearest=2 scale_h=2 scale_w=2", "", "" },
-	{ "resize linear x2", NPU_OP_RESIZE, "out=$O[1,80,80,96] in=$T[1,40,40,96] mode=1 scale_h=2 scale_w=2", "", "" },
+	{ "average pool, global 20x20x384", NPU_OP_POOL,
+	  "out=$O[1,1,1,384] in=$T[1,20,20,384] kind=1 kernel_h=20 kernel_w=20", "", "" },
+	{ "average pool 3x3 s1", NPU_OP_POOL,
+	  "out=$O[1,38,38,96] in=$T[1,40,40,96] kind=1 kernel_h=3 kernel_w=3", "", "" },
+	{ "max pool 3x3 s2", NPU_OP_POOL,
+	  "out=$O[1,56,56,64] in=$T[1,112,112,64] kernel_h=3 kernel_w=3 stride_h=2 stride_w=2 "
+	  "pad_top=1 pad_left=1", "", "" },
+	{ "max pool 2x2 s2", NPU_OP_POOL,
+	  "out=$O[1,56,56,64] in=$T[1,112,112,64] kernel_h=2 kernel_w=2 stride_h=2 "
+	  "stride_w=2", "", "" },
+	{ "resize nearest x2", NPU_OP_RESIZE,
+	  "out=$O[1,80,80,96] in=$T[1,40,40,96] mode=0 coord=3 nearest=2 scale_h=2 "
+	  "scale_w=2", "", "" },
+	{ "resize linear x2", NPU_OP_RESIZE,
+	  "out=$O[1,80,80,96] in=$T[1,40,40,96] mode=1 scale_h=2 scale_w=2", "", "" },
 	{ "copy, same type", NPU_OP_COPY, "out=$O[100,4096] in=$T[100,4096]", "", "" },
 	{ "concat: strided rows", NPU_OP_COPY, "out=$O[6400,24]/($96,$1) in=$T[6400,24]", "", "" },
-	{ "transpose NHWC to NCHW", NPU_OP_COPY, "out=$O[96,4096] in=$T[96,4096]/($1,$96)", "", "" },
+	{ "transpose NHWC to NCHW", NPU_OP_COPY,
+	  "out=$O[96,4096] in=$T[96,4096]/($1,$96)", "", "" },
 	{ "copy from f32", NPU_OP_COPY, "out=$O[100,4096] in=f32[100,4096]", "", "" },
 	{ "copy to f32", NPU_OP_COPY, "out=f32[100,4096] in=$T[100,4096]", "", "" },
 	{ "copy from f16", NPU_OP_COPY, "out=$O[100,4096] in=f16[100,4096]", "", "" },
 	{ "copy to f16", NPU_OP_COPY, "out=f16[100,4096] in=$T[100,4096]", "", "" },
 	{ "planar f32 to NHWC", NPU_OP_COPY, "out=$O[4096,3] in=f32[4096,3]/(4,16384)", "", "" },
 	{ "softmax 197x197", NPU_OP_SOFTMAX, "out=$O[6,197,197] in=$T[6,197,197] axis=2", "", "" },
-	{ "reduce mean HW", NPU_OP_REDUCE, "out=$O[1,1,1,384] in=$T[1,20,20,384] func=1 axes=6", "", "" },
+	{ "reduce mean HW", NPU_OP_REDUCE,
+	  "out=$O[1,1,1,384] in=$T[1,20,20,384] func=1 axes=6", "", "" },
 	{ "reduce mean last", NPU_OP_REDUCE, "out=$O[400,1] in=$T[400,384] func=1 axes=2", "", "" },
 	{ "reduce max last", NPU_OP_REDUCE, "out=$O[400,1] in=$T[400,384] func=2 axes=2", "", "" },
-	{ "layer norm 384", NPU_OP_NORM, "out=$O[197,384] in=$T[197,384] gamma=f32[384] beta=f32[384] eps=1e-5", "", "" },
-	{ "gather rows", NPU_OP_GATHER, "out=$O[1,200,384] in=$T[1,1000,384] index=i32[200]", "", "" },
+	{ "layer norm 384", NPU_OP_NORM,
+	  "out=$O[197,384] in=$T[197,384] gamma=f32[384] beta=f32[384] eps=1e-5", "", "" },
+	{ "gather rows", NPU_OP_GATHER,
+	  "out=$O[1,200,384] in=$T[1,1000,384] index=i32[200]", "", "" },
 	{ "pad", NPU_OP_PAD, "out=$O[1,82,82,96] in=$T[1,80,80,96] before1=1 before2=1", "", "" },
-	{ "select", NPU_OP_SELECT, "out=$O[100,4096] cond=bool[100,4096] a=$T[100,4096] b=$T[100,4096]", "", "" },
+	{ "select", NPU_OP_SELECT,
+	  "out=$O[100,4096] cond=bool[100,4096] a=$T[100,4096] b=$T[100,4096]", "", "" },
 };
 
 /* f32, f16, codes, and codes whose output has scale 1. */

@@ -10,29 +10,36 @@ const struct sample_good sample_good[] = {
 	{ NPU_OP_TIMESTAMP, "out=i64[]" },
 	{ NPU_OP_LOAD_SCALAR, "in=i32[1] index=2 min=1 max=8" },
 	{ NPU_OP_CONV,
-	  "out=f16[1,8,8,32] in=f16[1,8,8,16] weight=f16[32,3,3,16]/panel16 bias=f32[32] pad_top=1 pad_left=1 groups=1 act=1" },
+	  "out=f16[1,8,8,32] in=f16[1,8,8,16] weight=f16[32,3,3,16]/panel16 bias=f32[32] pad_top=1 "
+	  "pad_left=1 groups=1 act=1" },
 	{ NPU_OP_CONV,
-	  "out=i8[2,4,4,12]*0.5:-3 in=u8[2,9,9,6]*0.25:128 weight=i8[12,3,3,3]*0.1:0/panel16k4 bias=i32[12] scale=f32[12] "
-	  "residual=i8[2,1,1,12]*0.5:0 table=i8[256] w_zero=i8[12] stride_h=2 stride_w=2 groups=2 join=1 act=1" },
+	  "out=i8[2,4,4,12]*0.5:-3 in=u8[2,9,9,6]*0.25:128 weight=i8[12,3,3,3]*0.1:0/panel16k4 "
+	  "bias=i32[12] scale=f32[12] residual=i8[2,1,1,12]*0.5:0 table=i8[256] w_zero=i8[12] "
+	  "stride_h=2 stride_w=2 groups=2 join=1 act=1" },
 	{ NPU_OP_CONV, "out=i32[1,8,8,4] in=u8[1,8,8,4] weight=u8[4,1,1,1] bias=i32[4] groups=4" },
 	{ NPU_OP_CONV,
-	  "out=f16[1,1,0,32]/(0,0,64,2) in=f16[1,1,0,16]/(0,0,32,2) weight=f32[32,1,1,16]/panel16 act=5 act_param=f32[32] "
-	  "~out.d2=8*s0 ~in.d2=8*s0 ~in.off=64*s1" },
+	  "out=f16[1,1,0,32]/(0,0,64,2) in=f16[1,1,0,16]/(0,0,32,2) weight=f32[32,1,1,16]/panel16 "
+	  "act=5 act_param=f32[32] ~out.d2=8*s0 ~in.d2=8*s0 ~in.off=64*s1" },
 	{ NPU_OP_CONV, "out=i32[1,8,8,4] in=u8[1,8,8,4] weight=u8[4,1,1,4] x_zero=u8[]" },
 	{ NPU_OP_CONV_TRANSPOSE,
 	  "out=f32[1,16,16,8] in=f32[1,8,8,4] weight=f32[8,2,2,4] stride_h=2 stride_w=2" },
 	{ NPU_OP_MATMUL,
-	  "out=f16[4,8,24] a=f16[4,8,40] b=f16[1,40,24]/panel16 bias=f32[24] residual=f16[4,8,24] join=1" },
+	  "out=f16[4,8,24] a=f16[4,8,40] b=f16[1,40,24]/panel16 bias=f32[24] residual=f16[4,8,24] "
+	  "join=1" },
 	{ NPU_OP_MATMUL, "out=i32[8,24] a=u8[8,40] b=i8[40,24]/panel16k4 b_zero=i8[24]" },
 	{ NPU_OP_MATMUL,
-	  "out=f16[8,24] a=i8[8,40] b=u4[40,24]/grouped16 group_scale=f16[2,24] a_scale=f32[8] codebook=i8[16] group=32" },
+	  "out=f16[8,24] a=i8[8,40] b=u4[40,24]/grouped16 group_scale=f16[2,24] a_scale=f32[8] "
+	  "codebook=i8[16] group=32" },
 	{ NPU_OP_MATMUL,
-	  "out=f16[8,24] a=i8[8,512]*0.1:0 b=u6[512,24]*0:32/grouped16 group_scale=i8[16,24]/panel16 group_min=u8[16,24] "
-	  "super_scale=f16[2,2,24]/panel16 group=32 super=256" },
+	  "out=f16[8,24] a=i8[8,512]*0.1:0 b=u6[512,24]*0:32/grouped16 "
+	  "group_scale=i8[16,24]/panel16 group_min=u8[16,24] super_scale=f16[2,2,24]/panel16 "
+	  "group=32 super=256" },
 	{ NPU_OP_MATMUL, "out=f32[8,24] a=u8[8,40] b=u8[40,24] scale=f32[24] a_zero=u8[1]" },
 	{ NPU_OP_MATMUL,
-	  "out=f16[2,8,24] a=i8[2,8,100] b=u5[1,100,24]/grouped16 group_scale=f32[4,24] a_scale=f32[2,8,2] group=32 a_group=64" },
-	{ NPU_OP_MATMUL, "out=f32[8,24] a=bf16[8,40] b=u8[40,24]*0:128/grouped16 group_scale=f16[1,24] group=40" },
+	  "out=f16[2,8,24] a=i8[2,8,100] b=u5[1,100,24]/grouped16 group_scale=f32[4,24] "
+	  "a_scale=f32[2,8,2] group=32 a_group=64" },
+	{ NPU_OP_MATMUL,
+	  "out=f32[8,24] a=bf16[8,40] b=u8[40,24]*0:128/grouped16 group_scale=f16[1,24] group=40" },
 	{ NPU_OP_EWISE1, "out=f16[2,3,4] in=f16[2,1,4] func=2 act=10" },
 	{ NPU_OP_EWISE1, "out=i32[5] in=i32[5] func=0" },
 	{ NPU_OP_EWISE2,
@@ -47,7 +54,8 @@ const struct sample_good sample_good[] = {
 	{ NPU_OP_SOFTMAX,
 	  "out=f16[0,97]/(194,2) in=f32[0,97]/(388,4) axis=1 ~out.d0=4*s2 ~in.d0=4*s2" },
 	{ NPU_OP_NORM,
-	  "out=f16[3,64] in=f16[3,64] gamma=f16[64] beta=f32[64] addend=f16[3,64] sum=f16[3,64] kind=1 eps=1e-5" },
+	  "out=f16[3,64] in=f16[3,64] gamma=f16[64] beta=f32[64] addend=f16[3,64] sum=f16[3,64] "
+	  "kind=1 eps=1e-5" },
 	{ NPU_OP_POOL,
 	  "out=f16[1,4,4,8] in=f16[1,8,8,8] kernel_h=2 kernel_w=2 stride_h=2 stride_w=2" },
 	{ NPU_OP_POOL, "out=f16[1,1,1,8] in=f16[1,6,0,8]/(0,0,16,2) kind=1 kernel_h=6 kernel_w=0 "
@@ -60,23 +68,27 @@ const struct sample_good sample_good[] = {
 	{ NPU_OP_IOTA, "out=i32[10] step=1" },
 	{ NPU_OP_GATHER, "out=f16[1,7,64] in=f16[1,1000,64] index=i64[7]" },
 	{ NPU_OP_GATHER,
-	  "out=f16[1,7,70] in=u5[1,100,70]/(4400,44,0) index=i32[7] group_scale=f16[100,3] group=32" },
+	  "out=f16[1,7,70] in=u5[1,100,70]/(4400,44,0) index=i32[7] group_scale=f16[100,3] "
+	  "group=32" },
 	{ NPU_OP_GATHER,
-	  "out=f32[1,7,70] in=u6[1,100,70]*0:32/grouped16 index=i32[7] group_scale=i8[100,5]/panel16 super_scale=f16[100,2]/panel16 "
-	  "group=16 super=64" },
+	  "out=f32[1,7,70] in=u6[1,100,70]*0:32/grouped16 index=i32[7] "
+	  "group_scale=i8[100,5]/panel16 super_scale=f16[100,2]/panel16 group=16 super=64" },
 	{ NPU_OP_GATHER_ELEMENTS, "out=f32[2,9] in=f32[3,4] index=i64[2,9] axis=1" },
 	{ NPU_OP_SCATTER, "inout=f16[2,50,8] in=f16[2,3,8] index=i32[3] join=1 skip=1" },
 	{ NPU_OP_SCATTER_ELEMENTS, "inout=f32[4,4] in=f32[2,4] index=i64[2,4] axis=0" },
 	{ NPU_OP_ATTENTION,
-	  "out=f16[6,8,32] q=f16[6,8,64] k=f16[2,128,2,64] v=f16[2,128,2,32] mask=f32[1,1,3,128] kv_len=i32[2] batch=2 "
-	  "scale=0.125 causal=1" },
+	  "out=f16[6,8,32] q=f16[6,8,64] k=f16[2,128,2,64] v=f16[2,128,2,32] mask=f32[1,1,3,128] "
+	  "kv_len=i32[2] batch=2 scale=0.125 causal=1" },
 	{ NPU_OP_ATTENTION,
-	  "out=f16[6,8,64] q=f16[6,8,64] k=i8[32,16,4,64] v=i8[32,16,4,64]*0.1:0 positions=i32[6] q_start=i32[3] kv_len=i32[2] "
-	  "block_table=i32[2,9] sinks=f32[8] k_scale=f16[32,16,4] batch=2 scale=0.125" },
+	  "out=f16[6,8,64] q=f16[6,8,64] k=i8[32,16,4,64] v=i8[32,16,4,64]*0.1:0 positions=i32[6] "
+	  "q_start=i32[3] kv_len=i32[2] block_table=i32[2,9] sinks=f32[8] k_scale=f16[32,16,4] "
+	  "batch=2 scale=0.125" },
 	{ NPU_OP_ROPE,
-	  "out=f16[6,8,64] in=f16[6,8,64] positions=i32[6] factors=f32[32] dims=64 base=10000 mscale=1" },
+	  "out=f16[6,8,64] in=f16[6,8,64] positions=i32[6] factors=f32[32] dims=64 base=10000 "
+	  "mscale=1" },
 	{ NPU_OP_ROPE,
-	  "out=f16[6,8,64] in=f16[6,8,64] positions=i32[6] cos_table=f32[512,16] sin_table=f32[512,16] dims=32" },
+	  "out=f16[6,8,64] in=f16[6,8,64] positions=i32[6] cos_table=f32[512,16] "
+	  "sin_table=f32[512,16] dims=32" },
 	{ NPU_OP_DYN_QUANT, "out=u8[4,70] scale=f32[] zero=u8[1] in=f32[4,70]" },
 	{ NPU_OP_DYN_QUANT, "out=i8[4,70] scale=f32[4,3] in=f16[4,70] group=32" },
 	{ NPU_OP_DYN_QUANT, "out=i8[4,70] scale=f16[4,3] in=f32[4,70] group=32" },
@@ -84,7 +96,8 @@ const struct sample_good sample_good[] = {
 	  "out=f16[1,8,8,3] in=u8[1,8,8] chroma=u8[1,4,4,2] matrix=f32[18] format=0" },
 	{ NPU_OP_COLOR, "out=u8[1,8,8,3] in=u8[1,8,8,3] matrix=f32[18] format=2" },
 	{ NPU_OP_COLOR,
-	  "out=i8[3,5,7,3]*0.1:3 in=u8[1,8,6] chroma=u8[1,4,3,2] matrix=f32[18] box=f32[3,4] limit=255" },
+	  "out=i8[3,5,7,3]*0.1:3 in=u8[1,8,6] chroma=u8[1,4,3,2] matrix=f32[18] box=f32[3,4] "
+	  "limit=255" },
 	{ NPU_OP_COLOR, "out=f32[1,8,8,3] in=u8[1,8,8,2] matrix=f32[18] format=1 swap=1" },
 	{ NPU_OP_COUNT, "inout=i64[2] in=u8[1,4,8,32]*0.1:3" },
 	{ NPU_OP_COUNT, "inout=i64[3] in=i8[4,70]/(280,1)" },
@@ -257,8 +270,8 @@ static void default_params(const struct npu_op_desc *d, npu_u32 *params)
 
 /*
  * What came later is left off when it is not used: CONV's tenth operand and MATMUL's fifteenth of
- * version 1, the last parameter of MATMUL of version 2, the fifth operand and the last two parameters of
- * COLOR of version 3. Parameters go for MATMUL even when the operand stays.
+ * version 1, the last parameter of MATMUL of version 2, the fifth operand and the last two
+ * parameters of COLOR of version 3. Parameters go for MATMUL even when the operand stays.
  */
 static const struct { unsigned int opcode, params; bool both; } late[] = {
 	{ NPU_OP_CONV, 0, false }, { NPU_OP_MATMUL, 1, false }, { NPU_OP_COLOR, 2, true },

@@ -88,8 +88,9 @@ static size_t begin(void)
 static void test_gemm_emitters(void)
 {
 	SAME(conv, CONV,
-	     "out=f16[1,8,8,32] in=f16[1,8,8,16] weight=f16[32,3,3,16]/panel16 bias=f32[32] residual=f16[1,1,1,32] act_param=f32[32] "
-	     "pad_top=1 pad_left=2 groups=1 act=5 act2=3 act2_alpha=-1 act2_beta=2 post_mul=3 post_add=4 join=1",
+	     "out=f16[1,8,8,32] in=f16[1,8,8,16] weight=f16[32,3,3,16]/panel16 bias=f32[32] "
+	     "residual=f16[1,1,1,32] act_param=f32[32] pad_top=1 pad_left=2 groups=1 act=5 act2=3 "
+	     "act2_alpha=-1 act2_beta=2 post_mul=3 post_add=4 join=1",
 	     .out = T(0, F16, 1, 8, 8, 32), .in = T(1, F16, 1, 8, 8, 16),
 	     .weight = weight(NPU_F16, NPU_LAYOUT_PANEL16, D(32, 3, 3, 16)), .pad_top = 1,
 	     .pad_left = 2,
@@ -104,8 +105,9 @@ static void test_gemm_emitters(void)
 			   .post_mul = 3,
 			   .post_add = 4 });
 	SAME(conv, CONV,
-	     "out=i8[2,4,4,12]*0.5:-3 in=u8[2,9,9,6]*0.25:128 weight=i8[12,2,3,3]*0.1:0/panel16k4 scale=f32[] table=i8[256] "
-	     "w_zero=i8[12] stride_h=2 stride_w=3 dil_h=4 dil_w=5 groups=2 act=3 act_alpha=-1 act_beta=1",
+	     "out=i8[2,4,4,12]*0.5:-3 in=u8[2,9,9,6]*0.25:128 weight=i8[12,2,3,3]*0.1:0/panel16k4 "
+	     "scale=f32[] table=i8[256] w_zero=i8[12] stride_h=2 stride_w=3 dil_h=4 dil_w=5 "
+	     "groups=2 act=3 act_alpha=-1 act_beta=1",
 	     .out = quant(T(0, I8, 2, 4, 4, 12), 0.5f, -3),
 	     .in = quant(T(1, U8, 2, 9, 9, 6), 0.25f, 128),
 	     .weight = quant(weight(NPU_I8, NPU_LAYOUT_PANEL16K4, D(12, 2, 3, 3)), 0.1f, 0),
@@ -117,12 +119,14 @@ static void test_gemm_emitters(void)
 			   .act_alpha = -1,
 			   .act_beta = 1 });
 	SAME(conv_transpose, CONV_TRANSPOSE,
-	     "out=f32[1,16,16,8] in=f32[1,8,8,4] weight=f32[8,2,2,4] bias=f32[8] stride_h=2 stride_w=2 pad_left=1 act=1",
+	     "out=f32[1,16,16,8] in=f32[1,8,8,4] weight=f32[8,2,2,4] bias=f32[8] stride_h=2 "
+	     "stride_w=2 pad_left=1 act=1",
 	     .out = T(0, F32, 1, 16, 16, 8), .in = T(1, F32, 1, 8, 8, 4),
 	     .weight = T(2, F32, 8, 2, 2, 4), .stride_h = 2, .stride_w = 2, .pad_left = 1,
 	     .epilogue = { .bias = T(3, F32, 8), .act = NPU_ACT_RELU });
 	SAME(matmul, MATMUL,
-	     "out=f16[4,8,24] a=f16[4,8,40] b=f16[1,40,24]/panel16 bias=f32[24] residual=f16[4,8,24] join=2 act=10",
+	     "out=f16[4,8,24] a=f16[4,8,40] b=f16[1,40,24]/panel16 bias=f32[24] "
+	     "residual=f16[4,8,24] join=2 act=10",
 	     .out = T(0, F16, 4, 8, 24), .a = T(1, F16, 4, 8, 40),
 	     .b = weight(NPU_F16, NPU_LAYOUT_PANEL16, D(1, 40, 24)),
 	     .epilogue = { .bias = T(3, F32, 24),
@@ -130,14 +134,16 @@ static void test_gemm_emitters(void)
 			   .join = NPU_JOIN_MUL,
 			   .act = NPU_ACT_SILU });
 	SAME(matmul, MATMUL,
-	     "out=f16[8,24] a=i8[8,512] b=u4[512,24]/grouped16 group_scale=u8[16,24] group_min=u8[16,24] "
-	     "super_scale=f16[2,2,24] codebook=i8[16] a_scale=f32[8] group=32 super=256",
+	     "out=f16[8,24] a=i8[8,512] b=u4[512,24]/grouped16 group_scale=u8[16,24] "
+	     "group_min=u8[16,24] super_scale=f16[2,2,24] codebook=i8[16] a_scale=f32[8] group=32 "
+	     "super=256",
 	     .out = T(0, F16, 8, 24), .a = T(1, I8, 8, 512),
 	     .b = weight(NPU_U4, NPU_LAYOUT_GROUPED16, D(512, 24)), .group_scale = T(8, U8, 16, 24),
 	     .group_min = T(9, U8, 16, 24), .super_scale = T(10, F16, 2, 2, 24),
 	     .codebook = T(11, I8, 16), .a_scale = T(13, F32, 8), .group = 32, .super = 256);
 	SAME(matmul, MATMUL,
-	     "out=f32[8,24] a=i8[8,100] b=u6[100,24]*0:32/grouped16 group_scale=f16[4,24] a_scale=f32[8,2] group=32 a_group=64",
+	     "out=f32[8,24] a=i8[8,100] b=u6[100,24]*0:32/grouped16 group_scale=f16[4,24] "
+	     "a_scale=f32[8,2] group=32 a_group=64",
 	     .out = T(0, F32, 8, 24), .a = T(1, I8, 8, 100),
 	     .b = quant(weight(NPU_U6, NPU_LAYOUT_GROUPED16, D(100, 24)), 0, 32),
 	     .group_scale = T(8, F16, 4, 24), .a_scale = T(13, F32, 8, 2), .group = 32,
@@ -160,7 +166,8 @@ static void test_zero_emitters(void)
 static void test_ewise_emitters(void)
 {
 	SAME(unary, EWISE1,
-	     "out=f16[2,3] in=f16[2,1] act_param=f32[3] func=2 act=5 act_alpha=1 act_beta=2 post_mul=3 post_add=4",
+	     "out=f16[2,3] in=f16[2,1] act_param=f32[3] func=2 act=5 act_alpha=1 act_beta=2 "
+	     "post_mul=3 post_add=4",
 	     .out = T(0, F16, 2, 3), .in = T(1, F16, 2, 1), .act_param = T(2, F32, 3),
 	     .func = NPU_UNARY_EXP, .act = NPU_ACT_PRELU, .act_alpha = 1, .act_beta = 2,
 	     .post = true, .post_mul = 3, .post_add = 4);
@@ -187,7 +194,8 @@ static void test_ewise_emitters(void)
 	SAME(softmax, SOFTMAX, "out=f16[2,5] in=f16[2,5] axis=1 log=1", .out = T(0, F16, 2, 5),
 	     .in = T(1, F16, 2, 5), .axis = 1, .log = true);
 	SAME(norm, NORM,
-	     "out=f16[3,64] in=f16[3,64] gamma=f16[64] beta=f32[64] addend=f16[3,64] sum=f32[3,64] kind=1 eps=1e-5",
+	     "out=f16[3,64] in=f16[3,64] gamma=f16[64] beta=f32[64] addend=f16[3,64] sum=f32[3,64] "
+	     "kind=1 eps=1e-5",
 	     .out = T(0, F16, 3, 64), .in = T(1, F16, 3, 64), .gamma = T(2, F16, 64),
 	     .beta = T(3, F32, 64), .addend = T(4, F16, 3, 64), .sum = T(5, F32, 3, 64),
 	     .kind = NPU_NORM_RMS, .eps = 1e-5f);
@@ -205,14 +213,15 @@ static void test_ewise_emitters(void)
 static void test_image_emitters(void)
 {
 	SAME(pool, POOL,
-	     "out=f16[1,4,4,8] in=f16[1,8,8,8] kind=1 kernel_h=2 kernel_w=3 stride_h=4 stride_w=5 dil_h=6 dil_w=7 pad_top=8 "
-	     "pad_left=9 pad_bottom=10 pad_right=11 include_pad=1",
+	     "out=f16[1,4,4,8] in=f16[1,8,8,8] kind=1 kernel_h=2 kernel_w=3 stride_h=4 stride_w=5 "
+	     "dil_h=6 dil_w=7 pad_top=8 pad_left=9 pad_bottom=10 pad_right=11 include_pad=1",
 	     .out = T(0, F16, 1, 4, 4, 8), .in = T(1, F16, 1, 8, 8, 8), .kind = NPU_POOL_AVG,
 	     .kernel_h = npu_len(2), .kernel_w = npu_len(3), .stride_h = 4, .stride_w = 5,
 	     .dil_h = 6, .dil_w = 7, .pad_top = 8, .pad_left = 9, .pad_bottom = 10, .pad_right = 11,
 	     .include_pad = true);
 	SAME(resize, RESIZE,
-	     "out=f16[1,16,24,8] in=f16[1,8,8,8] mode=2 coord=1 nearest=3 scale_h=2 scale_w=3 cubic_a=-0.75 exclude_outside=1",
+	     "out=f16[1,16,24,8] in=f16[1,8,8,8] mode=2 coord=1 nearest=3 scale_h=2 scale_w=3 "
+	     "cubic_a=-0.75 exclude_outside=1",
 	     .out = T(0, F16, 1, 16, 24, 8), .in = T(1, F16, 1, 8, 8, 8), .mode = NPU_RESIZE_CUBIC,
 	     .coord = NPU_COORD_PYTORCH_HALF_PIXEL, .nearest = NPU_NEAREST_CEIL, .scale_h = 2,
 	     .scale_w = 3, .cubic_a = -0.75f, .exclude_outside = true);
@@ -225,7 +234,8 @@ static void test_image_emitters(void)
 	     .out = T(0, F16, 1, 8, 8, 3), .in = T(1, U8, 1, 8, 8), .chroma = T(2, U8, 1, 4, 4, 2),
 	     .matrix = T(3, F32, 18), .format = NPU_COLOR_NV12);
 	SAME(color, COLOR,
-	     "out=f32[2,5,7,3] in=u8[1,8,8,2] matrix=f32[18] box=f32[2,4] format=1 limit=255 swap=1",
+	     "out=f32[2,5,7,3] in=u8[1,8,8,2] matrix=f32[18] box=f32[2,4] format=1 limit=255 "
+	     "swap=1",
 	     .out = T(0, F32, 2, 5, 7, 3), .in = T(1, U8, 1, 8, 8, 2), .matrix = T(3, F32, 18),
 	     .box = T(4, F32, 2, 4), .format = NPU_COLOR_YUYV, .limit = 255, .swap = true);
 }
@@ -233,8 +243,8 @@ static void test_image_emitters(void)
 static void test_index_emitters(void)
 {
 	SAME(gather, GATHER,
-	     "out=f16[1,7,64] in=u8[1,1000,64] index=i64[7] group_scale=u8[1000,2] group_min=u8[1000,2] super_scale=f16[2,1000,1] "
-	     "group=32 super=64",
+	     "out=f16[1,7,64] in=u8[1,1000,64] index=i64[7] group_scale=u8[1000,2] "
+	     "group_min=u8[1000,2] super_scale=f16[2,1000,1] group=32 super=64",
 	     .out = T(0, F16, 1, 7, 64), .in = T(1, U8, 1, 1000, 64), .index = T(2, I64, 7),
 	     .group_scale = T(3, U8, 1000, 2), .group_min = T(4, U8, 1000, 2),
 	     .super_scale = T(5, F16, 2, 1000, 1), .group = 32, .super = 64);
@@ -247,9 +257,10 @@ static void test_index_emitters(void)
 	     "inout=f32[4,4] in=f32[2,4] index=i64[2,4] axis=0 join=2", .inout = T(0, F32, 4, 4),
 	     .in = T(1, F32, 2, 4), .index = T(2, I64, 2, 4), .join = NPU_SCATTER_MUL);
 	SAME(attention, ATTENTION,
-	     "out=f16[6,8,64] q=f16[6,8,64] k=i8[32,16,4,64] v=i8[32,16,4,64] mask=f32[2,8,6,144] positions=i32[6] "
-	     "q_start=i32[3] kv_len=i32[2] block_table=i32[2,9] sinks=f32[8] k_scale=f16[32,16,4] v_scale=f32[32,16,4] batch=2 scale=0.125 "
-	     "causal=1 window=9 soft_cap=30",
+	     "out=f16[6,8,64] q=f16[6,8,64] k=i8[32,16,4,64] v=i8[32,16,4,64] mask=f32[2,8,6,144] "
+	     "positions=i32[6] q_start=i32[3] kv_len=i32[2] block_table=i32[2,9] sinks=f32[8] "
+	     "k_scale=f16[32,16,4] v_scale=f32[32,16,4] batch=2 scale=0.125 causal=1 window=9 "
+	     "soft_cap=30",
 	     .out = T(0, F16, 6, 8, 64), .q = T(1, F16, 6, 8, 64), .k = T(2, I8, 32, 16, 4, 64),
 	     .v = T(3, I8, 32, 16, 4, 64), .mask = T(4, F32, 2, 8, 6, 144),
 	     .positions = T(5, I32, 6), .q_start = T(6, I32, 3), .kv_len = T(7, I32, 2),
@@ -257,12 +268,14 @@ static void test_index_emitters(void)
 	     .k_scale = T(10, F16, 32, 16, 4), .v_scale = T(11, F32, 32, 16, 4),
 	     .batch = npu_len(2), .scale = 0.125f, .causal = true, .window = 9, .soft_cap = 30);
 	SAME(rope, ROPE,
-	     "out=f16[6,8,64] in=f16[6,8,64] positions=i32[6] factors=f32[32] dims=64 pairing=1 base=10000 pos_scale=0.5 mscale=2",
+	     "out=f16[6,8,64] in=f16[6,8,64] positions=i32[6] factors=f32[32] dims=64 pairing=1 "
+	     "base=10000 pos_scale=0.5 mscale=2",
 	     .out = T(0, F16, 6, 8, 64), .in = T(1, F16, 6, 8, 64), .positions = T(2, I32, 6),
 	     .factors = T(3, F32, 32), .dims = 64, .pairing = NPU_ROPE_HALVES, .base = 10000,
 	     .pos_scale = 0.5f, .mscale = 2);
 	SAME(rope, ROPE,
-	     "out=f16[6,8,64] in=f16[6,8,64] positions=i32[6] cos_table=f32[512,16] sin_table=f16[512,16] dims=32 pos_scale=1 mscale=1",
+	     "out=f16[6,8,64] in=f16[6,8,64] positions=i32[6] cos_table=f32[512,16] "
+	     "sin_table=f16[512,16] dims=32 pos_scale=1 mscale=1",
 	     .out = T(0, F16, 6, 8, 64), .in = T(1, F16, 6, 8, 64), .positions = T(2, I32, 6),
 	     .cos_table = T(4, F32, 512, 16), .sin_table = T(5, F16, 512, 16), .dims = 32);
 	SAME(dyn_quant, DYN_QUANT, "out=u8[4,70] scale=f32[] zero=u8[1] in=f32[4,70]",

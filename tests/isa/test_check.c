@@ -407,16 +407,20 @@ static npu_u64 extent(unsigned int opcode, const char *text, unsigned int slot)
 static void test_sizes(void)
 {
 	const char *conv =
-		"out=f16[1,8,8,36] in=f16[1,8,8,10] weight=f16[36,3,3,5]/panel16 groups=2 pad_top=1 pad_left=1";
+		"out=f16[1,8,8,36] in=f16[1,8,8,10] weight=f16[36,3,3,5]/panel16 groups=2 "
+		"pad_top=1 pad_left=1";
 	const char *k4 =
-		"out=i32[1,8,8,36] in=i8[1,8,8,10] weight=i8[36,3,3,5]/panel16k4 groups=2 pad_top=1 pad_left=1";
+		"out=i32[1,8,8,36] in=i8[1,8,8,10] weight=i8[36,3,3,5]/panel16k4 groups=2 "
+		"pad_top=1 pad_left=1";
 	const char *kn = "out=f16[3,8,24] a=f16[3,8,40] b=f16[3,40,24]/panel16";
 	const char *q =
 		"out=f16[8,24] a=i8[8,40]*1:0 b=u5[40,24]/grouped16 group=32 group_scale=f16[2,24]";
-	const char *two = "out=f16[8,24] a=i8[8,42]*1:0 b=u6[42,24]/grouped16 group=16 super=32 group_scale=i8[3,24]/panel16 "
-			  "group_min=u8[3,24]/panel16 super_scale=f16[2,2,24]/panel16";
-	const char *rows = "out=f16[1,7,42] in=u6[1,24,42]/grouped16 index=i32[7] group=16 super=32 group_scale=i8[24,3]/panel16 "
-			   "group_min=u8[24,3]/panel16 super_scale=f16[2,24,2]/panel16";
+	const char *two = "out=f16[8,24] a=i8[8,42]*1:0 b=u6[42,24]/grouped16 group=16 super=32 "
+			  "group_scale=i8[3,24]/panel16 group_min=u8[3,24]/panel16 "
+			  "super_scale=f16[2,2,24]/panel16";
+	const char *rows = "out=f16[1,7,42] in=u6[1,24,42]/grouped16 index=i32[7] group=16 "
+			   "super=32 group_scale=i8[24,3]/panel16 group_min=u8[24,3]/panel16 "
+			   "super_scale=f16[2,24,2]/panel16";
 	struct npu_isa_error err;
 	struct npu_insn insn;
 	struct sample s;

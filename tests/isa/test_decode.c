@@ -187,7 +187,8 @@ static void test_fields(void)
 		 */
 		sample_parse(
 			&s, NPU_OP_CONV,
-			"out=f16[1,8,8,32] in=f16[1,8,8,16] weight=f16[32,1,1,16]/panel16 bias=f32[32] groups=1",
+			"out=f16[1,8,8,32] in=f16[1,8,8,16] weight=f16[32,1,1,16]/panel16 "
+			"bias=f32[32] groups=1",
 			NULL);
 		memcpy((char *)s.words + fields[i].offset, &fields[i].value, fields[i].bytes);
 		memset(&err, 0, sizeof(err));

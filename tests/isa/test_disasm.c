@@ -32,22 +32,26 @@ static void test_text(void)
 	expect(NPU_OP_MARKER, "value=4294967295", "marker value=4294967295");
 	expect(NPU_OP_TIMESTAMP, "out=i64[]@3+16", "timestamp out=i64[]@r3+16");
 	expect(NPU_OP_REDUCE, "out=f32[2,1,4] in=i8[2,3,4]*0.5:-3@7 func=6 axes=2",
-	       "reduce out=f32[2,1,4]@r0+0/(16,16,4) in=i8[2,3,4]@r7+0/(12,4,1)*0.5:-3 func=l2 axes=0x2");
+	       "reduce out=f32[2,1,4]@r0+0/(16,16,4) in=i8[2,3,4]@r7+0/(12,4,1)*0.5:-3 func=l2 "
+	       "axes=0x2");
 	expect(NPU_OP_EWISE2,
 	       "out=f32[2] a=f32[2] b=f32[1] func=4 act=3 act_alpha=-inf act_beta=0.1",
-	       "ewise2 out=f32[2]@r0+0/(4) a=f32[2]@r1+0/(4) b=f32[1]@r2+0/(4) func=max act=clip act_alpha=-inf act_beta=0.100000001 "
-	       "post_mul=1 post_add=0");
+	       "ewise2 out=f32[2]@r0+0/(4) a=f32[2]@r1+0/(4) b=f32[1]@r2+0/(4) func=max act=clip "
+	       "act_alpha=-inf act_beta=0.100000001 post_mul=1 post_add=0");
 	expect(NPU_OP_PAD, "out=f32[6] in=f32[7] before0=-1",
-	       "pad out=f32[6]@r0+0/(4) in=f32[7]@r1+0/(4) mode=0 before0=-1 before1=0 before2=0 before3=0 before4=0 before5=0 value_lo=0 "
-	       "value_hi=0");
+	       "pad out=f32[6]@r0+0/(4) in=f32[7]@r1+0/(4) mode=0 before0=-1 before1=0 before2=0 "
+	       "before3=0 before4=0 before5=0 value_lo=0 value_hi=0");
 	expect(NPU_OP_POOL,
-	       "out=f16[1,1,1,8] in=f16[1,6,12,8]/(0,0,16,2)@1+64 kernel_h=6 kernel_w=0 ~in.d2=8*s0 ~in.s1=128*s0 ~in.s1=16*s1 "
-	       "~in.off=-2*s3 ~kernel_w=4*s0",
-	       "pool out=f16[1,1,1,8]@r0+0/(16,16,16,2) in=f16[1,6,12+8*s0,8]@r1+64-2*s3/(0,128*s0+16*s1,16,2) kind=0 kernel_h=6 "
-	       "kernel_w=4*s0 stride_h=1 stride_w=1 dil_h=1 dil_w=1 pad_top=0 pad_left=0 pad_bottom=0 pad_right=0 include_pad=0");
+	       "out=f16[1,1,1,8] in=f16[1,6,12,8]/(0,0,16,2)@1+64 kernel_h=6 kernel_w=0 "
+	       "~in.d2=8*s0 ~in.s1=128*s0 ~in.s1=16*s1 ~in.off=-2*s3 ~kernel_w=4*s0",
+	       "pool out=f16[1,1,1,8]@r0+0/(16,16,16,2) "
+	       "in=f16[1,6,12+8*s0,8]@r1+64-2*s3/(0,128*s0+16*s1,16,2) kind=0 kernel_h=6 "
+	       "kernel_w=4*s0 stride_h=1 stride_w=1 dil_h=1 dil_w=1 pad_top=0 pad_left=0 "
+	       "pad_bottom=0 pad_right=0 include_pad=0");
 	expect(NPU_OP_MATMUL, "out=f32[8,24] a=f32[8,40] b=f16[40,24]/panel16",
-	       "matmul out=f32[8,24]@r0+0/(96,4) a=f32[8,40]@r1+0/(160,4) b=f16[40,24]@r2+0/panel16 group=0 super=0 act=none act_alpha=0 "
-	       "act_beta=0 post_mul=1 post_add=0 join=0 act2=none act2_alpha=0 act2_beta=0");
+	       "matmul out=f32[8,24]@r0+0/(96,4) a=f32[8,40]@r1+0/(160,4) "
+	       "b=f16[40,24]@r2+0/panel16 group=0 super=0 act=none act_alpha=0 act_beta=0 "
+	       "post_mul=1 post_add=0 join=0 act2=none act2_alpha=0 act2_beta=0");
 }
 
 /* Every size of buffer: the length wanted is the same and nothing beyond is written. */
