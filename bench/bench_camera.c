@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Camera frames to model inputs: one COLOR instruction each, milliseconds of processor time of the median
- * run, beside the time that it takes to copy the frame's bytes and to write the input's: what memory alone
- * would need.
+ * Camera frames to model inputs: one COLOR instruction each, milliseconds of processor time of the
+ * median run, beside the time that it takes to copy the frame's bytes and to write the input's:
+ * what memory alone would need.
  * The last rows convert all of the frame first and resample then, as two instructions.
  *
  * usage: bench_camera [-d URI] [-n runs]

@@ -3,7 +3,8 @@
  * Convolution and matmul layers of the networks that the project is measured by, one instruction
  * each, against the machine's multiply-add peak measured in the same run.
  *
- * usage: bench_gemm [-s set] [-t most threads] [-m seconds per point] [-d f16|f32|i8] [-c] [part of a name]
+ * usage: bench_gemm [-s set] [-t most threads] [-m seconds per point] [-d f16|f32|i8] [-c]
+ *                   [part of a name]
  * -s: a set of instructions as in sim:simd=; -d i8: u8 data with a zero point, i8 weights, u8 out
  * -c: count CPU time instead of wall time, for one thread on a busy machine
  */

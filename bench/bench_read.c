@@ -57,8 +57,8 @@ static void *part_read(void *arg)
 }
 
 /*
- * One sweep over all parts, the first by the caller: seconds. One thread is measured by what it runs
- * alone, so that nothing but memory makes a difference.
+ * One sweep over all parts, the first by the caller: seconds. One thread is measured by what it
+ * runs alone, so that nothing but memory makes a difference.
  */
 static double sweep(struct part *parts, unsigned int threads)
 {

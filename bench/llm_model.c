@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * llm_model FILE: a llama of 124.7 M random weights in f16, for comparisons of speed: 12 layers of 768,
- * 12 heads of 64 over 4 kv heads, 2048 in between, 32000 tokens.
+ * llm_model FILE: a llama of 124.7 M random weights in f16, for comparisons of speed: 12 layers of
+ * 768, 12 heads of 64 over 4 kv heads, 2048 in between, 32000 tokens.
  */
 #include <stdio.h>
 #include "llm/model_file.h"

@@ -2,7 +2,8 @@
 /*
  * A model with an operator that only this program knows: compile it, load it from memory, run it.
  *	cc host_op.c $(pkg-config --cflags --libs libnpu) -o host_op && ./host_op model.onnx
- * The operator is example.Threshold: its f32 input with every element below the attribute "level" as 0.
+ * The operator is example.Threshold: its f32 input with every element below the attribute "level"
+ * as 0.
  */
 #include <errno.h>
 #include <npu.h>

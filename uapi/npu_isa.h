@@ -107,7 +107,8 @@ enum npu_dtype {
  *		with their groups for K.
  *
  * 4-, 5- and 6-bit codes in a STRIDED operand (rows of GATHER): the last dim is packed lowest bits
- * first, its stride is zero, and each row starts at a byte. Their zero point is that of the operand.
+ * first, its stride is zero, and each row starts at a byte. Their zero point is that of the
+ * operand.
  */
 #define NPU_LAYOUTS(X)			\
 	X(STRIDED,	0, "strided")	\
@@ -257,7 +258,10 @@ struct npu_operand {
 	npu_s64 stride[NPU_MAX_RANK];	/* bytes; unused ones zero */
 	/* i8, u8, i32 as quantized data: value = scale * (code - zero_point) */
 	float scale;
-	/* scale 0: plain integers, no quantization; of grouped codes the zero point counts all the same */
+	/*
+	 * scale 0: plain integers, no quantization; of grouped codes the zero point counts all the
+	 * same
+	 */
 	npu_s32 zero_point;
 };
 

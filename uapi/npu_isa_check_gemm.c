@@ -372,7 +372,9 @@ int npu_check_groups(struct npu_check *c, const struct npu_group_slots *g)
 			  0);
 }
 
-/* Rows of codes beside a grouped weight: one scale for all, or for each row or each group of one. */
+/*
+ * Rows of codes beside a grouped weight: one scale for all, or for each row or each group of one.
+ */
 static int check_a_scale(struct npu_check *c, npu_u32 group)
 {
 	const struct npu_operand *out = &c->op[NPU_MATMUL_OUT], *a = &c->op[NPU_MATMUL_A];

@@ -96,8 +96,8 @@ struct npu_op_desc {
 const struct npu_op_desc *npu_op_desc(unsigned int opcode);
 
 /*
- * The same as minor version @minor of the instruction set has it: slots and parameters of later ones
- * are not there. NULL when the opcode is not, or when there is no such version.
+ * The same as minor version @minor of the instruction set has it: slots and parameters of later
+ * ones are not there. NULL when the opcode is not, or when there is no such version.
  */
 const struct npu_op_desc *npu_op_desc_at(unsigned int opcode, unsigned int minor);
 
@@ -129,8 +129,9 @@ struct npu_isa_error {
  * Decode the instruction that starts at @words (aligned to 8 bytes), of which @avail 32-bit words
  * may be read. Checks sizes, counts, reserved fields, slots (types, ranks, presence), parameters'
  * ranges (those of LEN parameters are left to npu_insn_check()) and what terms name, but no shapes.
- * An instruction may leave off the slots and parameters of later minor versions: then insn->desc has
- * fewer, and they are looked at through npu_insn_slot() and npu_insn_param(). Returns 0, or -EINVAL with *@err filled in.
+ * An instruction may leave off the slots and parameters of later minor versions: then insn->desc
+ * has fewer, and they are looked at through npu_insn_slot() and npu_insn_param(). Returns 0, or
+ * -EINVAL with *@err filled in.
  */
 int npu_insn_decode(const npu_u32 *words, size_t avail, struct npu_insn *insn,
 		    struct npu_isa_error *err);

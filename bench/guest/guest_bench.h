@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parts of the guest's benchmark share. Each prints lines of JSON and returns an exit status.
+ * What the parts of the guest's benchmark share. Each prints lines of JSON and returns an exit
+ * status.
  */
 #ifndef GUEST_BENCH_H
 #define GUEST_BENCH_H

@@ -250,7 +250,10 @@ struct npu_gtensor {
 	struct npu_gnode **consumer;	/* one entry per use */
 	unsigned int num_consumers, max_consumers;
 	bool is_input, is_output;
-	/* of an input that is a plane of a frame, u8 [rows][bytes]: from row to row; factor and base 0: dense */
+	/*
+	 * of an input that is a plane of a frame, u8 [rows][bytes]: from row to row;
+	 * factor and base 0: dense
+	 */
 	struct npu_dim pitch;
 };
 

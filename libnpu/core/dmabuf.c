@@ -85,8 +85,8 @@ int npu_dmabuf_open(struct npu_buffer *buf, const struct npu_dmabuf *from, struc
 }
 
 /*
- * Bytes that are mapped, always from the first on: what DRM drivers export takes an offset of mmap()
- * and shows the first pages all the same.
+ * Bytes that are mapped, always from the first on: what DRM drivers export takes an offset of
+ * mmap() and shows the first pages all the same.
  */
 static size_t map_size(const struct npu_buffer *buf)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptors of memory that is shared: what they are, the host's view of them, the fences on them. */
+/*
+ * Descriptors of memory that is shared: what they are, the host's view of them, the fences on them.
+ */
 #ifndef NPU_CORE_DMABUF_H
 #define NPU_CORE_DMABUF_H
 
@@ -20,7 +22,9 @@ int npu_dmabuf_map(struct npu_buffer *buf, struct npu_error *err);
 int npu_dmabuf_begin(const struct npu_buffer *buf, uint32_t access, struct npu_error *err);
 int npu_dmabuf_end(const struct npu_buffer *buf, uint32_t access, struct npu_error *err);
 
-/* What an access like @access waits for, as a sync_file of the caller's; and the other way round. */
+/*
+ * What an access like @access waits for, as a sync_file of the caller's; and the other way round.
+ */
 int npu_dmabuf_get_sync_file(int dmabuf, uint32_t access, int *fd, struct npu_error *err);
 int npu_dmabuf_add_sync_file(int dmabuf, uint32_t access, int fd, struct npu_error *err);
 

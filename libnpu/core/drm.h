@@ -49,8 +49,8 @@ struct drm_device {
 };
 
 /*
- * GEM objects side by side in the device's address space, and in the host's. The driver has them all,
- * so what a job sees is one range. All but the last have the size of the first.
+ * GEM objects side by side in the device's address space, and in the host's. The driver has them
+ * all, so what a job sees is one range. All but the last have the size of the first.
  */
 struct drm_bo {
 	uint32_t num;			/* objects; 0: none */
@@ -118,7 +118,9 @@ void drm_va_fini(struct drm_device *drm);
 int drm_bo_create(struct drm_device *drm, struct drm_bo *bo, uint64_t size, uint32_t flags,
 		  bool exclusive, struct npu_error *err);
 void drm_bo_destroy(struct drm_device *drm, struct drm_bo *bo);
-/* One side has written bytes [offset, offset + size), the other will read them; @type: BO_SYNC's. */
+/*
+ * One side has written bytes [offset, offset + size), the other will read them; @type: BO_SYNC's.
+ */
 int drm_bo_sync(struct drm_device *drm, const struct drm_bo *bo, uint64_t offset, uint64_t size,
 		uint32_t type, struct npu_error *err);
 int drm_buffer_create(struct npu_buffer *buf, struct npu_error *err);

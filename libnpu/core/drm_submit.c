@@ -120,7 +120,9 @@ int drm_submit(struct npu_work *work, struct npu_error *err)
 	if (ret)
 		goto out_waits;
 	pthread_mutex_lock(&dq->lock);
-	/* Cancelled, or behind a fence that failed, it never runs; it says so when its turn comes. */
+	/*
+	 * Cancelled, or behind a fence that failed, it never runs; it says so when its turn comes.
+	 */
 	if (w.failed || atomic_load(&work->stop))
 		ret = drm_queue_start(dq, err);
 	else

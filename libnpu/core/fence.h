@@ -38,11 +38,13 @@ struct npu_fence {
 };
 
 /*
- * fence_file.c. Wait for the file of a fence that has one, until @deadline (0: only look), and signal
- * the fence when it is time.
+ * fence_file.c. Wait for the file of a fence that has one, until @deadline (0: only look), and
+ * signal the fence when it is time.
  */
 void npu_fence_file_wait(struct npu_fence *fence, uint64_t deadline);
-/* Somebody has a callback now: see to it that it is called. With the lock; false: no thread for it. */
+/*
+ * Somebody has a callback now: see to it that it is called. With the lock; false: no thread for it.
+ */
 bool npu_fence_file_watch(struct npu_fence *fence);
 /* Nobody may have one any more. With the lock. */
 void npu_fence_file_unwatch(struct npu_fence *fence);

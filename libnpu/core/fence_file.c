@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fences as descriptors: sync_files of the kernel's in both directions, and what event loops poll. A
- * fence that came from a sync_file signals when somebody looks; only where a callback has to be made
- * is there a thread.
+ * Fences as descriptors: sync_files of the kernel's in both directions, and what event loops poll.
+ * A fence that came from a sync_file signals when somebody looks; only where a callback has to be
+ * made is there a thread.
  */
 #include <errno.h>
 #include <fcntl.h>

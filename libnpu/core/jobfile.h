@@ -41,8 +41,8 @@ struct npu_jobfile_expr {
  * Symbol i of a program is scalar i of its stream. FREE ones come from the shapes of the inputs:
  * value = step * scalar with min <= value <= max (multiples of step). A PRODUCT is scalar[a] *
  * scalar[b] of two earlier symbols (a plane's H * W, which no linear form can say); its min, max
- * and step are filled in by the writer. A STRIDE is bounded as a FREE one, and follows from no shape:
- * it is the bytes from row to row of one input of rank 2 and is its min until the user says
+ * and step are filled in by the writer. A STRIDE is bounded as a FREE one, and follows from no
+ * shape: it is the bytes from row to row of one input of rank 2 and is its min until the user says
  * otherwise.
  */
 enum npu_jobfile_symbol_kind {
@@ -110,8 +110,9 @@ struct npu_jobfile_tensor {
 #define NPU_JOBFILE_BOUNDED	2u
 
 /*
- * An input of the model that is a camera's frame: its planes are inputs of the job, u8 [rows][bytes of
- * a row] with stride [any, 1], each in a region of its own. In one buffer they lie one behind the other.
+ * An input of the model that is a camera's frame: its planes are inputs of the job, u8 [rows][bytes
+ * of a row] with stride [any, 1], each in a region of its own. In one buffer they lie one behind
+ * the other.
  */
 #define NPU_JOBFILE_PLANES	3
 
@@ -153,8 +154,8 @@ enum npu_jobfile_step_kind { NPU_STEP_STREAM = 1, NPU_STEP_HOST = 2 };
 #define NPU_JOBFILE_ABSENT	(~0u)	/* an optional argument that is left out */
 
 /*
- * A step of a program's schedule; steps run one after the other. On-chip memory is zero at the start
- * of each stream.
+ * A step of a program's schedule; steps run one after the other. On-chip memory is zero at the
+ * start of each stream.
  */
 struct npu_jobfile_step {
 	npu_u32 kind;			/* enum npu_jobfile_step_kind */
@@ -216,8 +217,9 @@ struct npu_jobfile {
 	npu_u32 num_programs;		/* >= 1 */
 	const char *report;		/* placement report, JSON text; NULL: none */
 	/*
-	 * Bytes that whoever made the file left for whoever runs it (a language model: its tokenizer, as
-	 * a GGUF file without tensors); NULL: none. The reader's copy is aligned as malloc() does.
+	 * Bytes that whoever made the file left for whoever runs it (a language model: its
+	 * tokenizer, as a GGUF file without tensors); NULL: none. The reader's copy is aligned as
+	 * malloc() does.
 	 */
 	const void *metadata;
 	npu_u64 metadata_size;
@@ -284,8 +286,8 @@ int npu_jobfile_layout(const struct npu_jobfile_tensor *tensor,
 		       const npu_u32 scalar[NPU_MAX_SCALARS], npu_u64 dim[NPU_TENSOR_MAX_RANK],
 		       npu_u64 stride[NPU_TENSOR_MAX_RANK], npu_u64 *offset, npu_u64 *extent);
 /*
- * The symbol of kind STRIDE that is the bytes from row to row of @t, or -1: they are fixed, or follow
- * from its shape.
+ * The symbol of kind STRIDE that is the bytes from row to row of @t, or -1: they are fixed, or
+ * follow from its shape.
  */
 int npu_jobfile_stride_symbol(const struct npu_jobfile_program *program,
 			      const struct npu_jobfile_tensor *t);

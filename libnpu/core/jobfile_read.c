@@ -375,8 +375,8 @@ static int read_records(struct reader *r)
 }
 
 /*
- * Programs share no records: together they take no more than there are, so that the work of checking
- * a file is in proportion to its size.
+ * Programs share no records: together they take no more than there are, so that the work of
+ * checking a file is in proportion to its size.
  */
 int npu_jf_take_range(struct reader *r, npu_u32 i, int type, npu_u32 first, npu_u32 num)
 {

@@ -395,8 +395,8 @@ static void add_all(struct writer *w)
 
 /*
  * Sections in the order of the file: the weights last, so that what is parsed lies together. The
- * first four are for host steps, and a file without has none of them; one without metadata or images
- * has no section for these either: it is one of format 1.0.
+ * first four are for host steps, and a file without has none of them; one without metadata or
+ * images has no section for these either: it is one of format 1.0.
  */
 static const npu_u8 file_order[] = {
 	NPU_JF_HOSTSTEPS, NPU_JF_HOSTARGS, NPU_JF_HOSTATTRS, NPU_JF_HOSTDATA,

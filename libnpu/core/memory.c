@@ -83,7 +83,10 @@ static void group_room(const char *dir, const struct version *v, const char *gro
 	keep_least(out, limit > used ? limit - used : 0, "control group ", group);
 }
 
-/* A group has the limits of all above it, too. Of a path that is not seen from here the root's count. */
+/*
+ * A group has the limits of all above it, too. Of a path that is not seen from here the root's
+ * count.
+ */
 static void groups_room(const char *root, const struct version *v, char *group,
 			struct npu_memory_room *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that this process can still have. A pure function of the file system below @root ("" is the
- * real one; tests use others). Thread safe.
+ * Memory that this process can still have. A pure function of the file system below @root ("" is
+ * the real one; tests use others). Thread safe.
  */
 #ifndef NPU_CORE_MEMORY_H
 #define NPU_CORE_MEMORY_H

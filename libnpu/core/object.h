@@ -43,8 +43,8 @@ int npu_struct_read(void *out, size_t known, const void *in, uint32_t size, cons
 int npu_struct_write(void *out, uint32_t size, const void *in, size_t known);
 
 /*
- * The host's address of @buf, which maps an import at the first time. -ENOTSUP: it can not be seen by
- * the host.
+ * The host's address of @buf, which maps an import at the first time. -ENOTSUP: it can not be seen
+ * by the host.
  */
 int npu_buffer_host(struct npu_buffer *buf, void **ptr, struct npu_error *err);
 /* npu_buffer_sync() of what has been checked. */
@@ -59,10 +59,10 @@ int npu_code_create(struct npu_device *dev, const void *stream, npu_u32 size,
 void npu_code_put(struct npu_code *code);
 
 /*
- * stream_cache.c: the last streams of npu_queue_submit_stream(). get() sets work->code if it has that
- * stream; true: it was verified for the scalars and the region table of @work. put() keeps
- * work->code, and with @proven that it was verified for @work. Neither fails: without memory nothing
- * is kept. Both lock work->queue.
+ * stream_cache.c: the last streams of npu_queue_submit_stream(). get() sets work->code if it has
+ * that stream; true: it was verified for the scalars and the region table of @work. put() keeps
+ * work->code, and with @proven that it was verified for @work. Neither fails: without memory
+ * nothing is kept. Both lock work->queue.
  */
 bool npu_stream_cache_get(struct npu_work *work, const void *stream, npu_u32 size);
 void npu_stream_cache_put(const struct npu_work *work, bool proven);
@@ -159,8 +159,9 @@ struct npu_job {
 };
 
 /*
- * npu_job_load() in two steps, so that what a job needs is known before its weights take memory: all
- * but the weights, whose check sum has not been looked at; and the weights. Nothing runs in between.
+ * npu_job_load() in two steps, so that what a job needs is known before its weights take memory:
+ * all but the weights, whose check sum has not been looked at; and the weights. Nothing runs in
+ * between.
  */
 int npu_job_open(struct npu_device *dev, const char *path, struct npu_job **job, struct npu_error *err);
 int npu_job_place_weights(struct npu_job *job, uint32_t flags, struct npu_error *err);
@@ -202,8 +203,8 @@ int npu_run_check_shape(struct npu_run *run, npu_u32 name, struct npu_error *err
 /* -EBUSY while a submit is in flight. */
 int npu_run_check_idle(struct npu_run *run, struct npu_error *err);
 /*
- * What run of a host step of @work is: builds the arguments, calls the operator, keeps the dims that
- * it found. *@bytes: read and written.
+ * What run of a host step of @work is: builds the arguments, calls the operator, keeps the dims
+ * that it found. *@bytes: read and written.
  */
 int npu_host_step_run(const struct npu_work *work, const struct npu_job_step *step, uint64_t *bytes,
 		      struct npu_error *err);

@@ -18,7 +18,9 @@ bool npu_probe_node_exists(const char *root, unsigned int n);
 /* The kernel's name for what drives accel@n, "unknown" when it does not say. */
 void npu_probe_driver(const char *root, unsigned int n, char *name, size_t size);
 
-/* An accel node that no backend claimed: uri and name, and in status and reason what is in the way. */
+/*
+ * An accel node that no backend claimed: uri and name, and in status and reason what is in the way.
+ */
 void npu_probe_node(const char *root, unsigned int n, struct npu_device_candidate *out);
 
 #endif

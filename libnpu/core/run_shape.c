@@ -370,7 +370,9 @@ int npu_run_choose(struct npu_run *run, struct npu_error *err)
 	return refuse(run, why, err);
 }
 
-/* The first program that takes the shapes, or that of @only alone; @why: the first reason if none. */
+/*
+ * The first program that takes the shapes, or that of @only alone; @why: the first reason if none.
+ */
 static bool any_program(const struct npu_run *run, npu_u32 only, char why[256])
 {
 	struct solve s;

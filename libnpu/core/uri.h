@@ -7,7 +7,8 @@
 #include "npu.h"
 
 /*
- * Call @take for each option of @list, "key=value,key=value", in order, until one fails; "" has none.
+ * Call @take for each option of @list, "key=value,key=value", in order, until one fails; "" has
+ * none.
  * @ctx is passed on. -EINVAL (one without a value), -ENOMEM, or what @take returns.
  */
 int npu_uri_options(const char *list,

@@ -198,7 +198,8 @@ int npu_buffer_create(struct npu_device *dev, uint64_t size, uint32_t flags,
 /*
  * Use the caller's memory without a copy. It must stay until npu_buffer_put() and until the work
  * that uses the buffer is done (@release, when not NULL, is called with @ctx when the library is
- * finished with it, from any thread, also from within npu_fence_wait() or npu_fence_status(), once).
+ * finished with it, from any thread, also from within npu_fence_wait() or npu_fence_status(),
+ * once).
  * @flags: 0 or NPU_BUFFER_READ_ONLY. Errors as above; -EINVAL also for NULL and for
  * info.buffer_align.
  */
@@ -209,7 +210,8 @@ int npu_buffer_import_host(struct npu_device *dev, void *ptr, uint64_t size, uin
 /*
  * Share memory with other devices by dma-buf: all of one, for reading and writing, as
  * npu_buffer_import() of npu_share.h does, which has the errors; and a descriptor of a buffer, the
- * caller's. In process there is none for memory that is not imported: -ENOTSUP. @fd stays the caller's.
+ * caller's. In process there is none for memory that is not imported: -ENOTSUP. @fd stays the
+ * caller's.
  */
 int npu_buffer_import_dmabuf(struct npu_device *dev, int fd, struct npu_buffer **buf,
 			     struct npu_error *err);
@@ -223,9 +225,10 @@ void npu_buffer_put(struct npu_buffer *buf);
 uint64_t npu_buffer_size(const struct npu_buffer *buf);
 
 /*
- * The bytes, for the host; valid as long as the buffer. A dma-buf is mapped when this, or a call that
- * copies, is first made; accesses to it belong between npu_buffer_begin_access() and
- * npu_buffer_end_access(). Errors: -ENOTSUP (memory that the host can not see), -ENODEV (after fork).
+ * The bytes, for the host; valid as long as the buffer. A dma-buf is mapped when this, or a call
+ * that copies, is first made; accesses to it belong between npu_buffer_begin_access() and
+ * npu_buffer_end_access(). Errors: -ENOTSUP (memory that the host can not see), -ENODEV (after
+ * fork).
  */
 int npu_buffer_map(struct npu_buffer *buf, void **ptr, struct npu_error *err);
 
@@ -318,7 +321,9 @@ struct npu_program_info {
 	uint64_t macs, bytes;		/* predicted, at the largest lengths */
 	uint64_t scratch, sram;		/* bytes, at the largest lengths */
 	const char *name;
-	/* as in uapi/npu_isa.h; NULL when there are host steps (then stream_size is of all streams) */
+	/*
+	 * as in uapi/npu_isa.h; NULL when there are host steps (then stream_size is of all streams)
+	 */
 	const void *stream;
 	uint64_t host_bytes;		/* read and written by host steps, at the largest lengths */
 	uint32_t num_host_steps;
@@ -384,7 +389,8 @@ struct npu_tensor_info {
 	const char *name;
 	const char *node;		/* of the model */
 	/*
-	 * 1: the dims are upper bounds, the data give the real ones: npu_run_get_shape() after a run
+	 * 1: the dims are upper bounds, the data give the real ones: npu_run_get_shape() after a
+	 * run
 	 */
 	uint32_t bounded;
 	uint32_t reserved;
@@ -418,8 +424,8 @@ struct npu_plane_info {
 	uint32_t tensor;		/* index for npu_job_tensor() */
 	uint32_t rows, row_bytes;	/* that the device reads */
 	/*
-	 * Bytes from row to row: what they are when nobody says, and what npu_run_set_stride() takes;
-	 * both the same: the job was compiled for this one.
+	 * Bytes from row to row: what they are when nobody says, and what npu_run_set_stride()
+	 * takes; both the same: the job was compiled for this one.
 	 */
 	uint32_t stride, max_stride;
 	uint64_t offset;		/* of it in one buffer, with the planes' own strides */
@@ -472,17 +478,18 @@ void npu_run_destroy(struct npu_run *run);
  * Give the shape of an input (or state). The program and the scalars follow from the shapes given;
  * those of inputs that have one fixed shape need not be given. Inputs that share a length are given
  * one after the other: that all shapes agree is checked by the calls that need the lengths
- * (npu_run_get_shape(), npu_run_program(), npu_run_write(), npu_queue_submit(), ...), which name the
- * two that do not. Buffers that the run allocated are resized when needed (their content is lost
- * then). Errors: -ENOENT (no such tensor; the text lists those there are), -EINVAL (no program takes
- * it, whatever the others are; the text says which shapes are taken), -EBUSY (the run is in flight).
+ * (npu_run_get_shape(), npu_run_program(), npu_run_write(), npu_queue_submit(), ...), which name
+ * the two that do not. Buffers that the run allocated are resized when needed (their content is
+ * lost then). Errors: -ENOENT (no such tensor; the text lists those there are), -EINVAL (no program
+ * takes it, whatever the others are; the text says which shapes are taken), -EBUSY (the run is in
+ * flight).
  */
 int npu_run_set_shape(struct npu_run *run, const char *tensor, unsigned int rank,
 		      const int64_t *dims, struct npu_error *err);
 
 /*
- * Shape of any input, output or state at the lengths set. @dims has room for NPU_TENSOR_MAX_RANK. Of
- * an output whose dims the data give (npu_tensor_info.bounded): the real ones after a run that
+ * Shape of any input, output or state at the lengths set. @dims has room for NPU_TENSOR_MAX_RANK.
+ * Of an output whose dims the data give (npu_tensor_info.bounded): the real ones after a run that
  * worked, which may be 0; upper bounds before.
  * Errors: -ENOENT, -EINVAL (lengths are not known yet: the text names the input whose shape is
  * missing).
@@ -514,9 +521,10 @@ int npu_run_bind(struct npu_run *run, const char *tensor, struct npu_buffer *buf
 		 struct npu_error *err);
 
 /*
- * Bytes from row to row of an input that is a plane of a camera's frame; 0: the job's own again. Like a
- * shape it may be set at any time between submits, before or after binding. Errors: -ENOENT (no such
- * tensor), -EBUSY, -EINVAL (not a plane, or not a stride that the job takes: the text says which).
+ * Bytes from row to row of an input that is a plane of a camera's frame; 0: the job's own again.
+ * Like a shape it may be set at any time between submits, before or after binding. Errors: -ENOENT
+ * (no such tensor), -EBUSY, -EINVAL (not a plane, or not a stride that the job takes: the text says
+ * which).
  */
 int npu_run_set_stride(struct npu_run *run, const char *tensor, uint64_t bytes,
 		       struct npu_error *err);
@@ -532,8 +540,8 @@ int npu_run_bind_image(struct npu_run *run, const char *name, struct npu_buffer 
 		       uint64_t offset, uint64_t stride, struct npu_error *err);
 
 /*
- * Copy a frame into the planes of image @name. @size: bytes of all planes without gaps between rows, or
- * npu_image_info.bytes. Errors: as npu_run_write(), and -ENOENT as above.
+ * Copy a frame into the planes of image @name. @size: bytes of all planes without gaps between
+ * rows, or npu_image_info.bytes. Errors: as npu_run_write(), and -ENOENT as above.
  */
 int npu_run_write_image(struct npu_run *run, const char *name, const void *data, size_t size,
 			struct npu_error *err);
@@ -570,9 +578,9 @@ struct npu_clip_info {
 
 /*
  * Counters of clipped values in the last submit, number @index from 0, in the order of computation.
- * Jobs that npu-compile quantized have them. Returns 0, -ENOENT past the last one, -ENODATA (nothing
- * was submitted at these lengths), -EBUSY (in flight), -EINVAL (size), or the error of the last submit.
- * The strings are the job's.
+ * Jobs that npu-compile quantized have them. Returns 0, -ENOENT past the last one, -ENODATA
+ * (nothing was submitted at these lengths), -EBUSY (in flight), -EINVAL (size), or the error of the
+ * last submit. The strings are the job's.
  */
 int npu_run_clipped(struct npu_run *run, unsigned int index, struct npu_clip_info *info,
 		    struct npu_error *err);
@@ -636,10 +644,11 @@ struct npu_submit_options {
  *
  * Jobs with host steps (npu_program_info.num_host_steps) are submitted in the same way: a thread of
  * the queue runs the steps one after the other and waits for the device between them, so the fence
- * is one that no device and no other process can wait for. Work that must come after it, behind it in
- * the queue or with its fence in @wait, is held back by that thread until it is done. A cancel works
- * within streams, between steps and within libnpu's host operators; an application's own are asked to
- * look at npu_host_stopped(). An operator that fails ends the job with its error, e.g. -EINVAL.
+ * is one that no device and no other process can wait for. Work that must come after it, behind it
+ * in the queue or with its fence in @wait, is held back by that thread until it is done. A cancel
+ * works within streams, between steps and within libnpu's host operators; an application's own are
+ * asked to look at npu_host_stopped(). An operator that fails ends the job with its error, e.g.
+ * -EINVAL.
  */
 int npu_queue_submit(struct npu_queue *queue, struct npu_run *run,
 		     const struct npu_submit_options *options, struct npu_fence **fence,
@@ -664,9 +673,10 @@ struct npu_stream_submit {
 
 /*
  * Submit a command stream that the caller built, for runtimes without job files. The stream is
- * verified against the regions (unless NPU_SUBMIT_NO_VERIFY). The queue keeps the last 8 streams, up
- * to 8 MiB: one that comes again with the same scalars and sizes of regions is not verified again,
- * nor copied to the device. Buffers are referenced until the job has ended. Errors: -EINVAL (the text names the instruction, operand and reason, or the region),
+ * verified against the regions (unless NPU_SUBMIT_NO_VERIFY). The queue keeps the last 8 streams,
+ * up to 8 MiB: one that comes again with the same scalars and sizes of regions is not verified
+ * again, nor copied to the device. Buffers are referenced until the job has ended. Errors: -EINVAL
+ * (the text names the instruction, operand and reason, or the region),
  * -EACCES (write access to a READ_ONLY buffer), -ENOTSUP (opcode, on-chip memory), -ENOMEM,
  * -ENODEV.
  */
@@ -769,10 +779,10 @@ int npu_fence_digests(struct npu_fence *fence, const struct npu_insn_digest **re
 uint64_t npu_digest(const void *data, size_t size, uint64_t seed);
 
 /*
- * Stop this job: it ends with -ECANCELED unless it was done already, and its outputs are not defined.
- * Other jobs are not touched, and nothing is lost of those behind it in its queue. One that is on
- * the device is stopped within a millisecond or so; one that is not signals in its turn, on a kernel
- * device behind the fences that it waits for. Does not wait.
+ * Stop this job: it ends with -ECANCELED unless it was done already, and its outputs are not
+ * defined. Other jobs are not touched, and nothing is lost of those behind it in its queue. One
+ * that is on the device is stopped within a millisecond or so; one that is not signals in its turn,
+ * on a kernel device behind the fences that it waits for. Does not wait.
  */
 void npu_fence_cancel(struct npu_fence *fence);
 

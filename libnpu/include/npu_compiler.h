@@ -137,7 +137,8 @@ NPU_API void npu_quant_options_init(struct npu_quant_options *options);
  *	allows, calibrated with the samples given; @precision is for the rest. NULL: nothing in int8
  *	that is not so in the model
  * @fail_on_host: refuse nodes that would run on the host, all of them by name
- * @host_ops, @num_host_ops: operators of the application's, see npu_host.h; the device that runs the
+ * @host_ops, @num_host_ops: operators of the application's, see npu_host.h; the device that runs
+ * the
  *	job must be opened with them, too. Needed until the compilation ends.
  * @input_formats, @num_input_formats: inputs that come as frames of a camera, as text:
  *	"[input=]format:WIDTHxHEIGHT[,key=value...]", e.g. "nv12:1280x720,fit=letterbox"; the job takes
@@ -167,8 +168,8 @@ struct npu_compile_options {
 };
 
 /*
- * Row @i of what an input format may say: a format (*@value is NULL) or a key and its values, with one
- * line of help. False past the last one.
+ * Row @i of what an input format may say: a format (*@value is NULL) or a key and its values, with
+ * one line of help. False past the last one.
  */
 NPU_API bool npu_compile_input_format_help(unsigned int i, const char **name, const char **value,
 					   const char **help);
@@ -288,8 +289,8 @@ NPU_API const struct npu_compile_summary *npu_compile_summary(
 
 /*
  * Where the work ended, in one line without its end: "12 of 14 operators on the NPU, 98.1 % of 5.2
- * million MACs, 4096 bytes moved for host steps". It is in the job's report, too. "" when nothing was
- * compiled. Owned by @result.
+ * million MACs, 4096 bytes moved for host steps". It is in the job's report, too. "" when nothing
+ * was compiled. Owned by @result.
  */
 NPU_API const char *npu_compile_summary_text(const struct npu_compile_result *result);
 

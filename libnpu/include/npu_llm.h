@@ -110,8 +110,8 @@ struct npu_llm_sampler;
 struct npu_llm_options {
 	uint32_t size;
 	/*
-	 * Positions that all sessions have together at most; 0: as many as the job allows and half of
-	 * the free memory holds.
+	 * Positions that all sessions have together at most; 0: as many as the job allows and half
+	 * of the free memory holds.
 	 */
 	uint32_t pool;
 	const char *device;		/* for npu_device_open(); NULL: the first there is */
@@ -119,9 +119,10 @@ struct npu_llm_options {
 	uint32_t flags;			/* NPU_LLM_LOOK */
 	uint32_t reserved;
 	/*
-	 * Bytes of the cache that are on the NPU at once; 0: all of it. With less than all, blocks of
-	 * the sessions that were not run for the longest time move to memory of the host, and back
-	 * when these are run again, with the same bits. pool may then be larger than the job allows.
+	 * Bytes of the cache that are on the NPU at once; 0: all of it. With less than all, blocks
+	 * of the sessions that were not run for the longest time move to memory of the host, and
+	 * back when these are run again, with the same bits. pool may then be larger than the job
+	 * allows.
 	 */
 	uint64_t kv_budget;
 };
@@ -176,8 +177,8 @@ void npu_llm_close(struct npu_llm *llm);
 int npu_llm_info(struct npu_llm *llm, struct npu_llm_info *info);
 
 /*
- * What a model takes of memory, worked out from its file. Bytes; those of the device are of the pages
- * that its buffers have. The batch that the logits belong to is counted once.
+ * What a model takes of memory, worked out from its file. Bytes; those of the device are of the
+ * pages that its buffers have. The batch that the logits belong to is counted once.
  */
 struct npu_llm_memory {
 	uint32_t size;
@@ -263,8 +264,8 @@ int npu_llm_decode(struct npu_llm_session *s, int32_t token, const float **logit
 		   struct npu_error *err);
 
 /*
- * npu_llm_prefill() and the choice of *@next by npu_llm_batch_sample(), with the session's tokens as
- * the recent ones. -EINVAL also when no logit is a number.
+ * npu_llm_prefill() and the choice of *@next by npu_llm_batch_sample(), with the session's tokens
+ * as the recent ones. -EINVAL also when no logit is a number.
  */
 int npu_llm_next(struct npu_llm_session *s, const int32_t *tokens, size_t num,
 		 struct npu_llm_sampler *sampler, int32_t *next, struct npu_error *err);
@@ -342,10 +343,10 @@ int32_t npu_llm_sample(struct npu_llm_sampler *sampler, const float *logits, uin
 		       const int32_t *recent, size_t num_recent);
 
 /*
- * The same from a row of a batch (as npu_llm_batch_logits() counts them), with the same result. When
- * the sampler looks at the largest logits only (top-k of at most 64, or greedy, and no penalty) the
- * NPU finds these from the batch's next run on, and the others do not cross to the host. Returns a
- * token, -EINVAL (no such row; no logit is a number) or -ENOMEM.
+ * The same from a row of a batch (as npu_llm_batch_logits() counts them), with the same result.
+ * When the sampler looks at the largest logits only (top-k of at most 64, or greedy, and no
+ * penalty) the NPU finds these from the batch's next run on, and the others do not cross to the
+ * host. Returns a token, -EINVAL (no such row; no logit is a number) or -ENOMEM.
  */
 int32_t npu_llm_batch_sample(struct npu_llm_batch *b, unsigned int entry, unsigned int row,
 			     struct npu_llm_sampler *sampler, const int32_t *recent,
@@ -407,8 +408,8 @@ void npu_llm_speculator_destroy(struct npu_llm_speculator *sp);
 
 /*
  * The token after the @num ones at @tokens, or a negative number to end here; row @row of entry 0
- * of @b is for npu_llm_batch_sample() or npu_llm_batch_logits(). It is called once for each token, in
- * order, as in a loop over npu_llm_decode(). It must not use the session.
+ * of @b is for npu_llm_batch_sample() or npu_llm_batch_logits(). It is called once for each token,
+ * in order, as in a loop over npu_llm_decode(). It must not use the session.
  */
 typedef int32_t npu_llm_choose(void *arg, struct npu_llm_batch *b, unsigned int row,
 			       const int32_t *tokens, size_t num);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sharing memory and fences with cameras, displays, dma-buf heaps and other devices, without copies.
+ * Sharing memory and fences with cameras, displays, dma-buf heaps and other devices, without
+ * copies.
  *
  *	struct npu_dmabuf frame = { .size = sizeof(frame), .fd = fd, .flags = NPU_BUFFER_READ_ONLY };
  *	npu_buffer_import(dev, &frame, &buf, &err);	// once per buffer, not per frame
@@ -66,9 +67,10 @@ struct npu_buffer_info {
 	uint64_t bytes;			/* as npu_buffer_size() */
 	uint32_t imported;		/* 1: the memory is another's */
 	/*
-	 * 1: the kernel copies between this memory and what the device sees, because the device can not
-	 * reach it (swiotlb). Then the device sees of an import only what was there when it was imported,
-	 * and after each npu_buffer_end_access() if its exporter cares; not what another device writes.
+	 * 1: the kernel copies between this memory and what the device sees, because the device can
+	 * not reach it (swiotlb). Then the device sees of an import only what was there when it was
+	 * imported, and after each npu_buffer_end_access() if its exporter cares; not what another
+	 * device writes.
 	 */
 	uint32_t bounced;
 };
@@ -79,10 +81,10 @@ int npu_buffer_info(struct npu_buffer *buf, struct npu_buffer_info *info, struct
 /*
  * Between these two calls the host may look at (NPU_ACCESS_READ) and change (NPU_ACCESS_WRITE) the
  * bytes at npu_buffer_map(). Of a dma-buf, the first waits for the fences that are on it: for those
- * of writers, and with NPU_ACCESS_WRITE for all. Of a buffer of npu_buffer_create(), it is the caller
- * who waits for jobs. @access of both calls must be the same. Buffers are safe from many threads at
- * once, but their bytes are not. Errors: -EINVAL (access), -EACCES (writing to READ_ONLY), -ENODEV,
- * and what the exporter says.
+ * of writers, and with NPU_ACCESS_WRITE for all. Of a buffer of npu_buffer_create(), it is the
+ * caller who waits for jobs. @access of both calls must be the same. Buffers are safe from many
+ * threads at once, but their bytes are not. Errors: -EINVAL (access), -EACCES (writing to
+ * READ_ONLY), -ENODEV, and what the exporter says.
  */
 int npu_buffer_begin_access(struct npu_buffer *buf, uint32_t access, struct npu_error *err);
 int npu_buffer_end_access(struct npu_buffer *buf, uint32_t access, struct npu_error *err);
@@ -91,8 +93,8 @@ int npu_buffer_end_access(struct npu_buffer *buf, uint32_t access, struct npu_er
 
 /*
  * A fence of the kernel's as one for npu_submit_options.wait, npu_fence_wait() and so on. @fd: a
- * sync_file; stays the caller's. A kernel device waits for it by itself; in process, and in front of
- * jobs with host steps, a thread of libnpu's does. Errors: -EBADF, -EINVAL (not a sync_file),
+ * sync_file; stays the caller's. A kernel device waits for it by itself; in process, and in front
+ * of jobs with host steps, a thread of libnpu's does. Errors: -EBADF, -EINVAL (not a sync_file),
  * -ENOMEM, -ENODEV.
  */
 int npu_fence_import(struct npu_device *dev, int fd, struct npu_fence **fence,
@@ -107,9 +109,9 @@ int npu_fence_import(struct npu_device *dev, int fd, struct npu_fence **fence,
 int npu_fence_export(struct npu_fence *fence, int *fd, struct npu_error *err);
 
 /*
- * A descriptor that becomes readable (POLLIN) when npu_fence_status() is no longer -EINPROGRESS, for
- * event loops. Of any fence of any device. *@fd is the caller's, to be polled and closed, not read.
- * Errors: -EMFILE, -ENOMEM, -ENODEV (after fork).
+ * A descriptor that becomes readable (POLLIN) when npu_fence_status() is no longer -EINPROGRESS,
+ * for event loops. Of any fence of any device. *@fd is the caller's, to be polled and closed, not
+ * read. Errors: -EMFILE, -ENOMEM, -ENODEV (after fork).
  */
 int npu_fence_pollable(struct npu_fence *fence, int *fd, struct npu_error *err);
 
@@ -124,10 +126,10 @@ int npu_buffer_get_fence(struct npu_buffer *buf, uint32_t access, struct npu_fen
 			 struct npu_error *err);
 
 /*
- * Put a fence on the dma-buf, for other users to wait for: with NPU_ACCESS_WRITE, all who access it;
- * with NPU_ACCESS_READ alone, those who will write to it. @fence is one of npu_fence_import(), or
- * that of a job as in npu_fence_export(). poll() on the dma-buf waits for it as well. Errors:
- * as of npu_buffer_get_fence() and npu_fence_export().
+ * Put a fence on the dma-buf, for other users to wait for: with NPU_ACCESS_WRITE, all who access
+ * it; with NPU_ACCESS_READ alone, those who will write to it. @fence is one of npu_fence_import(),
+ * or that of a job as in npu_fence_export(). poll() on the dma-buf waits for it as well. Errors: as
+ * of npu_buffer_get_fence() and npu_fence_export().
  */
 int npu_buffer_add_fence(struct npu_buffer *buf, uint32_t access, struct npu_fence *fence,
 			 struct npu_error *err);

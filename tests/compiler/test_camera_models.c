@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Real models fed with a camera's frame give the bits that they give when the picture, computed from the
- * frame by the documented formula, is their input: in f32, f16 and int8. With --int8 no tensor lies
- * between the frame and the first layer's codes.
+ * Real models fed with a camera's frame give the bits that they give when the picture, computed
+ * from the frame by the documented formula, is their input: in f32, f16 and int8. With --int8 no
+ * tensor lies between the frame and the first layer's codes.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -254,8 +254,8 @@ static npu_u64 path_count(const struct npu_engine *e, const char *name)
 }
 
 /*
- * One row by 1024 x 1024: few products, but 1 and 2 MiB of weights that one thread alone does not get
- * out of memory as fast as two do.
+ * One row by 1024 x 1024: few products, but 1 and 2 MiB of weights that one thread alone does not
+ * get out of memory as fast as two do.
  */
 static bool row_is_shared(unsigned int type)
 {

@@ -38,8 +38,8 @@ extern struct fake_drm_switches fake_drm;
 void fake_drm_set(bool *flag, bool value);
 
 /*
- * A job that is traced leaves one record, of an instruction that took so many ns. Memory has it when
- * it was synced, as where the kernel copies between memory and what the device sees.
+ * A job that is traced leaves one record, of an instruction that took so many ns. Memory has it
+ * when it was synced, as where the kernel copies between memory and what the device sees.
  */
 #define FAKE_DRM_TRACE_NS	77u
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A job whose weights have more than 32 bits of bytes: written, loaded and read from near their end.
- * The file has 4.5 GiB, so this is of the full counts only.
+ * A job whose weights have more than 32 bits of bytes: written, loaded and read from near their
+ * end. The file has 4.5 GiB, so this is of the full counts only.
  */
 #include <stdlib.h>
 #include <string.h>

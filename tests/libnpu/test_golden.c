@@ -2,9 +2,9 @@
 /*
  * Job files of every released format keep loading and computing the same. The expected outputs are
  * not from this stack: ONNX Runtime fp32 for mnist, exact arithmetic for rows (y = relu(x * w + x),
- * the number of rows given at run time) and for det (y = -det(relu(x)) of small integers, Det on the
- * host); for frame (y = -x, x a picture out of a camera's frame) the formulas of Documentation/camera.md,
- * pixel by pixel.
+ * the number of rows given at run time) and for det (y = -det(relu(x)) of small integers, Det on
+ * the host); for frame (y = -x, x a picture out of a camera's frame) the formulas of
+ * Documentation/camera.md, pixel by pixel.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sharing, as far as it goes in process and on a machine without dma-bufs: pollable fences, access of
- * the host's, and refusals. The rest is tested in the guest: tests/guest/test_share.sh.
+ * Sharing, as far as it goes in process and on a machine without dma-bufs: pollable fences, access
+ * of the host's, and refusals. The rest is tested in the guest: tests/guest/test_share.sh.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -9,8 +9,8 @@
  * Rows of padding are not multiplied as long as weights are finite: at the start 0 * w + +0 is the
  * +0 that is there, and at the end all that they can do is to make -0 +0 (npu_dw.rest).
  *
- * Of 8-bit data the same kernels multiply code - zero point as f32: every product and every sum is a
- * whole number below 2^24, so they are exact.
+ * Of 8-bit data the same kernels multiply code - zero point as f32: every product and every sum is
+ * a whole number below 2^24, so they are exact.
  */
 #include "dw.h"
 #include "slab.h"

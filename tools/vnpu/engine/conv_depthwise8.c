@@ -205,7 +205,9 @@ static bool weight_put(const struct plan *p, npu_s64 o, npu_s64 kh, npu_s64 kw)
 	return v >= -128 && v <= 127;
 }
 
-/* Zero points 0 of i8, or 128 of u8, and taps of all channels side by side: bytes are interleaved. */
+/*
+ * Zero points 0 of i8, or 128 of u8, and taps of all channels side by side: bytes are interleaved.
+ */
 static bool weights_plain(const struct npu_conv *c)
 {
 	npu_s32 want = c->weight->dtype == NPU_I8 ? 0 : 128;

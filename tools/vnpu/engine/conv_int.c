@@ -282,7 +282,9 @@ static void chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 be
 	}
 }
 
-/* Width of the tiles: the rows of one fit into the L2 cache, but a tile of the kernels is filled. */
+/*
+ * Width of the tiles: the rows of one fit into the L2 cache, but a tile of the kernels is filled.
+ */
 static bool tiles_plan(struct plan *p)
 {
 	const struct npu_conv *c = p->c;

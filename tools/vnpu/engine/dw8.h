@@ -4,8 +4,8 @@
  *
  * A quad is 32 bits: the codes of one channel of one column in four rows of the kernel. Where it
  * meets a quad of four weights one instruction does four taps of 16 channels. Codes are u8 (i8 ones
- * with the highest bit flipped), weights i8 less their zero point; the zero point of the codes comes
- * in through the accumulators' start.
+ * with the highest bit flipped), weights i8 less their zero point; the zero point of the codes
+ * comes in through the accumulators' start.
  */
 #ifndef NPU_DW8_H
 #define NPU_DW8_H
@@ -16,8 +16,9 @@
 #define DW8_PIXELS	32	/* of a tile at most */
 
 /*
- * One vector of channels of @count pixels: c[i * 16 + lane] = start[lane] + the sum over q < rows and
- * k < cols of quad[q * quad_row + k * quad_col + i * step + lane] times w[(q * cols + k) * w_step + lane].
+ * One vector of channels of @count pixels: c[i * 16 + lane] = start[lane] + the sum over q < rows
+ * and k < cols of quad[q * quad_row + k * quad_col + i * step + lane] times
+ * w[(q * cols + k) * w_step + lane].
  */
 struct npu_dw8_tile {
 	const npu_u32 *quad;
@@ -33,13 +34,13 @@ struct npu_dw8_tile {
 struct npu_dw8 {
 	void (*tile)(const struct npu_dw8_tile *t);
 	/*
-	 * quad[i] = bytes i of the four rows, the first one lowest, each ^ @flip, for i < n rounded up to
-	 * a whole number of 64.
+	 * quad[i] = bytes i of the four rows, the first one lowest, each ^ @flip, for i < n rounded
+	 * up to a whole number of 64.
 	 */
 	void (*interleave)(npu_u32 *quad, const npu_u8 *const row[4], size_t n, npu_u8 flip);
 	/*
-	 * The epilogue of @count pixels x channels [o, o + n), n <= 16, of the accumulators c[i * 16 +
-	 * lane] (overwritten). Only where npu_dw8_finishes().
+	 * The epilogue of @count pixels x channels [o, o + n), n <= 16, of the accumulators c[i *
+	 * 16 + lane] (overwritten). Only where npu_dw8_finishes().
 	 */
 	void (*finish)(const struct npu_epi *e, npu_s32 *c, unsigned int count, npu_u32 o,
 		       unsigned int n, const struct npu_epi_place *place);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Engine internal: integer matrix kernels. Products of 8-bit codes are summed exactly in i32, so any
- * order gives the same bits.
+ * Engine internal: integer matrix kernels. Products of 8-bit codes are summed exactly in i32, so
+ * any order gives the same bits.
  *
  * The kernels know one combination, u8 rows times i8 panels. Other types come to it by flipping the
  * highest bit: an i8 code x is the u8 code x + 128, a u8 code w the i8 code w - 128, and so are
@@ -64,8 +64,8 @@ typedef void (*npu_igemm_wide_fn)(const npu_u32 *a, const npu_u8 *b, size_t quad
 
 struct npu_igemm_wide {
 	/*
-	 * Quads of @rows rows: row r's to pairs from dst[r * IGEMM_WIDE_ROW_WORDS] on. Up to 7 words
-	 * behind them are overwritten.
+	 * Quads of @rows rows: row r's to pairs from dst[r * IGEMM_WIDE_ROW_WORDS] on. Up to 7
+	 * words behind them are overwritten.
 	 */
 	void (*rows)(npu_u32 *dst, const npu_u8 *src, ptrdiff_t lda, unsigned int rows, size_t quads);
 	void (*panel)(npu_u8 *dst, const npu_u8 *src, size_t quads, npu_u8 flip);
@@ -74,7 +74,9 @@ struct npu_igemm_wide {
 };
 
 struct npu_igemm {
-	/* by panels of a tile, 0 being the first half of one: most rows; 0: there is no such tile */
+	/*
+	 * by panels of a tile, 0 being the first half of one: most rows; 0: there is no such tile
+	 */
 	npu_u8 rows[IGEMM_MAX_PANELS + 1];
 	/* Not for every number of rows (NULL), but for 1: npu_igemm_tile_rows() picks. */
 	npu_igemm_fn fn[IGEMM_MAX_PANELS + 1][IGEMM_MAX_ROWS + 1];

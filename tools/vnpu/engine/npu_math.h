@@ -410,8 +410,8 @@ static const uint32_t npu_two_over_pi[9] __attribute__((unused)) = {
 #define NPU_TRIG_BIG	0x1p20
 
 /*
- * x = q pi/2 + r for a finite |x| >= 2^20: x is m 2^e, and of 2/pi only the 96 bits that reach below 4 after the
- * product count. Exact to 2^-70 of a quadrant.
+ * x = q pi/2 + r for a finite |x| >= 2^20: x is m 2^e, and of 2/pi only the 96 bits that reach
+ * below 4 after the product count. Exact to 2^-70 of a quadrant.
  */
 NPU_MATH double npu_trig_reduce_big(float x, uint64_t *quadrant)
 {
@@ -512,7 +512,8 @@ NPU_MATH float npu_rsqrt_f32(float x)
 }
 
 /*
- * a^b as C's pow: exp(b ln|a|) in binary64, but b = 0.5, 1, 2 and 3 by sqrt and products in binary32.
+ * a^b as C's pow: exp(b ln|a|) in binary64, but b = 0.5, 1, 2 and 3 by sqrt and products in
+ * binary32.
  */
 NPU_MATH float npu_pow_f32(float a, float b)
 {

@@ -197,7 +197,10 @@ static inline npu_s32 npu_exec_param_i32(const struct npu_exec *x, unsigned int 
 	return (npu_s32)x->param[p];
 }
 
-/* @slot may be one that the instruction leaves off; then x->ptr of it is NULL, as for any absent one. */
+/*
+ * @slot may be one that the instruction leaves off; then x->ptr of it is NULL, as for any absent
+ * one.
+ */
 static inline bool npu_exec_present(const struct npu_exec *x, unsigned int slot)
 {
 	return npu_insn_slot(&x->insn, slot)->dtype != NPU_NONE;

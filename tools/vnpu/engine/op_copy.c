@@ -132,7 +132,10 @@ static void convert(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 
 			w->vec->store((const float *)(void *)t.patch[1].p, &w->it.op[0].elem, &t.patch[0]);
 		} else if (is_block(&t.patch[0], &w->it.op[0].elem) &&
 			   npu_elem_is_code(&w->it.op[1].elem)) {
-			/* of a code and a finite scale nothing becomes NaN, which a store would look at */
+			/*
+			 * of a code and a finite scale nothing becomes NaN, which a store would
+			 * look at
+			 */
 			w->vec->load((float *)(void *)t.patch[0].p, &w->it.op[1].elem, &t.patch[1]);
 		} else {
 			w->vec->load(v.f, &w->it.op[1].elem, &t.patch[1]);

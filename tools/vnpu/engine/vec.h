@@ -58,7 +58,9 @@ struct npu_codes_binary {
 	bool b_same;		/* one b for all of a row */
 };
 
-/* One colour out of three components: fma(clamp(sum of (component - offset) * weight), mul, add). */
+/*
+ * One colour out of three components: fma(clamp(sum of (component - offset) * weight), mul, add).
+ */
 struct npu_mix3 {
 	const float *offset, *weight;	/* 3 each */
 	float limit;			/* what the sum is clamped to from 0 on; 0: it is not */
@@ -149,8 +151,8 @@ struct npu_vec {
 	/* whether that is faster than any arithmetic */
 	bool (*look_up_fast)(void);
 	/*
-	 * Of three patches of one size, columns one byte apart: p[0] = q(clip(func(p[1], p[2]))), func
-	 * add, sub or mul. NULL: there is none.
+	 * Of three patches of one size, columns one byte apart: p[0] = q(clip(func(p[1], p[2]))),
+	 * func add, sub or mul. NULL: there is none.
 	 */
 	void (*binary_codes)(const struct npu_patch p[3], const struct npu_codes_binary *f);
 	/* acc[i] = the larger one of it and code i of the patch, both of type @dtype, i8 or u8 */
@@ -164,8 +166,8 @@ struct npu_vec {
 	void (*transpose)(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row,
 			  npu_u32 rows, npu_u32 cols, npu_u32 size);
 	/*
-	 * dst[i] = cond[i] ? a[i] : b[i] of 1-, 2-, 4- or 8-byte elements, all dense; with a step of 0
-	 * a[0] or b[0] is for all
+	 * dst[i] = cond[i] ? a[i] : b[i] of 1-, 2-, 4- or 8-byte elements, all dense; with a step
+	 * of 0 a[0] or b[0] is for all
 	 */
 	void (*select)(char *dst, const char *cond, const char *a, int a_step, const char *b,
 		       int b_step, size_t n, npu_u32 size);

@@ -464,7 +464,10 @@ TURN_SLOW(32)
 TURN_SLOW(64)
 
 #if !defined(__AVX2__)
-/* 8 x 8 elements of 1 byte and 4 x 4 of 2 in words: halves, then quarters, then eighths change sides. */
+/*
+ * 8 x 8 elements of 1 byte and 4 x 4 of 2 in words: halves, then quarters, then eighths change
+ * sides.
+ */
 #define TURN_WORDS(name, bits, n)								\
 static inline void name(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row)		\
 {												\
