@@ -29,17 +29,28 @@ static const struct row {
 	bool planar;			/* channels first */
 	bool two;			/* the whole frame is converted first */
 } rows[] = {
-	{ "nv12  1280x720  -> f32 128x128", NPU_COLOR_NV12, 1280, 720, 128, 128, NPU_F32, false, false },
-	{ "nv12  1280x720  -> f32 640x360 planar", NPU_COLOR_NV12, 1280, 720, 640, 360, NPU_F32, true, false },
-	{ "nv12  1280x720  -> f32 640x360", NPU_COLOR_NV12, 1280, 720, 640, 360, NPU_F32, false, false },
-	{ "nv12  1280x720  -> u8  640x360", NPU_COLOR_NV12, 1280, 720, 640, 360, NPU_U8, false, false },
-	{ "nv12  1280x720  -> f32 640x640 planar", NPU_COLOR_NV12, 1280, 720, 640, 640, NPU_F32, true, false },
-	{ "nv12  1920x1080 -> f32 640x360 planar", NPU_COLOR_NV12, 1920, 1080, 640, 360, NPU_F32, true, false },
-	{ "nv12  1280x720  -> f32 1280x720 planar", NPU_COLOR_NV12, 1280, 720, 1280, 720, NPU_F32, true, false },
-	{ "yuyv  1280x720  -> f32 640x360 planar", NPU_COLOR_YUYV, 1280, 720, 640, 360, NPU_F32, true, false },
-	{ "rgb24 1280x720  -> f32 640x360 planar", NPU_COLOR_RGB24, 1280, 720, 640, 360, NPU_F32, true, false },
-	{ "nv12  1280x720  -> f32 128x128, two steps", NPU_COLOR_NV12, 1280, 720, 128, 128, NPU_F32, false, true },
-	{ "nv12  1280x720  -> f32 640x360, two steps", NPU_COLOR_NV12, 1280, 720, 640, 360, NPU_F32, false, true },
+	{ "nv12  1280x720  -> f32 128x128", NPU_COLOR_NV12, 1280, 720, 128, 128, NPU_F32, false,
+	  false },
+	{ "nv12  1280x720  -> f32 640x360 planar", NPU_COLOR_NV12, 1280, 720, 640, 360, NPU_F32,
+	  true, false },
+	{ "nv12  1280x720  -> f32 640x360", NPU_COLOR_NV12, 1280, 720, 640, 360, NPU_F32, false,
+	  false },
+	{ "nv12  1280x720  -> u8  640x360", NPU_COLOR_NV12, 1280, 720, 640, 360, NPU_U8, false,
+	  false },
+	{ "nv12  1280x720  -> f32 640x640 planar", NPU_COLOR_NV12, 1280, 720, 640, 640, NPU_F32,
+	  true, false },
+	{ "nv12  1920x1080 -> f32 640x360 planar", NPU_COLOR_NV12, 1920, 1080, 640, 360, NPU_F32,
+	  true, false },
+	{ "nv12  1280x720  -> f32 1280x720 planar", NPU_COLOR_NV12, 1280, 720, 1280, 720, NPU_F32,
+	  true, false },
+	{ "yuyv  1280x720  -> f32 640x360 planar", NPU_COLOR_YUYV, 1280, 720, 640, 360, NPU_F32,
+	  true, false },
+	{ "rgb24 1280x720  -> f32 640x360 planar", NPU_COLOR_RGB24, 1280, 720, 640, 360, NPU_F32,
+	  true, false },
+	{ "nv12  1280x720  -> f32 128x128, two steps", NPU_COLOR_NV12, 1280, 720, 128, 128, NPU_F32,
+	  false, true },
+	{ "nv12  1280x720  -> f32 640x360, two steps", NPU_COLOR_NV12, 1280, 720, 640, 360, NPU_F32,
+	  false, true },
 };
 
 static struct npu_device *dev;
@@ -170,8 +181,9 @@ static double run_memory(size_t frame, size_t out, char *from, char *to)
 
 static void fill_constants(const struct row *r)
 {
-	const float m[36] = { 16, 128, 128, 1.164f, 0, 1.596f, 1.164f, -0.392f, -0.813f, 1.164f, 2.017f,
-			      0, 1 / 127.5f, 1 / 127.5f, 1 / 127.5f, -1, -1, -1,
+	const float m[36] = { 16, 128, 128,
+			      1.164f, 0, 1.596f, 1.164f, -0.392f, -0.813f, 1.164f, 2.017f, 0,
+			      1 / 127.5f, 1 / 127.5f, 1 / 127.5f, -1, -1, -1,
 			      [32] = 0, 0, (float)r->h, (float)r->w };
 	struct npu_error err;
 

@@ -221,10 +221,13 @@ static void job_make(struct job *j, const struct layer *l)
 	struct npu_stream_header *h = (void *)j->words;
 	struct npu_insn_header *ih = (void *)(j->words + sizeof(*h) / 4);
 	struct npu_operand *op = (void *)(ih + 1);
-	unsigned int opcode = l->kind == CONV ? NPU_OP_CONV : l->kind == DECONV ? NPU_OP_CONV_TRANSPOSE : NPU_OP_MATMUL;
+	unsigned int opcode = l->kind == CONV	? NPU_OP_CONV :
+			      l->kind == DECONV ? NPU_OP_CONV_TRANSPOSE :
+						  NPU_OP_MATMUL;
 	const struct npu_op_desc *desc = npu_op_desc(opcode);
 	npu_u32 *param = (npu_u32 *)(op + desc->num_slots), act = NPU_CONV_P_ACT, i, words;
-	npu_u32 pad_h = l->kind == CONV ? (l->k - 1) / 2 : 0, pad_w = l->kind == CONV ? (l->kw - 1) / 2 : 0;
+	npu_u32 pad_h = l->kind == CONV ? (l->k - 1) / 2 : 0,
+		pad_w = l->kind == CONV ? (l->kw - 1) / 2 : 0;
 	npu_u32 oh = l->kind == DECONV ? l->h * l->stride_h :
 					 (l->h + 2 * pad_h - l->k) / l->stride_h + 1;
 	npu_u32 ow = l->kind == DECONV ? l->w * l->stride_w :
@@ -280,11 +283,13 @@ static void job_make(struct job *j, const struct layer *l)
 	put_f32(&param[act + 3], 1.0f);
 	words = (npu_u32)((npu_u32 *)(param + desc->num_params) - (npu_u32 *)ih);
 	words += words % 2;
-	*ih = (struct npu_insn_header){ .opcode = (npu_u16)opcode, .words = (npu_u16)words, .num_operands = desc->num_slots,
+	*ih = (struct npu_insn_header){ .opcode = (npu_u16)opcode, .words = (npu_u16)words,
+					.num_operands = desc->num_slots,
 					.num_params = desc->num_params };
 	((struct npu_insn_header *)((npu_u32 *)ih + words))->words = 4;
 	j->size = (npu_u32)sizeof(*h) + words * 4 + 16;
-	*h = (struct npu_stream_header){ .magic = NPU_STREAM_MAGIC, .isa_major = 1, .size = j->size, .num_insns = 2,
+	*h = (struct npu_stream_header){ .magic = NPU_STREAM_MAGIC, .isa_major = 1, .size = j->size,
+					 .num_insns = 2,
 					 .num_regions = 4 };
 	for (i = 0; i < 4; i++) {
 		size_t size = i == 0 ? (size_t)out[1] * out[2] * l->o * bytes +

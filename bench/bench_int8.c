@@ -119,7 +119,8 @@ static double now(void)
 
 static bool is_moved(const struct row *r)
 {
-	return r->opcode == NPU_OP_GATHER || r->opcode == NPU_OP_PAD || r->opcode == NPU_OP_SELECT ||
+	return r->opcode == NPU_OP_GATHER || r->opcode == NPU_OP_PAD ||
+	       r->opcode == NPU_OP_SELECT ||
 	       (r->opcode == NPU_OP_RESIZE && strstr(r->text, "mode=0")) ||
 	       (r->opcode == NPU_OP_POOL && !strstr(r->text, "kind=1")) ||
 	       (r->opcode == NPU_OP_COPY && !strstr(r->text, "f32[") && !strstr(r->text, "f16["));
@@ -194,9 +195,11 @@ static void job_make(struct job *j, unsigned int opcode, const char *text)
 	sample_parse(&end, NPU_OP_END, "", NULL);
 	memcpy(h + 1, s.words, s.num_words * 4);
 	memcpy((npu_u32 *)(h + 1) + s.num_words, end.words, end.num_words * 4);
-	*h = (struct npu_stream_header){ .magic = NPU_STREAM_MAGIC, .isa_major = NPU_ISA_MAJOR, .num_insns = 2,
+	*h = (struct npu_stream_header){ .magic = NPU_STREAM_MAGIC, .isa_major = NPU_ISA_MAJOR,
+					 .num_insns = 2,
 					 .num_regions = NPU_MAX_OPERANDS,
-					 .size = (npu_u32)sizeof(*h) + (s.num_words + end.num_words) * 4 };
+					 .size = (npu_u32)sizeof(*h) +
+						 (s.num_words + end.num_words) * 4 };
 	if (npu_insn_decode(s.words, s.num_words, &insn, &err)) {
 		fprintf(stderr, "%s: %s\n", text, err.text);
 		exit(1);
@@ -206,7 +209,8 @@ static void job_make(struct job *j, unsigned int opcode, const char *text)
 			continue;
 		j->region[i].size = bytes;
 		j->region[i].access = NPU_ACCESS_READ | NPU_ACCESS_WRITE;
-		j->region[i].base = (npu_u64)(uintptr_t)aligned_alloc(4096, (bytes + 8191) & ~4095ull);
+		j->region[i].base = (npu_u64)(uintptr_t)aligned_alloc(4096,
+								      (bytes + 8191) & ~4095ull);
 		fill((unsigned char *)(uintptr_t)j->region[i].base, bytes, insn.operand[i].dtype);
 	}
 }
@@ -259,8 +263,8 @@ int main(int argc, char **argv)
 	}
 	if (npu_engine_create(&config, &engine))
 		return 1;
-	printf("%s, %u thread(s), us\n%-34s%9s%9s%9s%9s%10s%10s\n", npu_engine_simd_name(engine), config.threads,
-	       "operator", "f32", "f16", "u8", "u8 to *1", "u8 / f32", "*1 / f16");
+	printf("%s, %u thread(s), us\n%-34s%9s%9s%9s%9s%10s%10s\n", npu_engine_simd_name(engine),
+	       config.threads, "operator", "f32", "f16", "u8", "u8 to *1", "u8 / f32", "*1 / f16");
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (optind < argc && !strstr(rows[i].name, argv[optind]))
 			continue;
@@ -272,8 +276,8 @@ int main(int argc, char **argv)
 				free((void *)(uintptr_t)j.region[n].base);
 		}
 		slower += t[2] > t[0];
-		printf("%-34s%9.1f%9.1f%9.1f%9.1f%10.2f%10.2f%s\n", rows[i].name, t[0], t[1], t[2], t[3], t[2] / t[0],
-		       t[3] / t[1], t[2] > t[0] ? "  slower" : "");
+		printf("%-34s%9.1f%9.1f%9.1f%9.1f%10.2f%10.2f%s\n", rows[i].name, t[0], t[1], t[2],
+		       t[3], t[2] / t[0], t[3] / t[1], t[2] > t[0] ? "  slower" : "");
 		fflush(stdout);
 	}
 	printf("%u slower than f32\n", slower);

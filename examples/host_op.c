@@ -30,7 +30,8 @@ static int threshold(const struct npu_host_call *call, struct npu_error *err)
 static int threshold_infer(const struct npu_host_call *call, struct npu_error *err)
 {
 	if (call->num_in != 1 || call->num_out != 1 || call->in[0].dtype != NPU_F32)
-		return npu_host_fail(call, err, -EINVAL, "one f32 input and one output are expected");
+		return npu_host_fail(call, err, -EINVAL,
+				     "one f32 input and one output are expected");
 	call->out[0].dtype = NPU_F32;
 	call->out[0].rank = call->in[0].rank;
 	for (uint32_t i = 0; i < call->in[0].rank; i++)
@@ -40,8 +41,8 @@ static int threshold_infer(const struct npu_host_call *call, struct npu_error *e
 
 /* The compiler and the device get the same table. */
 static const struct npu_host_op ops[] = {
-	{ .domain = "example", .name = "Threshold", .since = 1, .types = "f32", .limits = "", .run = threshold,
-	  .infer = threshold_infer },
+	{ .domain = "example", .name = "Threshold", .since = 1, .types = "f32", .limits = "",
+	  .run = threshold, .infer = threshold_infer },
 };
 
 static void *read_file(const char *path, size_t *size)
@@ -197,7 +198,8 @@ int main(int argc, char **argv)
 	options.num_host_ops = 1;
 	res = npu_device_open(NULL, &options, &dev, &err);
 	if (!res)
-		res = npu_job_load_memory(dev, bytes, size, argc > 1 ? argv[1] : "model.onnx", 0, &job, &err);
+		res = npu_job_load_memory(dev, bytes, size, argc > 1 ? argv[1] : "model.onnx", 0,
+					  &job, &err);
 	npu_compile_result_free(result);
 	if (!res)
 		res = run_once(dev, job, &err);

@@ -5,12 +5,13 @@
  * A command stream is a struct npu_stream_header followed by instructions. An instruction is
  *
  *	struct npu_insn_header
- *	struct npu_operand	operand[num_operands]	in the order of the opcode's slots; those of later
- *							minor versions may be left off
- *	u32			param[num_params]	in the order of the opcode's parameters; likewise
- *	struct npu_term		term[num_terms]		lengths given at run time
+ *	struct npu_operand	operand[num_operands]
+ *	u32			param[num_params]
+ *	struct npu_term		term[num_terms]
  *
- * all little-endian, filled up with a zero word to a multiple of 8 bytes. Opcodes, slots,
+ * Operands stand in the order of the opcode's slots, and those of later minor versions may be left
+ * off; parameters likewise. Terms are lengths given at run time. All is
+ * little-endian, filled up with a zero word to a multiple of 8 bytes. Opcodes, slots,
  * parameters, their limits and the exact formula of each opcode stand in npu_isa_table.h, the
  * single source for the encoder, the engine's decoder, the verifier, the disassembler, the support
  * query and the generated reference.
@@ -87,24 +88,25 @@ enum npu_dtype {
 /*
  * How an operand's elements lie in memory.
  *
- * STRIDED	element (i0, i1, ...) at offset + sum(i * stride), strides in bytes, >= 0; a dimension of
- *		size 1 may have any stride, and stride 0 repeats data (inputs only).
- * PANEL16	float weights of CONV, CONV_TRANSPOSE and MATMUL. Logical dims [O][K...] (CONV: O, KH, KW, C/g)
- *		or, for MATMUL's b, [K][N]. Memory: for each group, for each panel of 16 outputs,
- *		for each k in K order, 16 elements; the last panel of a group is filled up with
- *		zeros. Dense, strides unused (zero). For MATMUL leading batch dims precede, dense.
- * PANEL16K4	i8/u8 weights: as PANEL16, but for each quad of k (K filled up to a multiple of 4 with
- *		zeros): 16 outputs x 4 consecutive k.
- * GROUPED16	group-quantized weights, MATMUL's b and rows of GATHER: unsigned codes of 4, 5, 6 or 8 bits in
- *		quads as PANEL16K4, 64 codes each, number i being output i / 4 of the panel, k i % 4 of
- *		the quad. A quad of 8-bit codes is 64 bytes. For fewer bits it is 32 bytes, byte j with
- *		the lower four bits of code j in its lower half and of code 32 + j in the upper one;
- *		then for 5 bits 8 bytes, bit i of which (bit i % 8 of byte i / 8) is the fifth bit of
- *		code i, for 6 bits 16 bytes, where bits 2 * (i / 16) and the next of byte i % 16 are
- *		the upper two bits of code i. Codes of k beyond K and of outputs beyond the last mean
- *		nothing. In GATHER, whose dims are [1][N][K], the memory is that of the same weight as
- *		b of MATMUL, [K][N]. Scales and minimums are operands of their own, STRIDED or PANEL16
- *		with their groups for K.
+ * STRIDED	element (i0, i1, ...) at offset + sum(i * stride), strides in bytes, >= 0; a
+ *		dimension of size 1 may have any stride, and stride 0 repeats data (inputs only).
+ * PANEL16	float weights of CONV, CONV_TRANSPOSE and MATMUL. Logical dims [O][K...] (CONV: O,
+ *		KH, KW, C/g) or, for MATMUL's b, [K][N]. Memory: for each group, for each panel of
+ *		16 outputs, for each k in K order, 16 elements; the last panel of a group is filled
+ *		up with zeros. Dense, strides unused (zero). For MATMUL leading batch dims precede,
+ *		dense.
+ * PANEL16K4	i8/u8 weights: as PANEL16, but for each quad of k (K filled up to a multiple of 4
+ *		with zeros): 16 outputs x 4 consecutive k.
+ * GROUPED16	group-quantized weights, MATMUL's b and rows of GATHER: unsigned codes of 4, 5, 6 or
+ *		8 bits in quads as PANEL16K4, 64 codes each, number i being output i / 4 of the
+ *		panel, k i % 4 of the quad. A quad of 8-bit codes is 64 bytes. For fewer bits it is
+ *		32 bytes, byte j with the lower four bits of code j in its lower half and of code 32
+ *		+ j in the upper one; then for 5 bits 8 bytes, bit i of which (bit i % 8 of byte i /
+ *		8) is the fifth bit of code i, for 6 bits 16 bytes, where bits 2 * (i / 16) and the
+ *		next of byte i % 16 are the upper two bits of code i. Codes of k beyond K and of
+ *		outputs beyond the last mean nothing. In GATHER, whose dims are [1][N][K], the
+ *		memory is that of the same weight as b of MATMUL, [K][N]. Scales and minimums are
+ *		operands of their own, STRIDED or PANEL16 with their groups for K.
  *
  * 4-, 5- and 6-bit codes in a STRIDED operand (rows of GATHER): the last dim is packed lowest bits
  * first, its stride is zero, and each row starts at a byte. Their zero point is that of the

@@ -102,7 +102,8 @@ int npu_check_reduce(struct npu_check *c)
 			"parameter axes is 0x%x, which names dims beyond the rank of in = %u", axes,
 			in->rank);
 	for (i = 0; i < out->rank; i++)
-		if (npu_want_dim(c, NPU_REDUCE_OUT, i, axes >> i & 1 ? 1 : in->dim[i], axes >> i & 1 ? "a reduced dim" : "that of in"))
+		if (npu_want_dim(c, NPU_REDUCE_OUT, i, axes >> i & 1 ? 1 : in->dim[i],
+				 axes >> i & 1 ? "a reduced dim" : "that of in"))
 			return -EINVAL;
 	if (!npu_is_real(in) && !reduce_takes_integers(func))
 		return check_fail(c, OPERAND, NPU_REDUCE_IN, NPU_NO_FIELD, in->dtype,
@@ -160,7 +161,8 @@ int npu_check_norm(struct npu_check *c)
 	return npu_want_same_dims(c, NPU_NORM_OUT, NPU_NORM_IN)			      ?:
 		       npu_want_vector(c, NPU_NORM_GAMMA, last, "the last dim of in") ?:
 		       npu_want_vector(c, NPU_NORM_BETA, last, "the last dim of in")  ?:
-		       (npu_is_present(&c->op[NPU_NORM_ADDEND]) ? npu_want_same_dims(c, NPU_NORM_ADDEND, NPU_NORM_IN) : 0) ?:
+		       (npu_is_present(&c->op[NPU_NORM_ADDEND]) ?
+			npu_want_same_dims(c, NPU_NORM_ADDEND, NPU_NORM_IN) : 0) ?:
 		       (npu_is_present(&c->op[NPU_NORM_SUM]) ?
 				npu_want_same_dims(c, NPU_NORM_SUM, NPU_NORM_IN) :
 				0);

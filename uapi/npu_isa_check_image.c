@@ -50,7 +50,8 @@ int npu_check_crop_resize(struct npu_check *c)
 {
 	npu_u32 boxes = c->op[NPU_CROP_RESIZE_OUT].dim[0];
 
-	return npu_want_dim(c, NPU_CROP_RESIZE_OUT, 3, c->op[NPU_CROP_RESIZE_IN].dim[3], "channels of in") ?:
+	return npu_want_dim(c, NPU_CROP_RESIZE_OUT, 3, c->op[NPU_CROP_RESIZE_IN].dim[3],
+			    "channels of in") ?:
 		       npu_want_dim(c, NPU_CROP_RESIZE_BOXES, 0, boxes, "boxes")      ?:
 		       npu_want_dim(c, NPU_CROP_RESIZE_BOXES, 1, 4, "y0, x0, y1, x1") ?:
 		       npu_want_vector(c, NPU_CROP_RESIZE_BATCH, boxes, "boxes");
@@ -71,7 +72,8 @@ static int check_chroma(struct npu_check *c)
 {
 	const struct npu_operand *in = &c->op[NPU_COLOR_IN];
 
-	return npu_want_present(c, NPU_COLOR_CHROMA, "by nv12") ?: npu_want_rank(c, NPU_COLOR_IN, 3, "a plane of luma") ?:
+	return npu_want_present(c, NPU_COLOR_CHROMA, "by nv12") ?:
+	       npu_want_rank(c, NPU_COLOR_IN, 3, "a plane of luma") ?:
 	       want_even(c, NPU_COLOR_IN, 1) ?: want_even(c, NPU_COLOR_IN, 2) ?:
 	       npu_want_dim(c, NPU_COLOR_CHROMA, 0, in->dim[0], "the batch of in") ?:
 	       npu_want_dim(c, NPU_COLOR_CHROMA, 1, in->dim[1] / 2, "half the height") ?:

@@ -134,9 +134,12 @@ static int check_attention_mask(struct npu_check *c, npu_u64 len)
 
 	if (!npu_is_present(mask))
 		return 0;
-	return (mask->dim[0] != 1 ? npu_want_dim(c, NPU_ATTENTION_MASK, 0, batch, "1 or batch") : 0) ?:
-	       (mask->dim[1] != 1 ? npu_want_dim(c, NPU_ATTENTION_MASK, 1, q->dim[1], "1 or heads") : 0) ?:
-	       (mask->dim[2] != 1 ? npu_want_dim(c, NPU_ATTENTION_MASK, 2, rows, "1 or query rows") : 0) ?:
+	return (mask->dim[0] == 1 ? 0 :
+		npu_want_dim(c, NPU_ATTENTION_MASK, 0, batch, "1 or batch")) ?:
+	       (mask->dim[1] == 1 ? 0 :
+		npu_want_dim(c, NPU_ATTENTION_MASK, 1, q->dim[1], "1 or heads")) ?:
+	       (mask->dim[2] == 1 ? 0 :
+		npu_want_dim(c, NPU_ATTENTION_MASK, 2, rows, "1 or query rows")) ?:
 	       npu_want_dim(c, NPU_ATTENTION_MASK, 3, len, "positions of the cache");
 }
 

@@ -16,9 +16,10 @@ _Static_assert(sizeof(struct npu_region) == 24, "region");
  */
 #define LOW1(s, i)	((s)[i] >= 'A' && (s)[i] <= 'Z' ? (s)[i] - 'A' + 'a' : (s)[i])
 #define LOW(name)	LOWER(#name "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0")
-#define LOWER(s)	{ LOW1(s, 0), LOW1(s, 1), LOW1(s, 2), LOW1(s, 3), LOW1(s, 4), LOW1(s, 5), LOW1(s, 6), \
-			  LOW1(s, 7), LOW1(s, 8), LOW1(s, 9), LOW1(s, 10), LOW1(s, 11), LOW1(s, 12), \
-			  LOW1(s, 13), LOW1(s, 14), LOW1(s, 15), LOW1(s, 16), LOW1(s, 17), LOW1(s, 18), 0 }
+#define LOWER(s)	{ LOW1(s, 0), LOW1(s, 1), LOW1(s, 2), LOW1(s, 3), LOW1(s, 4), LOW1(s, 5), \
+			  LOW1(s, 6), LOW1(s, 7), LOW1(s, 8), LOW1(s, 9), LOW1(s, 10), \
+			  LOW1(s, 11), LOW1(s, 12), LOW1(s, 13), LOW1(s, 14), LOW1(s, 15), \
+			  LOW1(s, 16), LOW1(s, 17), LOW1(s, 18), 0 }
 
 #define S_REQ		NPU_SLOT_REQUIRED
 #define S_PANEL		NPU_SLOT_PANEL
@@ -26,8 +27,10 @@ _Static_assert(sizeof(struct npu_region) == 24, "region");
 #define S_SINCE(minor)	((minor) << NPU_SLOT_SINCE_SHIFT)
 
 /* The entry at the end is never counted: an array of none is not C. */
-#define OP(name, code, mnemonic, summary, formula)	static const struct npu_slot_desc slots_##name[] = {
-#define SLOT(op, name, dir, types, rmin, rmax, flags, doc) { LOW(name), NPU_DIR_##dir, types, rmin, rmax, flags, doc },
+#define OP(name, code, mnemonic, summary, formula) \
+	static const struct npu_slot_desc slots_##name[] = {
+#define SLOT(op, name, dir, types, rmin, rmax, flags, doc) \
+	{ LOW(name), NPU_DIR_##dir, types, rmin, rmax, flags, doc },
 #define PARAM(...)
 #define END(op)		{ .doc = NULL } };
 #include "npu_isa_table.h"
@@ -36,9 +39,11 @@ _Static_assert(sizeof(struct npu_region) == 24, "region");
 #undef PARAM
 #undef END
 
-#define OP(name, code, mnemonic, summary, formula)	static const struct npu_param_desc params_##name[] = {
+#define OP(name, code, mnemonic, summary, formula) \
+	static const struct npu_param_desc params_##name[] = {
 #define SLOT(...)
-#define PARAM_SINCE(minor, op, name, kind, min, max, doc)	{ LOW(name), NPU_PARAM_##kind, min, max, doc, minor },
+#define PARAM_SINCE(minor, op, name, kind, min, max, doc) \
+	{ LOW(name), NPU_PARAM_##kind, min, max, doc, minor },
 #define PARAM(...)	PARAM_SINCE(0, __VA_ARGS__)
 #define END(op)		{ .doc = NULL } };
 #include "npu_isa_table.h"
@@ -85,7 +90,8 @@ enum { PARAMS_BEGIN = -1,
 static const struct npu_op_desc ops[NPU_ISA_MINOR + 1][NPU_NUM_OPCODES] = { {
 #define OP(name, op_code, op_mnemonic, op_summary, op_formula)					\
 	[op_code] = {										\
-		.mnemonic = op_mnemonic, .summary = op_summary, .formula = op_formula, .code = op_code, \
+		.mnemonic = op_mnemonic, .summary = op_summary, .formula = op_formula,		\
+		.code = op_code,								\
 		.slots = slots_##name, .params = params_##name,					\
 		.num_slots = SLOTS_##name >> 6 * VERSION & 0x3f,				\
 		.num_params = PARAMS_##name >> 6 * VERSION & 0x3f,

@@ -78,7 +78,7 @@ struct npu_param_desc {
 	/* F32: any finite value, and with max 1 also infinities; MASK: max is the mask */
 	npu_s64 min, max;
 	const char *doc;
-	npu_u8 since;			/* the minor version of the instruction set that it came with */
+	npu_u8 since;			/* the instruction set's minor version that it came with */
 };
 
 struct npu_op_desc {

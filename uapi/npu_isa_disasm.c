@@ -38,7 +38,11 @@ static void put_length(struct line *l, const struct npu_insn *insn, const void *
 			continue;
 		if (first && base)
 			put(l, "%" PRId64, base);
-		put(l, "%s%" PRId32 "*s%u", first && !base ? "" : t->factor < 0 ? "" : "+", t->factor, t->scalar);
+		put(l, "%s%" PRId32 "*s%u",
+		    first && !base ? "" :
+		    t->factor < 0  ? "" :
+				     "+",
+		    t->factor, t->scalar);
 		first = false;
 	}
 	if (first)

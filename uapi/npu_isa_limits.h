@@ -7,8 +7,11 @@
 #ifndef NPU_ISA_LIMITS_H
 #define NPU_ISA_LIMITS_H
 
-#define NPU_MAX_OUTPUTS		(1u << 22)	/* output channels of CONV and CONV_TRANSPOSE, columns of MATMUL */
-#define NPU_MAX_HEAD		(1u << 16)	/* last dim of q, k and v of ATTENTION, and of ROPE's rows */
-#define NPU_MAX_TOPK		(1u << 22)	/* k of TOPK */
+/* output channels of CONV and CONV_TRANSPOSE, columns of MATMUL */
+#define NPU_MAX_OUTPUTS		(1u << 22)
+/* last dim of q, k and v of ATTENTION, and of ROPE's rows */
+#define NPU_MAX_HEAD		(1u << 16)
+/* k of TOPK */
+#define NPU_MAX_TOPK		(1u << 22)
 
 #endif

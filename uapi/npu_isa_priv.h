@@ -46,7 +46,8 @@ int npu_isa_fail(struct npu_isa_error *err, const struct npu_insn_header *header
 	__attribute__((format(printf, 7, 8)));
 
 #define check_fail(c, code, operand, field, value, ...) \
-	npu_isa_fail((c)->err, (c)->insn->header, NPU_FAULT_##code, operand, field, value, __VA_ARGS__)
+	npu_isa_fail((c)->err, (c)->insn->header, NPU_FAULT_##code, operand, field, value, \
+		     __VA_ARGS__)
 
 static inline bool npu_is_present(const struct npu_operand *op)
 {

@@ -54,7 +54,8 @@ static int bench_wait(struct bench *b, struct npu_fence *fence, uint64_t begin, 
 		ret = npu_fence_times(fence, &times);
 	b->before[i] = times.started > begin ? times.started - begin : 0;
 	b->busy[i] = times.busy;
-	b->after[i] = begin + b->total[i] > times.finished ? begin + b->total[i] - times.finished : 0;
+	b->after[i] = begin + b->total[i] > times.finished ? begin + b->total[i] - times.finished :
+							     0;
 	npu_fence_put(fence);
 	return ret ? fail("%s", b->err.text) : 0;
 }

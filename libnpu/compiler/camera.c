@@ -131,7 +131,8 @@ static const char *names_of_inputs(const struct npu_graph *g, struct npu_diag *d
 	const char *s = "";
 
 	for (unsigned int i = 0; i < g->num_inputs && s; i++)
-		s = npu_arena_printf(&diag->arena, "%s%s'%s'", s, i ? ", " : "", g->inputs[i]->name);
+		s = npu_arena_printf(&diag->arena, "%s%s'%s'", s, i ? ", " : "",
+				     g->inputs[i]->name);
 	return s ? s : "";
 }
 

@@ -13,8 +13,8 @@
 	((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
 static const struct npu_camera_format formats[] = {
-	{ "nv12", "a plane of luma, a plane of u and v for four pixels each", FOURCC('N', 'V', '1', '2'),
-	  NPU_COLOR_NV12, 2, 1, true, false, false, 2, 2 },
+	{ "nv12", "a plane of luma, a plane of u and v for four pixels each",
+	  FOURCC('N', 'V', '1', '2'), NPU_COLOR_NV12, 2, 1, true, false, false, 2, 2 },
 	{ "nv21", "the same, v and u", FOURCC('N', 'V', '2', '1'),
 	  NPU_COLOR_NV12, 2, 1, true, false, true, 2, 2 },
 	{ "yuyv", "y u y v for two pixels", FOURCC('Y', 'U', 'Y', 'V'),
@@ -167,8 +167,9 @@ static const char *take_stride(struct npu_camera *c, const char *v)
 	why = read_count(&v, &c->stride);
 	if (why || *v)
 		return "bytes, or any";
-	return c->stride < row || c->stride > 1 << 20 ? "at least the bytes of a row, at most 1048576" :
-							NULL;
+	return c->stride < row || c->stride > 1 << 20 ?
+		       "at least the bytes of a row, at most 1048576" :
+		       NULL;
 }
 
 static const char *take_order(struct npu_camera *c, const char *v)
@@ -216,10 +217,11 @@ static const struct key {
 	{ "matrix", "bt601|bt709", "how the camera made luma and chroma; bt601", take_matrix },
 	{ "range", "limited|full", "whether luma runs from 16 to 235 or from 0 to 255; limited",
 	  take_range },
-	{ "stride", "BYTES|any", "from row to row, of every plane; any: given with each frame (default)",
-	  take_stride },
+	{ "stride", "BYTES|any",
+	  "from row to row, of every plane; any: given with each frame (default)", take_stride },
 	{ "order", "rgb|bgr", "of the model's channels; rgb", take_order },
-	{ "scale", "S", "value = (colour * S - mean) / std, colours from 0 to 255; 1/255", take_scale },
+	{ "scale", "S", "value = (colour * S - mean) / std, colours from 0 to 255; 1/255",
+	  take_scale },
 	{ "mean", "M|M:M:M", "by the model's channels; 0", take_mean },
 	{ "std", "D|D:D:D", "the same; 1", take_std },
 };
@@ -257,8 +259,8 @@ static const char *names_of_formats(struct npu_diag *diag)
 	const char *s = formats[0].name;
 
 	for (size_t i = 1; i < NUM_FORMATS && s; i++)
-		s = npu_arena_printf(&diag->arena, "%s%s%s", s, i + 1 == NUM_FORMATS ? " or " : ", ",
-				     formats[i].name);
+		s = npu_arena_printf(&diag->arena, "%s%s%s", s,
+				     i + 1 == NUM_FORMATS ? " or " : ", ", formats[i].name);
 	return s ? s : "";
 }
 
@@ -298,8 +300,9 @@ static const char *read_frame(struct npu_camera *c, struct npu_diag *diag)
 	}
 	if (!c->width || !c->height || c->width > NPU_CAMERA_MAX_SIZE ||
 	    c->height > NPU_CAMERA_MAX_SIZE) {
-		npu_diag_add(diag, -EINVAL, "input format", "'%s': a frame of %ux%u pixels, expected 1 to %d each",
-			     c->text, c->width, c->height, NPU_CAMERA_MAX_SIZE);
+		npu_diag_add(diag, -EINVAL, "input format",
+			     "'%s': a frame of %ux%u pixels, expected 1 to %d each", c->text,
+			     c->width, c->height, NPU_CAMERA_MAX_SIZE);
 		return NULL;
 	}
 	if (c->width % c->format->even_w || c->height % c->format->even_h) {

@@ -616,8 +616,8 @@ static int check_options(struct compile *c, const struct npu_compile_options *op
 		return npu_diag_add(diag, -EINVAL, "shapes", "NULL with num_shapes %u",
 				    c->opt.num_shapes);
 	if (c->opt.num_input_formats && !c->opt.input_formats)
-		return npu_diag_add(diag, -EINVAL, "input_formats", "NULL with num_input_formats %u",
-				    c->opt.num_input_formats);
+		return npu_diag_add(diag, -EINVAL, "input_formats",
+				    "NULL with num_input_formats %u", c->opt.num_input_formats);
 	if (!c->opt.dump_pass || !strcmp(c->opt.dump_pass, "all"))
 		return 0;
 	while (npu_compile_pass_name(i) && strcmp(npu_compile_pass_name(i), c->opt.dump_pass))

@@ -22,14 +22,17 @@
 
 #define FLOATS	"float types"
 #define CODES	"i8 and u8"
-#define WINDOW	"1-D, 2-D, and 3-D of known depth; stride and dilation up to 4096, padding 0 to 65535"
+#define WINDOW	"1-D, 2-D, and 3-D of known depth; " \
+		"stride and dilation up to 4096, padding 0 to 65535"
 
 static const struct npu_op_rule rules[NPU_GOP_COUNT] = {
 	ROW(Conv, npu_lower_conv, IMAGE, true, false, "conv", FLOATS "; " WINDOW),
 	ROW(ConvTranspose, npu_lower_conv_transpose, IMAGE, true, false, "conv_transpose",
 	    FLOATS "; constant weight; " WINDOW),
-	ROW(MaxPool, npu_lower_pool, IMAGE, true, false, "pool; Indices: gather, arg_reduce, ewise2",
-	    "Indices of 1-D and 2-D windows over known sizes, which see up to 2^30 elements; " WINDOW),
+	ROW(MaxPool, npu_lower_pool, IMAGE, true, false,
+	    "pool; Indices: gather, arg_reduce, ewise2",
+	    "Indices of 1-D and 2-D windows over known sizes, which see up to 2^30 elements; "
+	    WINDOW),
 	ROW(AveragePool, npu_lower_pool, IMAGE, true, false, "pool", WINDOW),
 	GONE(LpPool, "gather, reduce",
 	     FLOATS "; 1-D and 2-D over known sizes, windows that see up to 2^30 elements"),
@@ -57,11 +60,14 @@ static const struct npu_op_rule rules[NPU_GOP_COUNT] = {
 	GONE(Swish, "conv, matmul or ewise1", ""),
 	GONE(ThresholdedRelu, "ewise2, select", ""),
 	ROW(Activation, npu_lower_activation, ANY, true, false, "ewise1", ""),
-	ROW(QuantizeLinear, npu_lower_quantize, ANY, false, false, "copy or ewise2, or in the node before",
+	ROW(QuantizeLinear, npu_lower_quantize, ANY, false, false,
+	    "copy or ewise2, or in the node before",
 	    CODES "; one scale, or constant ones along an axis; no blocks"),
-	ROW(DequantizeLinear, npu_lower_dequantize, ANY, true, false, "view or ewise2, or in the nodes behind",
+	ROW(DequantizeLinear, npu_lower_dequantize, ANY, true, false,
+	    "view or ewise2, or in the nodes behind",
 	    CODES ", i32; one scale, or constant ones along an axis; no blocks"),
-	ROW(DynamicQuantizeLinear, npu_lower_dynamic_quantize, NATURAL, false, false, "dyn_quant", FLOATS),
+	ROW(DynamicQuantizeLinear, npu_lower_dynamic_quantize, NATURAL, false, false, "dyn_quant",
+	    FLOATS),
 	ROW(ConvInteger, npu_lower_conv_integer, IMAGE, true, false, "conv",
 	    CODES "; constant weight; " WINDOW),
 	ROW(MatMulInteger, npu_lower_matmul_integer, NATURAL, true, false, "matmul",
@@ -176,8 +182,8 @@ static const struct npu_op_rule rules[NPU_GOP_COUNT] = {
 	ROW(DepthToSpace, npu_lower_depth_space, IMAGE, true, false, "copy", ""),
 	ROW(SpaceToDepth, npu_lower_depth_space, IMAGE, true, false, "copy", ""),
 	ROW(Resize, npu_lower_resize, IMAGE, true, false, "resize",
-	    "nearest, linear, cubic; H and W, else (also antialias, tf_crop_and_resize) known sizes, then by gather "
-	    "and matmul"),
+	    "nearest, linear, cubic; H and W, else (also antialias, tf_crop_and_resize) known sizes, "
+	    "then by gather and matmul"),
 	GONE(Upsample, "resize", ""),
 	ROW(Camera, npu_lower_camera, NATURAL, true, true, "color", ""),
 	ROW(Gather, npu_lower_gather, NATURAL, true, false, "gather or view", ""),

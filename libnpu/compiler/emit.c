@@ -386,7 +386,8 @@ static int describe_io(struct scalars *sc, struct npu_jobfile_region *regions,
 /* Frames of a camera; their planes are inputs. */
 static int describe_images(struct npu_lower *l, struct npu_jobfile_program *p)
 {
-	struct npu_jobfile_image *img = npu_arena_array(l->arena, l->g->num_images + 1, sizeof(*img));
+	struct npu_jobfile_image *img = npu_arena_array(l->arena, l->g->num_images + 1,
+							sizeof(*img));
 
 	if (!img)
 		return -ENOMEM;

@@ -7,7 +7,8 @@
 #include "compiler/fold.h"
 #include "npu_half.h"
 
-#define FOLD_MAX	(64u << 20)	/* largest result, bytes, unless it is no larger than the input */
+/* largest result, bytes, unless it is no larger than the input */
+#define FOLD_MAX	(64u << 20)
 
 bool npu_fold_is_float(enum npu_gtype type)
 {

@@ -41,7 +41,8 @@ static bool is_quick(const struct npu_gnode *n, const struct npu_host_call *call
 	for (i = 0; i < call->num_in; i++) {
 		elems = call->in[i].present ? npu_host_elems(&call->in[i]) : 0;
 		/* Einsum may combine every element with every other */
-		in = n->op == NPU_GOP_Einsum ? in * (elems < STEPS_MAX ? elems + 1 : STEPS_MAX) : in + elems;
+		in = n->op == NPU_GOP_Einsum ? in * (elems < STEPS_MAX ? elems + 1 : STEPS_MAX) :
+					       in + elems;
 		if (in > STEPS_MAX)
 			return false;
 	}

@@ -344,7 +344,8 @@ enum npu_gop_family {
 
 enum npu_gop {
 	NPU_GOP_NONE,
-#define NPU_GOP(name, domain, since, in_min, in_max, out_min, out_max, family, attrs) NPU_GOP_##name,
+#define NPU_GOP(name, domain, since, in_min, in_max, out_min, out_max, family, attrs) \
+	NPU_GOP_##name,
 #include "compiler/ops.def"
 #undef NPU_GOP
 	NPU_GOP_COUNT,
@@ -356,7 +357,7 @@ struct npu_gop_info {
 	int since;
 	int in_min, in_max, out_min, out_max;	/* max -1: any number */
 	enum npu_gop_family family;
-	const char *attrs;	/* "name:t ..." with t one of i f s t I F S; what an importer accepts */
+	const char *attrs;	/* "name:t ...", t one of i f s t I F S; what an importer accepts */
 };
 
 const struct npu_gop_info *npu_gop_info(enum npu_gop op);
@@ -618,7 +619,7 @@ int npu_graph_bind_shape(struct npu_graph *g, const char *input, const struct np
 			 int rank, struct npu_diag *diag);
 
 struct npu_pass_options {
-	const char *dump_pass;	/* print the graph after this pass; "all" = after each; NULL = never */
+	const char *dump_pass;	/* print the graph after this pass; "all": each; NULL: never */
 	FILE *dump;		/* where to, NULL = nowhere */
 	/* comma-separated optional passes to leave out (debugging); NULL = none */
 	const char *skip;

@@ -188,7 +188,8 @@ static bool is_ours(const struct npu_host_op *op)
 	return op == npu_host_op_find(op->domain, op->name);
 }
 
-#define TRIAL_BYTES	(1 << 18)	/* of all arguments: it takes no time, and finds what attributes say */
+/* of all arguments: it takes no time, and finds what attributes say */
+#define TRIAL_BYTES	(1 << 18)
 
 #define TRIAL_TAPS	4096		/* of a window: every output looks at all of them */
 

@@ -141,7 +141,9 @@ static bool type_fits(const struct npu_lower *l, const struct npu_gtensor *t,
 {
 	struct npu_lview own;
 
-	npu_lview_of(t, t->producer && t->producer->host ? npu_lower_user_dtype(l, t) : npu_lower_dtype(l, t),
+	npu_lview_of(t,
+		     t->producer && t->producer->host ? npu_lower_user_dtype(l, t) :
+							npu_lower_dtype(l, t),
 		     &own);
 	return npu_lview_same_elem(&own, v) ||
 	       (r->retypes && npu_dtype_is_float(own.dtype) && npu_lview_is_real(v));

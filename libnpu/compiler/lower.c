@@ -258,7 +258,8 @@ int npu_lower_finish(struct npu_lower *l, struct npu_gtensor *t, const struct np
 	if (val->ready && npu_lview_same_place(&val->view, out))
 		return 0;
 	err = npu_lower_out(l, t, &own);
-	return err ? err : npu_lower_copy(l, &own, out, "its type differs from the place it belongs to");
+	return err ? err :
+		     npu_lower_copy(l, &own, out, "its type differs from the place it belongs to");
 }
 
 int npu_lower_alias(struct npu_lower *l, struct npu_gtensor *t, const struct npu_lview *view)

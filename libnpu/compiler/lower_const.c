@@ -111,7 +111,10 @@ static int64_t quantized_code(const struct npu_lview *like, double value)
 static uint64_t elem_bits(const struct npu_lview *like, double value)
 {
 	uint64_t bits = 0;
-	int64_t n = isnan(value) ? 0 : value >= 9.2e18 ? INT64_MAX : value <= -9.2e18 ? INT64_MIN : (int64_t)value;
+	int64_t n = isnan(value)     ? 0 :
+		    value >= 9.2e18  ? INT64_MAX :
+		    value <= -9.2e18 ? INT64_MIN :
+				       (int64_t)value;
 	float f = (float)value;
 
 	if (like->scale != 0 && !npu_dtype_is_float(like->dtype))

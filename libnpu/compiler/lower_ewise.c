@@ -101,7 +101,11 @@ int npu_lower_unary(struct npu_lower *l, struct npu_gnode *n)
 	err = npu_lower_in(l, n->inputs[0], &in);
 	if (!err && n->op == NPU_GOP_IsInf && !(negative && positive)) {
 		/* One sign, or none: then nothing equals a NaN. */
-		err = npu_lower_scalar(l, NPU_F32, negative ? -INFINITY : positive ? INFINITY : NAN, &limit);
+		err = npu_lower_scalar(l, NPU_F32,
+				       negative ? -INFINITY :
+				       positive ? INFINITY :
+						  NAN,
+				       &limit);
 		if (!err)
 			err = npu_lower_out(l, n->outputs[0], &out);
 		return err ? err : npu_lower_ewise2(l, &out, &in, &limit, NPU_BINARY_EQ, NULL);
@@ -138,7 +142,8 @@ static int binary_func(const struct npu_gnode *n)
 	case NPU_GOP_BitwiseOr:	return NPU_BINARY_BITOR;
 	case NPU_GOP_BitwiseXor: return NPU_BINARY_BITXOR;
 	case NPU_GOP_BitShift:
-		return strcmp(npu_gnode_string(n, "direction", ""), "LEFT") ? NPU_BINARY_SHR : NPU_BINARY_SHL;
+		return strcmp(npu_gnode_string(n, "direction", ""), "LEFT") ? NPU_BINARY_SHR :
+									      NPU_BINARY_SHL;
 	default:		return -1;
 	}
 }
@@ -270,8 +275,10 @@ int npu_lower_where(struct npu_lower *l, struct npu_gnode *n)
 	 * f32.
 	 */
 	if (v[2].scale == 0 && v[3].scale == 0)
-		like.dtype = npu_gtensor_is_const(n->inputs[1]) ? v[3].dtype : npu_gtensor_is_const(n->inputs[2]) ? v[2].dtype :
-			     npu_dtype_bits(v[2].dtype) > npu_dtype_bits(v[3].dtype) ? v[2].dtype : v[3].dtype;
+		like.dtype = npu_gtensor_is_const(n->inputs[1])			     ? v[3].dtype :
+			     npu_gtensor_is_const(n->inputs[2])			     ? v[2].dtype :
+			     npu_dtype_bits(v[2].dtype) > npu_dtype_bits(v[3].dtype) ? v[2].dtype :
+										       v[3].dtype;
 	else if (npu_lview_same_elem(&v[2], &v[3]))
 		like = v[2];
 	err = as_type(l, n->inputs[1], like, &v[2]);

@@ -174,8 +174,8 @@ static int refuse_node(struct npu_onnx_ctx *ctx, const char *label, const char *
 	const char *why = known ? known->why_not : "there is none of this name";
 
 	return npu_diag_named(ctx->diag, NPU_DIAG_ERROR, -EOPNOTSUPP, label, type,
-			      "operator is not supported%s%s%s%s%s", *domain ? " (domain " : "", domain,
-			      *domain ? ")" : "", *why ? ": " : "", why);
+			      "operator is not supported%s%s%s%s%s", *domain ? " (domain " : "",
+			      domain, *domain ? ")" : "", *why ? ": " : "", why);
 }
 
 static int check_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, const char *label,
@@ -191,8 +191,9 @@ static int check_node(struct npu_onnx_ctx *ctx, const Onnx__NodeProto *p, const 
 		       npu_host_op_find_in(ctx->host->ops, ctx->host->num_ops, domain, type) : NULL;
 	if (*own) {
 		*op = NPU_GOP_Host;
-		return p->n_output ? 0 : npu_diag_named(ctx->diag, NPU_DIAG_ERROR, -EINVAL, label, type,
-							"it has no output");
+		return p->n_output ? 0 :
+				     npu_diag_named(ctx->diag, NPU_DIAG_ERROR, -EINVAL, label, type,
+						    "it has no output");
 	}
 	if (*op == NPU_GOP_NONE)
 		return refuse_node(ctx, label, domain, type);

@@ -9,7 +9,8 @@
 static const struct npu_gop_info op_table[NPU_GOP_COUNT] = {
 	[NPU_GOP_NONE] = { "None", "npu", 1, 0, 0, 0, 0, NPU_GF_OTHER, "" },
 #define NPU_GOP(name, domain, since, in_min, in_max, out_min, out_max, family, attrs) \
-	[NPU_GOP_##name] = { #name, domain, since, in_min, in_max, out_min, out_max, family, attrs },
+	[NPU_GOP_##name] = { #name, domain, since, in_min, in_max, out_min, out_max, family, \
+			     attrs },
 #include "compiler/ops.def"
 #undef NPU_GOP
 };

@@ -120,7 +120,9 @@ static bool weight_fits(const struct npu_gtensor *t)
 static enum npu_dtype weight_dtype(struct npu_lower *l, const struct npu_gtensor *t)
 {
 	if (t->type == NPU_GT_F16 || t->type == NPU_GT_BF16)
-		return l->precision == NPU_PRECISION_F32 ? NPU_F32 : t->type == NPU_GT_F16 ? NPU_F16 : NPU_BF16;
+		return l->precision == NPU_PRECISION_F32 ? NPU_F32 :
+		       t->type == NPU_GT_F16		 ? NPU_F16 :
+							   NPU_BF16;
 	if (npu_lower_dtype(l, t) == NPU_F32 || l->precision == NPU_PRECISION_F32)
 		return NPU_F32;
 	if (weight_fits(t))
@@ -155,7 +157,9 @@ int npu_pack_weight(struct npu_lower *l, const struct npu_pack_source *src, bool
 	memset(view, 0, sizeof(*view));
 	view->buf = l->weight_buf;
 	view->dtype = dtype;
-	view->layout = quads ? NPU_LAYOUT_PANEL16K4 : panel ? NPU_LAYOUT_PANEL16 : NPU_LAYOUT_STRIDED;
+	view->layout = quads ? NPU_LAYOUT_PANEL16K4 :
+		       panel ? NPU_LAYOUT_PANEL16 :
+			       NPU_LAYOUT_STRIDED;
 	view->offset = npu_poly_const((int64_t)offset);
 	return err;
 }

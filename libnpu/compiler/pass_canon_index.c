@@ -246,5 +246,6 @@ int npu_canon_index(struct npu_graph *g, struct npu_gnode *n, struct npu_diag *d
 	err = rows_of(g, n, &s, &rows, diag);
 	if (err)
 		return err;
-	return n->op == NPU_GOP_GatherND ? gather_rows(g, n, &s, rows) : scatter_rows(g, n, &s, rows);
+	return n->op == NPU_GOP_GatherND ? gather_rows(g, n, &s, rows) :
+					   scatter_rows(g, n, &s, rows);
 }

@@ -115,8 +115,10 @@ static int mask_constant(struct npu_graph *g, struct npu_gnode *n, struct npu_di
 	int i;
 
 	if (count < 0 || count > MASK_MAX)
-		return npu_diag_node(diag, -EOPNOTSUPP, n, "mask",
-				     "the second output is supported for fixed sizes up to %d elements", MASK_MAX);
+		return npu_diag_node(
+			diag, -EOPNOTSUPP, n, "mask",
+			"the second output is supported for fixed sizes up to %d elements",
+			MASK_MAX);
 	for (i = 0; i < mask->rank; i++)
 		dims[i] = mask->dim[i].base;
 	ones = npu_graph_const(g, n->name, mask->type, mask->rank, dims, NULL);

@@ -194,7 +194,8 @@ static int match_norm(struct npu_graph *g, struct npu_gnode *n, unsigned int sid
 		if (!npu_dim_is_const(x->dim[i]))
 			return 0;
 	mul = follow(n->outputs[0], NPU_GOP_Mul, axis, &gamma);
-	add = layer ? follow(mul ? mul->outputs[0] : n->outputs[0], NPU_GOP_Add, axis, &beta) : NULL;
+	add = layer ? follow(mul ? mul->outputs[0] : n->outputs[0], NPU_GOP_Add, axis, &beta) :
+		      NULL;
 	ins[0] = x;
 	ins[1] = param(g, n, x, axis, mul ? gamma : NULL);
 	ins[2] = add ? param(g, n, x, axis, beta) : NULL;

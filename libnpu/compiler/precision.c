@@ -181,8 +181,9 @@ static void mark_host(struct npu_lower *l)
 		const struct npu_gnode *n = l->g->nodes[i];
 
 		for (unsigned int k = 0; n->host && k < n->num_inputs + n->num_outputs; k++) {
-			const struct npu_gtensor *t = k < n->num_inputs ? n->inputs[k] :
-									  n->outputs[k - n->num_inputs];
+			const struct npu_gtensor *t = k < n->num_inputs ?
+							      n->inputs[k] :
+							      n->outputs[k - n->num_inputs];
 
 			if (t)
 				l->keep_f32[t->id] = true;

@@ -307,7 +307,8 @@ int npu_report_fill(struct npu_report *r, const struct npu_lower *l, const struc
 	for (unsigned int i = 0; i < r->num_model && !err; i++) {
 		struct npu_placement *p = &r->placement[i];
 
-		*p = (struct npu_placement){ .node = r->model[i].name, .op = r->model[i].op, .into = "", .insns = "",
+		*p = (struct npu_placement){ .node = r->model[i].name, .op = r->model[i].op,
+					   .into = "", .insns = "",
 					     .type = "", .place = NPU_PLACE_FOLDED, .reason = "" };
 		err = fill_node(r, l, &final, diag, p);
 		s->count[p->place]++;

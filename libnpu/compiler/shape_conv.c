@@ -215,7 +215,9 @@ int npu_shape_conv(struct npu_shape *s)
 {
 	bool q = s->n->op == NPU_GOP_QLinearConv;
 	const struct npu_gtensor *x = npu_shape_in(s, 0), *w = npu_shape_in(s, q ? 3 : 1);
-	const struct npu_gtensor *b = q ? npu_shape_in(s, 8) : s->n->op == NPU_GOP_Conv ? npu_shape_in(s, 2) : NULL;
+	const struct npu_gtensor *b = q			       ? npu_shape_in(s, 8) :
+				      s->n->op == NPU_GOP_Conv ? npu_shape_in(s, 2) :
+								 NULL;
 	struct npu_dim dims[NPU_GRAPH_MAX_RANK];
 	enum npu_gtype type = x->type;
 	struct window win;

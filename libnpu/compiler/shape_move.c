@@ -172,7 +172,10 @@ int npu_shape_slice(struct npu_shape *s)
 
 	for (i = 1; i < (int)s->n->num_inputs; i++)
 		if (s->n->inputs[i] && !npu_tensor_has_value(s->n->inputs[i])) {
-			err = npu_shape_at_run_time(s, i == 1 ? "starts" : i == 2 ? "ends" : i == 3 ? "axes" : "steps");
+			err = npu_shape_at_run_time(s, i == 1 ? "starts" :
+						       i == 2 ? "ends" :
+						       i == 3 ? "axes" :
+								"steps");
 			return err ? err : npu_shape_out(s, 0, x->type, x->rank, x->dim);
 		}
 	n = npu_shape_list(s, "starts", 1, starts);

@@ -123,7 +123,8 @@ static int keep_aspect(struct npu_shape *s, const struct npu_gtensor *x, const s
 		return 0;
 	if (!larger && strcmp(policy, "not_larger"))
 		return npu_diag_node(s->diag, -EINVAL, s->n, "keep_aspect_ratio_policy",
-				     "'%.40s', expected stretch, not_larger or not_smaller", policy);
+				     "'%.40s', expected stretch, not_larger or not_smaller",
+				     policy);
 	for (int i = 0; i < r->num; i++) {
 		struct npu_dim from = x->dim[r->axis[i]], to = dims[r->axis[i]];
 		float one = (float)to.base / (float)from.base;

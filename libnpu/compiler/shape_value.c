@@ -45,7 +45,9 @@ static struct npu_dim value_compare(struct npu_shape *s, enum npu_gop op, struct
 	high = npu_dim_high(s->g, diff);
 	switch (op) {
 	case NPU_GOP_Equal:
-		return !low && !high ? npu_dim_const(1) : low > 0 || high < 0 ? npu_dim_const(0) : unknown;
+		return !low && !high	   ? npu_dim_const(1) :
+		       low > 0 || high < 0 ? npu_dim_const(0) :
+					     unknown;
 	case NPU_GOP_Less:
 		return high < 0 ? npu_dim_const(1) : low >= 0 ? npu_dim_const(0) : unknown;
 	case NPU_GOP_Greater:

@@ -292,7 +292,9 @@ static void order_dims(const struct npu_lower *l, const struct npu_lview *v, int
 	for (int i = 0; i < v->rank; i++) {
 		int k = i;
 
-		key[i] = i == channel ? -1 : is_one(v->dim[i]) ? INT64_MAX : npu_poly_high(l->g, &v->stride[i]);
+		key[i] = i == channel	   ? -1 :
+			 is_one(v->dim[i]) ? INT64_MAX :
+					     npu_poly_high(l->g, &v->stride[i]);
 		for (; k > 0 && key[perm[k - 1]] < key[i]; k--)
 			perm[k] = perm[k - 1];
 		perm[k] = i;

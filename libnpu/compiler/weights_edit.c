@@ -133,7 +133,8 @@ int npu_weights_shift_in(struct npu_graph *g, struct npu_gnode *n, const struct 
 	const struct npu_gtensor *w = n->inputs[1];
 	int64_t count = npu_gtensor_const_elems(w), inner = inner_size(w, 2),
 		row = inner_size(w, n->op == NPU_GOP_Conv ? 1 : 2);
-	int64_t channels = n->op == NPU_GOP_Conv ? w->dim[0].base : w->dim[npu_gnode_int(n, "transB", 0) ? 0 : 1].base, i;
+	int64_t i, channels = n->op == NPU_GOP_Conv ? w->dim[0].base :
+			      w->dim[npu_gnode_int(n, "transB", 0) ? 0 : 1].base;
 	struct npu_gtensor *sum = npu_graph_const(g, n->name, NPU_GT_F64, 1, &channels, NULL);
 
 	if (!sum)

@@ -66,7 +66,7 @@ struct npu_queue {
 	atomic_uint refs;
 	struct npu_device *dev;
 	uint32_t priority;
-	pthread_mutex_t lock; /* protects last and streams, and keeps submits in the order of their fences */
+	pthread_mutex_t lock; /* protects last and streams; submits keep the order of fences */
 	struct npu_fence *last;		/* of the newest submit */
 	struct npu_chain *chain;	/* for jobs with host steps (chain.c); made when needed */
 	struct npu_stream_cache *streams;	/* under lock; made when needed */

@@ -167,7 +167,8 @@ static int record_host(struct result *res, const struct npu_work *work,
 			return -ENOMEM;
 		*p = (struct npu_insn_profile){ .insn = step->first_insn, .offset = step->offset,
 						.tag = step->desc.tag, .opcode = NPU_PROFILE_HOST,
-						.start = start - res->started, .ns = ns, .bytes = bytes };
+						.start = start - res->started, .ns = ns,
+						.bytes = bytes };
 	}
 	if (work->flags & NPU_SUBMIT_DIGEST) {
 		d = grow(&res->digests, &res->num_digests, room, sizeof(*d));

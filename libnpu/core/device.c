@@ -136,8 +136,10 @@ static const struct npu_backend_ops *backend_for(const char *uri, struct npu_err
 		npu_error_set(err, c.status, "device '%s': %s", uri, c.reason);
 		return NULL;
 	}
-	npu_error_set(err, -ENODEV,
-		      "there is no device '%s'; \"sim\" runs in process, without a name the best one is taken", uri);
+	npu_error_set(
+		err, -ENODEV,
+		"there is no device '%s'; \"sim\" runs in process, without a name the best one is taken",
+		uri);
 	return NULL;
 }
 
@@ -176,7 +178,8 @@ static int check_host_ops(const struct npu_device_options *opt, struct npu_error
 	uint32_t i;
 
 	if (opt->num_host_ops && !opt->host_ops)
-		return npu_error_set(err, -EINVAL, "npu_device_options: host_ops is NULL with num_host_ops %u",
+		return npu_error_set(err, -EINVAL,
+				     "npu_device_options: host_ops is NULL with num_host_ops %u",
 				     opt->num_host_ops);
 	for (i = 0; i < opt->num_host_ops; i++)
 		if (!opt->host_ops[i].domain || !opt->host_ops[i].name || !opt->host_ops[i].run ||

@@ -164,7 +164,8 @@ int npu_dmabuf_end(const struct npu_buffer *buf, uint32_t access, struct npu_err
 static int fence_error(struct npu_error *err, int ret, const char *what)
 {
 	return npu_error_set(err, ret, "dma-buf: %s: %s", what,
-			     ret == -ENOTTY ? "this kernel has no ioctl for it (6.0 has)" : strerror(-ret));
+			     ret == -ENOTTY ? "this kernel has no ioctl for it (6.0 has)" :
+					      strerror(-ret));
 }
 
 int npu_dmabuf_get_sync_file(int dmabuf, uint32_t access, int *fd, struct npu_error *err)

@@ -60,8 +60,8 @@ static int take_option(void *ctx, const char *key, const char *value, struct npu
 		o->is_fd = true;
 		return npu_uri_number(key, value, 0, INT32_MAX, &o->fd, err);
 	}
-	return npu_error_set(err, -EINVAL, "device option '%s' is not known (fd and max-object are)",
-			     key);
+	return npu_error_set(err, -EINVAL,
+			     "device option '%s' is not known (fd and max-object are)", key);
 }
 
 static int parse_uri(const char *uri, struct uri_options *o, struct npu_error *err)

@@ -45,7 +45,8 @@ static void handle_put(struct drm_device *drm, uint32_t handle)
 	pthread_mutex_unlock(&drm->lock);
 }
 
-static int vm_bind(struct drm_device *drm, const struct drm_npu_vm_bind_op *op, struct npu_error *err)
+static int vm_bind(struct drm_device *drm, const struct drm_npu_vm_bind_op *op,
+		   struct npu_error *err)
 {
 	struct drm_npu_vm_bind bind = {
 		.vm_id = drm->vm,
@@ -60,7 +61,9 @@ static uint64_t object_size(const struct drm_device *drm, const struct drm_bo *b
 {
 	uint64_t at = i * drm->max_object;
 
-	return bo->num == 1 ? bo->size : bo->size - at < drm->max_object ? bo->size - at : drm->max_object;
+	return bo->num == 1		       ? bo->size :
+	       bo->size - at < drm->max_object ? bo->size - at :
+						 drm->max_object;
 }
 
 static int bo_unbind(struct drm_device *drm, struct drm_bo *bo)
@@ -91,7 +94,8 @@ static int bo_bind(struct drm_device *drm, struct drm_bo *bo, uint64_t offset, u
 	uint32_t i;
 
 	if (ret)
-		return npu_error_set(err, ret, "device '%s': no room for %llu bytes in its addresses",
+		return npu_error_set(err, ret,
+				     "device '%s': no room for %llu bytes in its addresses",
 				     drm->dev->info.uri, (unsigned long long)bo->size);
 	op.va = bo->va;
 	for (i = 0; i < bo->num && !ret; i++) {
@@ -418,7 +422,8 @@ int drm_buffer_is_bounced(struct npu_buffer *buf, bool *bounced, struct npu_erro
 
 	for (i = 0; i < bo->num && !ret; i++) {
 		info.handle = bo->handles[i];
-		ret = drm_call(buf->dev->backend, DRM_IOCTL_NPU_BO_QUERY_INFO, &info, err, "a buffer");
+		ret = drm_call(buf->dev->backend, DRM_IOCTL_NPU_BO_QUERY_INFO, &info, err,
+			       "a buffer");
 		*bounced |= !!(info.extra & DRM_NPU_BO_IS_BOUNCED);
 	}
 	return ret;

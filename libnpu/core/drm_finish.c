@@ -68,9 +68,11 @@ static void fault_text(const struct npu_fault *fault, char *out, size_t size)
 	const char *what = npu_fault_text(fault->code);
 
 	if (fault->code == NPU_FAULT_MMU || fault->code == NPU_FAULT_FETCH)
-		snprintf(out, size, "%s: 0x%llx, to be %s", what, (unsigned long long)fault->address,
+		snprintf(out, size, "%s: 0x%llx, to be %s", what,
+			 (unsigned long long)fault->address,
 			 fault->access & NPU_ACCESS_EXEC  ? "fetched" :
-			 fault->access & NPU_ACCESS_WRITE ? "written" : "read");
+			 fault->access & NPU_ACCESS_WRITE ? "written" :
+							    "read");
 	else if (fault->value)
 		snprintf(out, size, "%s: %lld", what, (long long)fault->value);
 	else
@@ -103,7 +105,8 @@ static void from_result(struct drm_device *drm, const struct drm_work *dw,
 		e->dead = true;
 		snprintf(e->text, sizeof(e->text),
 			 "stopped by the driver after %llu ms on the device (limits: %u ms without progress, %u ms in all)",
-			 (unsigned long long)res->busy_ns / 1000000, drm->timeout_ms, drm->limit_ms);
+			 (unsigned long long)res->busy_ns / 1000000, drm->timeout_ms,
+			 drm->limit_ms);
 		break;
 	case DRM_NPU_JOB_INNOCENT:
 		e->status = -ECANCELED;
@@ -119,8 +122,8 @@ static void from_result(struct drm_device *drm, const struct drm_work *dw,
 	default:
 		e->status = -EIO;
 		e->dead = true;
-		snprintf(e->text, sizeof(e->text), "the driver tells a status that is not known: %u",
-			 res->status);
+		snprintf(e->text, sizeof(e->text),
+			 "the driver tells a status that is not known: %u", res->status);
 	}
 }
 

@@ -44,7 +44,8 @@ static int kqueue_create(struct drm_queue *dq, struct npu_error *err)
 			      "device '%s': queues of high priority need CAP_SYS_NICE",
 			      dq->drm->dev->info.uri);
 	if (ret == -ENOSPC)
-		npu_error_set(err, ret, "device '%s': all its queues, or all that one user may have, are taken",
+		npu_error_set(err, ret,
+			      "device '%s': all its queues, or all that one user may have, are taken",
 			      dq->drm->dev->info.uri);
 	if (ret) {
 		free(kq);

@@ -66,7 +66,8 @@ static void profile_add(const struct npu_work *work, struct npu_insn_profile *p,
 
 void drm_trace_hand_over(struct npu_work *work, const void *memory, uint64_t size)
 {
-	const struct npu_hw_trace_record *rec = (const void *)((const struct npu_hw_trace *)memory + 1);
+	const struct npu_hw_trace_record *rec =
+		(const void *)((const struct npu_hw_trace *)memory + 1);
 	uint64_t room = (size - sizeof(struct npu_hw_trace)) / sizeof(*rec), i;
 	uint64_t count = ((const struct npu_hw_trace *)memory)->count;
 	struct npu_insn_profile *profile;

@@ -28,7 +28,7 @@ int npu_fd_copy(int fd, int *copy, struct npu_error *err)
 					      strerror(errno));
 }
 
-/* ---- from the kernel -------------------------------------------------------------------------- */
+/* ---- from the kernel ------------------------------------------------------------------------ */
 
 /*
  * 0, or the error of the first fence in the file that failed. The kernel tells it only to those who
@@ -193,7 +193,7 @@ int npu_fence_import(struct npu_device *dev, int fd, struct npu_fence **fence,
 	return 0;
 }
 
-/* ---- to others -------------------------------------------------------------------------------- */
+/* ---- to others ------------------------------------------------------------------------------ */
 
 int npu_fence_export(struct npu_fence *fence, int *fd, struct npu_error *err)
 {
@@ -209,9 +209,11 @@ int npu_fence_export(struct npu_fence *fence, int *fd, struct npu_error *err)
 	if (fence->file >= 0)
 		return npu_fd_copy(fence->file, fd, err);
 	if (!fence->kernel || fence->soft)
-		return npu_error_set(err, -ENOTSUP, "%s",
-				     fence->kernel ? "the job has host steps, or comes behind one that has: only libnpu knows when it ends" :
-				     "the job runs in process: only libnpu knows when it ends");
+		return npu_error_set(
+			err, -ENOTSUP, "%s",
+			fence->kernel ?
+				"the job has host steps, or comes behind one that has: only libnpu knows when it ends" :
+				"the job runs in process: only libnpu knows when it ends");
 	queue = npu_fence_get_queue(fence);
 	if (queue) {
 		ret = queue->dev->ops->fence_export(queue, fence, fd, err);

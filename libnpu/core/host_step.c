@@ -183,7 +183,8 @@ size_t npu_host_step_digest(const struct npu_work *work, const struct npu_job_st
 		npu_xxh64_init(&xxh, 0);
 		npu_xxh64_update(&xxh, t.data,
 				 (size_t)npu_host_elems(&t) * npu_host_dtype_size(t.dtype));
-		out[n++] = (struct npu_insn_digest){ .insn = step->first_insn, .tag = step->desc.tag,
+		out[n++] = (struct npu_insn_digest){ .insn = step->first_insn,
+						     .tag = step->desc.tag,
 						     .opcode = NPU_PROFILE_HOST, .slot = i,
 						     .digest = npu_xxh64_final(&xxh) };
 	}

@@ -409,7 +409,8 @@ int npu_job_load(struct npu_device *dev, const char *path, uint32_t flags, struc
 	return load_path(dev, path, flags, true, job, err);
 }
 
-int npu_job_open(struct npu_device *dev, const char *path, struct npu_job **job, struct npu_error *err)
+int npu_job_open(struct npu_device *dev, const char *path, struct npu_job **job,
+		 struct npu_error *err)
 {
 	return load_path(dev, path, 0, false, job, err);
 }
@@ -429,8 +430,8 @@ int npu_job_load_memory(struct npu_device *dev, const void *data, size_t size, c
 		return npu_error_set(err, -EINVAL, "%s: data is NULL", name);
 	/* Weights want a page's alignment, which a copy has. */
 	if (flags & NPU_JOB_BORROW && data && !((uintptr_t)data % NPU_JOBFILE_PAGE))
-		return load(dev, (void *)(uintptr_t)data, size, JOB_DATA_BORROWED, name, flags, true,
-			    job, err);
+		return load(dev, (void *)(uintptr_t)data, size, JOB_DATA_BORROWED, name, flags,
+			    true, job, err);
 	if (posix_memalign(&copy, NPU_JOBFILE_PAGE, size ? size : 1))
 		return npu_error_set(err, -ENOMEM, "%s: no memory for %zu bytes", name, size);
 	if (size)

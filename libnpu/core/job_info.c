@@ -71,7 +71,8 @@ static uint64_t host_bytes(const struct npu_jobfile_program *prog)
 		for (k = 0; s->kind == NPU_STEP_HOST && k < s->num_in + s->num_out; k++) {
 			t = k < s->num_in ? s->in[k] : s->out[k - s->num_in];
 			if (t != NPU_JOBFILE_ABSENT &&
-			    !npu_jobfile_layout(&prog->tensors[t], upper, dim, stride, &offset, &extent))
+			    !npu_jobfile_layout(&prog->tensors[t], upper, dim, stride, &offset,
+						&extent))
 				sum += extent;
 		}
 	}
@@ -276,7 +277,8 @@ static void describe_host(const struct npu_jobfile_program *prog, const struct n
 }
 
 static int disassemble_step(const struct npu_job *job, const struct npu_jobfile_program *prog,
-			    const struct npu_job_step *step, uint32_t *offset, char *buf, size_t size)
+			    const struct npu_job_step *step, uint32_t *offset, char *buf,
+			    size_t size)
 {
 	uint32_t at = *offset - step->offset;
 	struct npu_insn insn;
@@ -328,5 +330,6 @@ int npu_job_disassemble(const struct npu_job *job, unsigned int program, uint32_
 			skip_header(step + 1, offset);
 		return ret;
 	}
-	return i && *offset == step->offset + npu_jobfile_step_span(&step->desc) ? -ENOENT : -EINVAL;
+	return i && *offset == step->offset + npu_jobfile_step_span(&step->desc) ? -ENOENT :
+										   -EINVAL;
 }

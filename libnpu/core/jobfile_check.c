@@ -216,8 +216,10 @@ static int check_tensor(const struct check *c, npu_u32 i)
 	if (t->flags & NPU_JOBFILE_BOUNDED &&
 	    (!(t->flags & NPU_JOBFILE_DENSE) ||
 	     (t->role != NPU_TENSOR_OUTPUT && t->role != NPU_TENSOR_INTERNAL)))
-		return REFUSE(c, "tensor '%s' has dims that the data give, but it is not dense or not a result",
-			      t->name);
+		return REFUSE(
+			c,
+			"tensor '%s' has dims that the data give, but it is not dense or not a result",
+			t->name);
 	if (!isfinite(t->scale) || t->scale < 0)
 		return REFUSE(c, "tensor '%s': scale %g is not finite and >= 0", t->name, t->scale);
 	if (check_expr(c, &t->offset, "tensor", i, "offset"))
@@ -279,7 +281,8 @@ static int check_debug(const struct check *c)
 				      c->prog->debug[i].tag, c->prog->debug[i - 1].tag);
 	for (i = 0; i < c->prog->num_debug; i++)
 		if (!isfinite(c->prog->debug[i].scale) || c->prog->debug[i].scale < 0)
-			return REFUSE(c, "debug map: tag %u has scale %g, want a finite one from 0 on",
+			return REFUSE(c,
+				      "debug map: tag %u has scale %g, want a finite one from 0 on",
 				      c->prog->debug[i].tag, (double)c->prog->debug[i].scale);
 	return 0;
 }
@@ -434,17 +437,20 @@ static int check_arg(const struct check *c, const struct npu_jobfile_step *step,
 	if (index == NPU_JOBFILE_ABSENT)
 		return 0;
 	if (index >= c->prog->num_tensors)
-		return REFUSE(c, "host step '%s': %s %u is tensor %u, there are %u", step->node, what,
-			      arg, index, c->prog->num_tensors);
+		return REFUSE(c, "host step '%s': %s %u is tensor %u, there are %u", step->node,
+			      what, arg, index, c->prog->num_tensors);
 	t = &c->prog->tensors[index];
 	r = &c->prog->regions[t->region];
 	if (!(t->flags & NPU_JOBFILE_DENSE) || !is_aligned(&t->offset) || r->align < HOST_ALIGN ||
 	    r->offset % HOST_ALIGN)
-		return REFUSE(c, "host step '%s': %s %u, tensor '%s', is not dense or not at a multiple of %u bytes",
-			      step->node, what, arg, t->name, HOST_ALIGN);
+		return REFUSE(
+			c,
+			"host step '%s': %s %u, tensor '%s', is not dense or not at a multiple of %u bytes",
+			step->node, what, arg, t->name, HOST_ALIGN);
 	if (r->access & NPU_ACCESS_SRAM || (r->access & access) != access)
-		return REFUSE(c, "host step '%s': %s %u, tensor '%s', lies in region %u with access 0x%x",
-			      step->node, what, arg, t->name, t->region, r->access);
+		return REFUSE(
+			c, "host step '%s': %s %u, tensor '%s', lies in region %u with access 0x%x",
+			step->node, what, arg, t->name, t->region, r->access);
 	return 0;
 }
 
@@ -454,7 +460,8 @@ static bool overlap(const struct check *c, npu_u32 a, npu_u32 b, const npu_u32 *
 	const struct npu_jobfile_tensor *ta = &c->prog->tensors[a], *tb = &c->prog->tensors[b];
 	npu_u64 dim[NPU_TENSOR_MAX_RANK], stride[NPU_TENSOR_MAX_RANK], at_a, at_b, size_a, size_b;
 
-	if (ta->region != tb->region || npu_jobfile_layout(ta, scalar, dim, stride, &at_a, &size_a) ||
+	if (ta->region != tb->region ||
+	    npu_jobfile_layout(ta, scalar, dim, stride, &at_a, &size_a) ||
 	    npu_jobfile_layout(tb, scalar, dim, stride, &at_b, &size_b))
 		return false;
 	return at_a < at_b + size_b && at_b < at_a + size_a;
@@ -469,7 +476,8 @@ static int check_overlap(const struct check *c, const struct npu_jobfile_step *s
 
 		if (other != NPU_JOBFILE_ABSENT && mine != NPU_JOBFILE_ABSENT &&
 		    (overlap(c, mine, other, c->lower) || overlap(c, mine, other, c->upper)))
-			return REFUSE(c, "host step '%s': output %u, tensor '%s', overlaps tensor '%s'",
+			return REFUSE(c,
+				      "host step '%s': output %u, tensor '%s', overlaps tensor '%s'",
 				      step->node, out, c->prog->tensors[mine].name,
 				      c->prog->tensors[other].name);
 	}
@@ -482,7 +490,8 @@ static int check_attrs(const struct check *c, const struct npu_jobfile_step *ste
 
 	for (i = 0; i < step->num_attr; i++)
 		if (step->attr[i].kind >= NPU_NUM_HOST_ATTRS || !*safe(step->attr[i].name))
-			return REFUSE(c, "host step '%s': attribute %u has no name or an unknown kind",
+			return REFUSE(c,
+				      "host step '%s': attribute %u has no name or an unknown kind",
 				      step->node, i);
 	return 0;
 }
@@ -499,8 +508,10 @@ static int check_host(const struct check *c, const struct npu_jobfile_step *step
 	if (!step->num_out || step->num_out > NPU_JF_MAX_ARGS || step->num_in > NPU_JF_MAX_ARGS ||
 	    step->num_attr > NPU_JF_MAX_ARGS ||
 	    (npu_u64)step->num_out * (step->num_in + step->num_out) > MAX_HOST_PAIRS)
-		return REFUSE(c, "host step '%s': %u inputs, %u outputs and %u attributes are too many, or no output",
-			      step->node, step->num_in, step->num_out, step->num_attr);
+		return REFUSE(
+			c,
+			"host step '%s': %u inputs, %u outputs and %u attributes are too many, or no output",
+			step->node, step->num_in, step->num_out, step->num_attr);
 	for (i = 0; i < step->num_in; i++)
 		if (check_arg(c, step, "input", i, step->in[i], NPU_ACCESS_READ))
 			return -EINVAL;
@@ -559,8 +570,8 @@ int npu_jobfile_check(const struct npu_jobfile *job, npu_u64 opcodes[4], npu_u64
 	for (i = 0; i < job->num_programs; i++) {
 		c.prog = &job->programs[i];
 		c.index = i;
-		if (check_symbols(&c) || check_regions(&c) || check_tensors(&c) || check_debug(&c) ||
-		    npu_jobfile_check_images(c.prog, i, err))
+		if (check_symbols(&c) || check_regions(&c) || check_tensors(&c) ||
+		    check_debug(&c) || npu_jobfile_check_images(c.prog, i, err))
 			return -EINVAL;
 		ret = check_steps(&c, opcodes, sram_size);
 		if (ret)

@@ -42,7 +42,7 @@ struct reader {
 	struct npu_jf_header header;
 	struct table table[NPU_JF_NUM_SECTIONS];
 	bool seen[NPU_JF_NUM_SECTIONS];
-	npu_u64 owned[NPU_JF_NUM_SECTIONS];	/* records, or bytes of streams, that programs took */
+	npu_u64 owned[NPU_JF_NUM_SECTIONS];	/* records, bytes of streams, that programs took */
 	struct parsed *out;
 	struct npu_error *err;
 };

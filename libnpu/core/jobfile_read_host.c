@@ -29,7 +29,8 @@ static int read_args(struct reader *r)
 		return -ENOMEM;
 	for (i = 0; i < n; i++)
 		r->out->args[i] =
-			((const struct npu_jf_arg *)npu_jf_record_at(r, NPU_JF_HOSTARGS, i))->tensor;
+			((const struct npu_jf_arg *)npu_jf_record_at(r, NPU_JF_HOSTARGS, i))
+				->tensor;
 	return 0;
 }
 
@@ -40,7 +41,8 @@ static const npu_u8 *list_at(struct reader *r, npu_u32 i, const struct npu_jf_at
 	npu_u64 bytes = in->count * (npu_u64)size;
 
 	if (in->value % 8 || in->value > t->size || bytes > t->size - in->value) {
-		REFUSE(r, "section HOSTATTRS, record %u: a list of %llu bytes at %llu, section HOSTDATA has %llu",
+		REFUSE(r,
+		       "section HOSTATTRS, record %u: a list of %llu bytes at %llu, section HOSTDATA has %llu",
 		       i, ULL(bytes), ULL(in->value), ULL(t->size));
 		return NULL;
 	}
@@ -80,15 +82,17 @@ static int read_attr(struct reader *r, npu_u32 i, npu_u32 *used_strings)
 	if (npu_jf_string(r, in->name, NPU_JF_HOSTATTRS, i, &a->name))
 		return -EINVAL;
 	if (in->kind >= NPU_NUM_HOST_ATTRS)
-		return REFUSE(r, "section HOSTATTRS, record %u: attribute '%s' is of unknown kind %u", i,
-			      a->name, in->kind);
+		return REFUSE(r,
+			      "section HOSTATTRS, record %u: attribute '%s' is of unknown kind %u",
+			      i, a->name, in->kind);
 	if (size[in->kind]) {
 		list = list_at(r, i, in, size[in->kind]);
 		if (!list)
 			return -EINVAL;
 	} else if (in->count != 1) {
-		return REFUSE(r, "section HOSTATTRS, record %u: attribute '%s' has %u values, want 1", i,
-			      a->name, in->count);
+		return REFUSE(r,
+			      "section HOSTATTRS, record %u: attribute '%s' has %u values, want 1",
+			      i, a->name, in->count);
 	}
 	switch (in->kind) {
 	case NPU_HOST_INT:
@@ -143,8 +147,10 @@ int npu_jf_read_host_step(struct reader *r, npu_u32 i, npu_u64 index, struct npu
 	    npu_jf_string(r, in->node, NPU_JF_HOSTSTEPS, at, &step->node))
 		return -EINVAL;
 	if (in->num_in > NPU_JF_MAX_ARGS || in->num_out > NPU_JF_MAX_ARGS)
-		return REFUSE(r, "program %u: host step '%s' has %u inputs and %u outputs, the limit is %u",
-			      i, step->node, in->num_in, in->num_out, NPU_JF_MAX_ARGS);
+		return REFUSE(
+			r,
+			"program %u: host step '%s' has %u inputs and %u outputs, the limit is %u",
+			i, step->node, in->num_in, in->num_out, NPU_JF_MAX_ARGS);
 	if (npu_jf_take_range(r, i, NPU_JF_HOSTSTEPS, at, 1) ||
 	    npu_jf_take_range(r, i, NPU_JF_HOSTARGS, in->first_arg, in->num_in + in->num_out) ||
 	    npu_jf_take_range(r, i, NPU_JF_HOSTATTRS, in->first_attr, in->num_attr))

@@ -355,7 +355,8 @@ static void add_program(struct writer *w, const struct npu_jobfile_program *p)
 		.first_region = w->count[NPU_JF_REGIONS], .num_regions = p->num_regions,
 		.first_tensor = w->count[NPU_JF_TENSORS], .num_tensors = p->num_tensors,
 		.first_debug = w->count[NPU_JF_DEBUGMAP], .num_debug = p->num_debug,
-		.first_step = w->count[NPU_JF_SCHEDULE], .num_steps = p->num_steps ? p->num_steps : 1,
+		.first_step = w->count[NPU_JF_SCHEDULE],
+		.num_steps = p->num_steps ? p->num_steps : 1,
 	};
 
 	add_symbols(w, p);

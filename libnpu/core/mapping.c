@@ -15,7 +15,8 @@ uint64_t npu_mapping_size(uint64_t size)
 /* Aligned by mapping more and giving both ends back. */
 void *npu_mapping_new(uint64_t size, int prot)
 {
-	uint64_t room = npu_mapping_size(size), more = room < NPU_HUGE_PAGE ? 0 : NPU_HUGE_PAGE, skip;
+	uint64_t room = npu_mapping_size(size), skip;
+	uint64_t more = room < NPU_HUGE_PAGE ? 0 : NPU_HUGE_PAGE;
 	char *p;
 
 	if (room < size || room > SIZE_MAX - more) {

@@ -23,7 +23,8 @@ static const struct version unified = {
 	{ "total_inactive_file", "total_active_file" },
 };
 
-static void keep_least(struct npu_memory_room *out, uint64_t bytes, const char *what, const char *where)
+static void keep_least(struct npu_memory_room *out, uint64_t bytes, const char *what,
+		       const char *where)
 {
 	if (bytes >= out->bytes)
 		return;

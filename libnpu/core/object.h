@@ -163,7 +163,8 @@ struct npu_job {
  * all but the weights, whose check sum has not been looked at; and the weights. Nothing runs in
  * between.
  */
-int npu_job_open(struct npu_device *dev, const char *path, struct npu_job **job, struct npu_error *err);
+int npu_job_open(struct npu_device *dev, const char *path, struct npu_job **job,
+		 struct npu_error *err);
 int npu_job_place_weights(struct npu_job *job, uint32_t flags, struct npu_error *err);
 struct npu_job *npu_job_get(struct npu_job *job);
 void npu_job_put(struct npu_job *job);

@@ -67,7 +67,8 @@ int npu_run_clipped(struct npu_run *run, unsigned int index, struct npu_clip_inf
 	int ret;
 
 	if (!info || npu_struct_write(info, info->size, &out, sizeof(out)))
-		return npu_error_set(err, -EINVAL, "npu_clip_info: size is not set, see NPU_INIT()");
+		return npu_error_set(err, -EINVAL,
+				     "npu_clip_info: size is not set, see NPU_INIT()");
 	ret = npu_run_choose(run, err);
 	if (ret)
 		return ret;

@@ -274,7 +274,8 @@ static enum match match_strides(const struct npu_run *run, unsigned int program,
 		t = &s->prog->tensors[tensor];
 		npu_jobfile_plane_bounds(s->prog, t, &min, &max);
 		sym = npu_jobfile_stride_symbol(s->prog, t);
-		if (given < min || given > max || (sym >= 0 && given % s->prog->symbols[sym].step)) {
+		if (given < min || given > max ||
+		    (sym >= 0 && given % s->prog->symbols[sym].step)) {
 			return refuse_stride(s, t->name, given, min, max);
 		}
 		if (sym >= 0)

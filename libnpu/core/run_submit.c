@@ -89,8 +89,10 @@ static int prepare_host(struct npu_run *run, struct npu_work *work, struct npu_e
 		return npu_error_set(err, -ENOMEM, "%s: no memory for a submit", run->job->path);
 	npu_fence_set_soft(work->fence);
 	for (i = 0; i < prog->num_tensors; i++) {
-		if (npu_jobfile_layout(&prog->tensors[i], run->scalar, dim, stride, &offset, &extent))
-			return npu_error_set(err, -EINVAL, "%s: '%s' has no valid shape at these lengths",
+		if (npu_jobfile_layout(&prog->tensors[i], run->scalar, dim, stride, &offset,
+				       &extent))
+			return npu_error_set(err, -EINVAL,
+					     "%s: '%s' has no valid shape at these lengths",
 					     run->job->path, prog->tensors[i].name);
 		for (d = 0; d < prog->tensors[i].rank; d++)
 			dims[i][d] = (int64_t)dim[d];

@@ -78,8 +78,10 @@ int npu_buffer_info(struct npu_buffer *buf, struct npu_buffer_info *info, struct
 	out.imported = buf->dmabuf >= 0;
 	out.bounced = bounced;
 	ret = npu_struct_write(info, info->size, &out, sizeof(out));
-	return ret ? npu_error_set(err, ret, "npu_buffer_info: size is %u, set it to sizeof (NPU_INIT)",
-				   info->size) : 0;
+	return ret ? npu_error_set(err, ret,
+				   "npu_buffer_info: size is %u, set it to sizeof (NPU_INIT)",
+				   info->size) :
+		     0;
 }
 
 /* The buffer as a dma-buf, for a moment: its fences are the same whoever asks. */

@@ -21,7 +21,8 @@ int npu_uri_number(const char *key, const char *value, uint64_t min, uint64_t ma
 }
 
 int npu_uri_options(const char *list,
-		    int (*take)(void *ctx, const char *key, const char *value, struct npu_error *err),
+		    int (*take)(void *ctx, const char *key, const char *value,
+				struct npu_error *err),
 		    void *ctx, struct npu_error *err)
 {
 	char *copy = strdup(list), *item, *value, *save = NULL;

@@ -12,7 +12,8 @@
  * @ctx is passed on. -EINVAL (one without a value), -ENOMEM, or what @take returns.
  */
 int npu_uri_options(const char *list,
-		    int (*take)(void *ctx, const char *key, const char *value, struct npu_error *err),
+		    int (*take)(void *ctx, const char *key, const char *value,
+				struct npu_error *err),
 		    void *ctx, struct npu_error *err);
 
 /* The value as a number from @min to @max, decimal or 0x hexadecimal. -EINVAL. */

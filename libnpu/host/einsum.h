@@ -9,7 +9,8 @@
 #define NPU_EINSUM_RANK		8
 #define NPU_EINSUM_TERMS	8
 #define NPU_EINSUM_RESULT	NPU_EINSUM_TERMS	/* index of the result among the terms */
-#define NPU_EINSUM_DOTS		52	/* labels of the dims of "...": from here on, aligned at the last */
+/* labels of the dims of "...": from here on, aligned at the last */
+#define NPU_EINSUM_DOTS		52
 #define NPU_EINSUM_LABELS	(NPU_EINSUM_DOTS + NPU_EINSUM_RANK)
 
 struct npu_einsum {

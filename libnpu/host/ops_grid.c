@@ -13,7 +13,7 @@ enum grid_padding { PAD_ZEROS, PAD_BORDER, PAD_REFLECTION };
 struct grid {
 	enum grid_mode mode;
 	enum grid_padding padding;
-	bool align;		/* -1 and 1 are the centres of the corner pixels, else their edges */
+	bool align;		/* -1 and 1 are the centres of corner pixels, else their edges */
 	int64_t h, w;
 };
 

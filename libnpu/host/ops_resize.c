@@ -192,7 +192,8 @@ static int resample(const struct resize *r, const struct npu_resize_table *t, co
 				for (k = i * t->taps; k < (i + 1) * t->taps; k++)
 					sum += t->weight[k] *
 					       from[(o * in + t->index[k]) * inner + c];
-				to[(o * out + i) * inner + c] = t->outside[i] ? r->extrapolation : sum;
+				to[(o * out + i) * inner + c] = t->outside[i] ? r->extrapolation :
+										sum;
 			}
 		}
 	return 0;

@@ -70,7 +70,9 @@ static int same_name(const char *a, const char *b)
 static int rnn_activations(struct rnn *n, struct npu_error *err)
 {
 	static const char *const def[][3] = {
-		[RNN] = { "Tanh" }, [GRU] = { "Sigmoid", "Tanh" }, [LSTM] = { "Sigmoid", "Tanh", "Tanh" },
+		[RNN] = { "Tanh" },
+		[GRU] = { "Sigmoid", "Tanh" },
+		[LSTM] = { "Sigmoid", "Tanh", "Tanh" },
 	};
 	static const int num[] = { [RNN] = 1, [GRU] = 2, [LSTM] = 3 };
 	uint32_t names, alphas, betas, na = 0, nb = 0, i;

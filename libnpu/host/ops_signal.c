@@ -191,8 +191,8 @@ int npu_host_stft(const struct npu_host_call *call, struct npu_error *err)
 	    (y->dim[1] > 0 &&
 	     (y->dim[1] - 1 > x->dim[1] / step || (y->dim[1] - 1) * step + frame > x->dim[1])))
 		return npu_host_fail(call, err, -EINVAL,
-				     "frames of %lld every %lld do not fit a signal of %lld", (long long)frame,
-				     (long long)step, (long long)x->dim[1]);
+				     "frames of %lld every %lld do not fit a signal of %lld",
+				     (long long)frame, (long long)step, (long long)x->dim[1]);
 	ret = transform_setup(call, &t, err);
 	line = npu_host_alloc(call, 2 * frame, sizeof(*line), err);
 	result = npu_host_alloc(call, 2 * t.out, sizeof(*result), err);

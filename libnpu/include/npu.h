@@ -142,7 +142,7 @@ struct npu_device_info {
 	uint64_t max_buffer;		/* largest buffer in bytes */
 	uint32_t buffer_align;		/* imported host memory must begin at a multiple of this */
 	uint32_t num_priorities;	/* of queues */
-	uint64_t max_object;		/* as the options' one, rounded; 0: in process, no objects */
+	uint64_t max_object;		/* that of the options, rounded; 0: in process, none */
 };
 
 /*
@@ -338,7 +338,7 @@ struct npu_symbol_info {
 	uint32_t size;
 	uint32_t min, max, step;	/* value: min, min + step, .., max */
 	uint32_t derived;		/* 1: follows from the others */
-	uint32_t stride;		/* 1: of an input's rows: npu_run_set_stride(), not a shape */
+	uint32_t stride;		/* 1: of an input's rows, by npu_run_set_stride() */
 	const char *name;
 };
 
@@ -568,7 +568,7 @@ int npu_run_read(struct npu_run *run, const char *tensor, void *data, size_t siz
 /* How much of an 8-bit activation was clipped in a run, and in calibration. */
 struct npu_clip_info {
 	uint32_t size;
-	uint32_t suspicious;		/* 1: clearly more than in calibration: its data were others */
+	uint32_t suspicious;		/* 1: clearly more than in calibration, on other data */
 	uint64_t looked_at;		/* values that were looked at, a sample of the tensor's */
 	double share;			/* of them at an end of the range, 0..1 */
 	double calibrated;		/* the same over the calibration set; negative: not known */

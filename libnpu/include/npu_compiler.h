@@ -56,8 +56,8 @@ NPU_API const char *npu_calib_method_name(enum npu_calib_method method);
  * @dtype: enum npu_dtype of npu_isa.h: the input's type in the model (NPU_F32 for f32)
  * @rank, @dims: shape, which has to agree with the model's; where the model leaves a dimension
  *	open, samples may differ in it, and from what is compiled. A stack of samples has one
- *	dimension more in front, or its first one where that of the input is 1 as it is compiled; all
- *	tensors of the sample have to hold equally many then
+ *	dimension more in front, or its first one where that of the input is 1 as it is compiled;
+ *	all tensors of the sample have to hold equally many then
  * @data: dense, row major
  * @source: where it is from (a file), for messages; may be NULL
  */
@@ -138,8 +138,7 @@ NPU_API void npu_quant_options_init(struct npu_quant_options *options);
  *	that is not so in the model
  * @fail_on_host: refuse nodes that would run on the host, all of them by name
  * @host_ops, @num_host_ops: operators of the application's, see npu_host.h; the device that runs
- * the
- *	job must be opened with them, too. Needed until the compilation ends.
+ *	the job must be opened with them, too. Needed until the compilation ends.
  * @input_formats, @num_input_formats: inputs that come as frames of a camera, as text:
  *	"[input=]format:WIDTHxHEIGHT[,key=value...]", e.g. "nv12:1280x720,fit=letterbox"; the job takes
  *	the camera's bytes (npu_job_image()) and converts, crops, scales and normalises them itself.

@@ -58,7 +58,12 @@ struct npu_host_tensor {
 };
 
 enum npu_host_attr_kind {
-	NPU_HOST_INT, NPU_HOST_FLOAT, NPU_HOST_STRING, NPU_HOST_INTS, NPU_HOST_FLOATS, NPU_HOST_STRINGS,
+	NPU_HOST_INT,
+	NPU_HOST_FLOAT,
+	NPU_HOST_STRING,
+	NPU_HOST_INTS,
+	NPU_HOST_FLOATS,
+	NPU_HOST_STRINGS,
 	NPU_NUM_HOST_ATTRS
 };
 
@@ -78,7 +83,7 @@ struct npu_host_op;
 
 struct npu_host_call {
 	const struct npu_host_op *op;
-	uint32_t opset;			/* version of the operator set that the node is written for */
+	uint32_t opset;			/* version of the operator set that the node is of */
 	uint32_t num_in, num_out, num_attr;
 	const char *node;		/* of the model, for messages */
 	const struct npu_host_tensor *in;
@@ -104,7 +109,7 @@ struct npu_host_op {
 	const char *name;
 	uint32_t since;			/* first version of the operator set that it does */
 	uint32_t flags;			/* NPU_HOST_* */
-	const char *types;		/* element types, in words, for documentation and messages */
+	const char *types;		/* element types in words, for documents and messages */
 	const char *limits;		/* in words; "" */
 	/*
 	 * Compute. Returns 0 or a negative errno with the reason: input values that the operator

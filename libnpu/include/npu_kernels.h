@@ -426,7 +426,9 @@ struct npu_attention_args {
 	const struct npu_tensor *out, *q;	/* [T, heads, DV], [T, heads, D] */
 	/* [blocks, block size, kv_heads, D], the same with DV */
 	const struct npu_tensor *k, *v;
-	const struct npu_tensor *mask, *positions, *q_start, *kv_len, *block_table, *sinks, *k_scale, *v_scale;	/* (o) */
+	/* (o) */
+	const struct npu_tensor *mask, *positions, *q_start, *kv_len, *block_table, *sinks;
+	const struct npu_tensor *k_scale, *v_scale;
 	struct npu_len batch;
 	float scale;
 	bool causal;
@@ -457,7 +459,7 @@ struct npu_color_args {
 	const struct npu_tensor *out, *in;
 	const struct npu_tensor *chroma;	/* NV12 only */
 	const struct npu_tensor *matrix;	/* [18] */
-	const struct npu_tensor *box;		/* [N, 4] in pixels; absent: out has the size of in */
+	const struct npu_tensor *box;		/* [N, 4], pixels; absent: out is as large as in */
 	enum npu_color format;
 	float limit;				/* colours are clamped to 0 .. limit; 0: not */
 	bool swap;				/* YUYV's pairs are UYVY's */
@@ -466,7 +468,7 @@ struct npu_color_args {
 
 /* Clipped codes, added up over instructions and submits: whoever reads the counters zeroes them. */
 struct npu_count_args {
-	const struct npu_tensor *inout;		/* i64 [2] lowest, highest code; [3]: elements too */
+	const struct npu_tensor *inout;		/* i64 [2] lowest, highest code; [3]: elements */
 	const struct npu_tensor *in;		/* i8 or u8, any strides */
 	uint32_t tag;
 };
@@ -502,7 +504,8 @@ struct npu_load_scalar_args {
 	X(marker, MARKER) X(timestamp, TIMESTAMP) X(load_scalar, LOAD_SCALAR)
 
 #define npu_conv_transpose_args npu_conv_args
-#define X(name, op) int npu_emit_##name(struct npu_stream_builder *b, const struct npu_##name##_args *args);
+#define X(name, op) \
+	int npu_emit_##name(struct npu_stream_builder *b, const struct npu_##name##_args *args);
 NPU_EMITTERS(X)
 #undef X
 

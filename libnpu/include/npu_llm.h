@@ -65,7 +65,7 @@ struct npu_llm_compile_options {
 	uint32_t size;			/* sizeof, see NPU_INIT() */
 	uint32_t quant;			/* enum npu_llm_quant */
 	uint32_t kv;			/* enum npu_llm_kv */
-	uint32_t context;		/* positions of a sequence at most; 0: as trained, at most 4096 */
+	uint32_t context;		/* positions of a sequence; 0: as trained, at most 4096 */
 	uint32_t batch;			/* sequences of a step at most; 0: 16 */
 	uint32_t chunk;			/* rows (tokens) of a step at most; 0: 512 */
 	/*
@@ -79,7 +79,7 @@ struct npu_llm_compile_options {
 /* What became of a model, for people. */
 struct npu_llm_compile_summary {
 	uint32_t size;
-	uint32_t chunk;			/* as used: less than asked when an instruction had too much */
+	uint32_t chunk;			/* as used: less than asked for when that was too much */
 	uint32_t insns;
 	uint32_t reserved;
 	uint64_t parameters;		/* weights of the model */
@@ -317,8 +317,8 @@ struct npu_llm_sampler_options {
 	uint32_t top_k;			/* keep the k largest; 0: all */
 	uint64_t seed;
 	float temperature;		/* 0: greedy */
-	float top_p;			/* keep the fewest that have this probability together; 1: all */
-	float min_p;			/* keep those with at least this share of the largest; 0: all */
+	float top_p;			/* keep the fewest with this probability together; 1: all */
+	float min_p;			/* keep those with this share of the largest; 0: all */
 	float repeat_penalty;		/* 1: none */
 	uint32_t repeat_last;		/* tokens that it looks back at */
 	uint32_t reserved;

@@ -3,7 +3,8 @@
  * Sharing memory and fences with cameras, displays, dma-buf heaps and other devices, without
  * copies.
  *
- *	struct npu_dmabuf frame = { .size = sizeof(frame), .fd = fd, .flags = NPU_BUFFER_READ_ONLY };
+ *	struct npu_dmabuf frame = { .size = sizeof(frame), .fd = fd,
+ *				    .flags = NPU_BUFFER_READ_ONLY };
  *	npu_buffer_import(dev, &frame, &buf, &err);	// once per buffer, not per frame
  *	npu_run_bind(run, "image", buf, 0, &err);
  *	npu_buffer_get_fence(buf, NPU_ACCESS_READ, &ready, &err);

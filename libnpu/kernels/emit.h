@@ -7,7 +7,8 @@
 #include "npu_kernels.h"
 
 /* Names of the arrays' elements as the table has them. */
-#define SLOTS(op)	const struct npu_tensor *t[NPU_##op##_NUM_SLOTS ? NPU_##op##_NUM_SLOTS : 1] = { NULL }
+#define SLOTS(op) \
+	const struct npu_tensor *t[NPU_##op##_NUM_SLOTS ? NPU_##op##_NUM_SLOTS : 1] = { NULL }
 #define PARAMS(op)	npu_u32 p[NPU_##op##_NUM_PARAMS ? NPU_##op##_NUM_PARAMS : 1] = { 0 }
 #define EMIT(op)	npu_stream_emit_tensors(b, NPU_OP_##op, t, p, NULL, 0, a->tag)
 

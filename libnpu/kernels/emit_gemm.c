@@ -22,7 +22,8 @@ static void emit_epilogue(const struct npu_epilogue *e, const struct npu_tensor 
 #define EPILOGUE_ORDER(op)								\
 	_Static_assert(NPU_##op##_TABLE == NPU_##op##_BIAS + 4 &&			\
 		       NPU_##op##_P_POST_ADD == NPU_##op##_P_ACT + 4 &&		\
-		       NPU_##op##_P_ACT2_BETA == NPU_##op##_P_ACT + 8, "order of the epilogue of " #op)
+		       NPU_##op##_P_ACT2_BETA == NPU_##op##_P_ACT + 8,			\
+		       "order of the epilogue of " #op)
 EPILOGUE_ORDER(CONV);
 EPILOGUE_ORDER(CONV_TRANSPOSE);
 EPILOGUE_ORDER(MATMUL);

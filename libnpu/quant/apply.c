@@ -54,7 +54,8 @@ static int reserve_weight(struct npu_scheme *s, struct npu_qcached *c, const str
 	for (int i = 0; i < w->rank; i++)
 		dims[i] = w->dim[i].base;
 	c->scale = npu_arena_array(&s->arena, channels, sizeof(*c->scale));
-	c->weight = c->scale ? npu_graph_const(s->g, w->name, NPU_GT_I8, w->rank, dims, NULL) : NULL;
+	c->weight = c->scale ? npu_graph_const(s->g, w->name, NPU_GT_I8, w->rank, dims, NULL) :
+			       NULL;
 	if (!c->weight)
 		return -ENOMEM;
 	c->quant = (struct npu_gquant){ .axis = axis, .count = (unsigned int)channels,

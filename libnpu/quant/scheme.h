@@ -95,7 +95,7 @@ struct npu_scheme {
 	struct npu_gtensor **watch;	/* tensors whose values decide a range */
 	unsigned int num_watch;
 	struct npu_qcached *cache;	/* by layer: weights and biases made before */
-	struct npu_gnode **copy;	/* by tensor id: the node that makes its 8-bit copy, or NULL */
+	struct npu_gnode **copy;	/* by tensor id: the node of its 8-bit copy, or NULL */
 	struct npu_qundo *undo;		/* what apply did */
 };
 

@@ -147,7 +147,8 @@ static int prepare_methods(struct npu_search *s, const struct npu_quant_options 
 	int err = 0;
 
 	s->percentile = o->percentile > 0 ? o->percentile : DEFAULT_PERCENTILE;
-	s->method = o->method == NPU_CALIB_AUTO && c->stats.parts < 2 ? NPU_CALIB_MINMAX : o->method;
+	s->method = o->method == NPU_CALIB_AUTO && c->stats.parts < 2 ? NPU_CALIB_MINMAX :
+									o->method;
 	for (int m = NPU_CALIB_MINMAX; m < NPU_NUM_CALIB_METHODS && !err; m++) {
 		if (!is_tried(s, (enum npu_calib_method)m))
 			continue;

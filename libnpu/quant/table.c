@@ -78,10 +78,11 @@ void npu_quant_write_text(const struct npu_quant *q, FILE *f)
 	if (s->chosen.agree < 1 || s->all_int8.agree < 1)
 		fprintf(f, "; %.2f %% of maxima at the same place (%.2f)", 100 * s->chosen.agree,
 			100 * s->all_int8.agree);
-	fprintf(f, "\n  alone: 1 - cosine of the outputs (or half of the worst sample's) with only this "
-		   "layer int8; spared: by how much it is less "
-		   "with only this layer float; inside: 1 - cosine of the layer's own result in "
-		   "the job\n");
+	fprintf(f,
+		"\n  alone: 1 - cosine of the outputs (or half of the worst sample's) with only this "
+		"layer int8; spared: by how much it is less "
+		"with only this layer float; inside: 1 - cosine of the layer's own result in "
+		"the job\n");
 }
 
 static void json_number(FILE *f, const char *key, double v)

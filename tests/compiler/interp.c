@@ -280,8 +280,9 @@ static bool reduce(const struct npu_gnode *n, const struct value *x, struct valu
 	for (k = 0; k < c; k++)
 		hit[axes[k]] = true;
 	for (i = 0; i < outs; i++)
-		y->v[i] = n->op == NPU_GOP_ReduceMax ? -INFINITY : n->op == NPU_GOP_ReduceMin ? INFINITY :
-			  n->op == NPU_GOP_ReduceProd;
+		y->v[i] = n->op == NPU_GOP_ReduceMax ? -INFINITY :
+			  n->op == NPU_GOP_ReduceMin ? INFINITY :
+						       n->op == NPU_GOP_ReduceProd;
 	for (i = 0; i < value_count(x); i++) {
 		double v = x->v[i];
 

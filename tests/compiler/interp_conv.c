@@ -192,7 +192,8 @@ bool interp_pool(struct interp *s, const struct npu_gnode *n, struct value *y)
 				count++;
 				acc = max ? fmax(acc, x->v[p * im + at]) : acc + x->v[p * im + at];
 			}
-			y->v[pos++] = max ? acc : acc / (double)(all ? padded_area(n, &w, o) : count);
+			y->v[pos++] = max ? acc :
+					    acc / (double)(all ? padded_area(n, &w, o) : count);
 		}
 	}
 	return true;

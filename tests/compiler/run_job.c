@@ -36,8 +36,9 @@ void array_random(struct npu_npy *arr, unsigned int seed, float low, float high)
 static float half_value(uint16_t h)
 {
 	int exp = (h >> 10) & 31, mant = h & 1023;
-	float v = exp == 31 ? (mant ? NAN : INFINITY) : exp ? ldexpf((float)(mant + 1024), exp - 25) :
-		  ldexpf((float)mant, -24);
+	float v = exp == 31 ? (mant ? NAN : INFINITY) :
+		  exp	    ? ldexpf((float)(mant + 1024), exp - 25) :
+			      ldexpf((float)mant, -24);
 
 	return h & 0x8000 ? -v : v;
 }

@@ -65,8 +65,8 @@ static void make_frame(const struct frame_spec *s, uint32_t seed, uint8_t *frame
 		frame[i] = (uint8_t)((frame[i - 4] * 7 + frame[i]) / 8);
 }
 
-static int make_picture(const struct model_case *c, const struct frame_spec *s, const uint8_t *frame,
-			struct named_array *in)
+static int make_picture(const struct model_case *c, const struct frame_spec *s,
+			const uint8_t *frame, struct named_array *in)
 {
 	const size_t k = c->grey ? 1 : 3, plane = (size_t)c->height * (size_t)c->width;
 	const int64_t nhwc[] = { 1, c->height, c->width, 3 },
@@ -166,7 +166,8 @@ static int run(const struct data *d, const struct npu_compile_result *r, bool fr
 
 	if (!data || runner_open(&job, data, size))
 		return -1;
-	if (frame && npu_run_write_image(job.run, d->c->input, d->frame, frame_bytes(&d->spec), &err))
+	if (frame &&
+	    npu_run_write_image(job.run, d->c->input, d->frame, frame_bytes(&d->spec), &err))
 		tap_diag("%s", err.text);
 	else
 		n = runner_run(&job, d->picture, frame ? 0 : 1, out, max);

@@ -81,9 +81,12 @@ static bool twice(const uint8_t *model, size_t size, const char *shape, const ch
 		compile(model, size, shape, precisions[i], &b);
 		mallopt(M_PERTURB, 0);
 		free(hole);
-		*what = a.err != b.err ? "status" : a.size != b.size ? "size" :
+		*what = a.err != b.err			       ? "status" :
+			a.size != b.size		       ? "size" :
 			a.size && memcmp(a.job, b.job, a.size) ? "bytes" :
-			strcmp(a.report, b.report) ? "report" : strcmp(a.messages, b.messages) ? "messages" : NULL;
+			strcmp(a.report, b.report)	       ? "report" :
+			strcmp(a.messages, b.messages)	       ? "messages" :
+								 NULL;
 		same = !*what;
 		compiled_free(&a);
 		compiled_free(&b);

@@ -24,7 +24,8 @@ static const struct equation equations[] = {
 	{ "bhqk,bkhd->bqhd", true }, { "ij,jk->ik", true }, { "ij,kj->ki", true },
 	{ "i,j->ij", true }, { "ij,ij->", true }, { "ij,ij->ij", true }, { "abc,cd->abd", true },
 	{ "abc,d->abd", true }, { "ab,cd->", true }, { "abcd->dcba", true }, { "abc->b", true },
-	{ "abc->", true }, { "ab,bc->ca", true }, { "aij,ajk->aki", true }, { "bnij,bmj->bnmi", true },
+	{ "abc->", true }, { "ab,bc->ca", true }, { "aij,ajk->aki", true },
+	{ "bnij,bmj->bnmi", true },
 	{ "ii->i", false }, { "ij,jj->i", false },
 };
 
@@ -54,8 +55,9 @@ static void expect(const char *text, const struct npu_npy *a, const struct npu_n
 		if (*p >= 'a' && *p <= 'z')
 			used[*p - 'a'] = true;
 	do {
-		sum[offset(result, index)] += array_at(a, (size_t)offset(text, index)) *
-					      (second ? array_at(b, (size_t)offset(second + 1, index)) : 1);
+		sum[offset(result, index)] +=
+			array_at(a, (size_t)offset(text, index)) *
+			(second ? array_at(b, (size_t)offset(second + 1, index)) : 1);
 		for (l = 0; l < LETTERS; l++) {
 			if (!used[l])
 				continue;

@@ -127,8 +127,8 @@ static void add_numbers(struct ob *b, struct named_array *in, int *n)
 		int count;
 		int64_t v[2];
 	} numbers[] = {
-		{ "kk", 1, { 3 } }, { "from", 2, { -1, 2 } }, { "to", 2, { -99, 10 } }, { "axes", 2, { 2, 3 } },
-		{ "steps", 2, { -2, 3 } }, { "axis1", 1, { -2 } },
+		{ "kk", 1, { 3 } }, { "from", 2, { -1, 2 } }, { "to", 2, { -99, 10 } },
+		{ "axes", 2, { 2, 3 } }, { "steps", 2, { -2, 3 } }, { "axis1", 1, { -2 } },
 	};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {

@@ -90,13 +90,16 @@ static int huge_length(const struct npu_host_call *call, struct npu_error *e)
 }
 
 static const struct npu_host_op own[] = {
-	{ .domain = "test", .name = "Cube", .since = 1, .types = "f32", .limits = "", .run = cube, .infer = like_input },
-	{ .domain = "test", .name = "Parts", .since = 1, .types = "f32", .limits = "", .run = parts, .infer = like_input },
-	{ .domain = "test", .name = "NoInfer", .since = 1, .types = "f32", .limits = "", .run = cube },
+	{ .domain = "test", .name = "Cube", .since = 1, .types = "f32", .limits = "", .run = cube,
+	  .infer = like_input },
+	{ .domain = "test", .name = "Parts", .since = 1, .types = "f32", .limits = "", .run = parts,
+	  .infer = like_input },
+	{ .domain = "test", .name = "NoInfer", .since = 1, .types = "f32", .limits = "",
+	  .run = cube },
 	{ .domain = "test", .name = "Square", .since = 1, .types = "f32", .limits = "", .run = cube,
 	  .infer = square_length },
-	{ .domain = "test", .name = "ManyDims", .since = 1, .types = "f32", .limits = "", .run = cube,
-	  .infer = many_dims },
+	{ .domain = "test", .name = "ManyDims", .since = 1, .types = "f32", .limits = "",
+	  .run = cube, .infer = many_dims },
 	{ .domain = "test", .name = "Huge", .since = 1, .types = "f32", .limits = "", .run = cube,
 	  .infer = huge_length },
 };
@@ -263,17 +266,25 @@ static float want_moved(const float *x, const float *a, int64_t h, size_t i)
 }
 
 static const struct place places[] = {
-	{ "in the middle", { "a = Conv(x, w)", "h: b = test.Cube(a)", "y = Relu(b)" }, 1, 2, want_middle },
+	{ "in the middle", { "a = Conv(x, w)", "h: b = test.Cube(a)", "y = Relu(b)" }, 1, 2,
+	  want_middle },
 	{ "at the start", { "h: b = test.Cube(x)", "y = Conv(b, w)" }, 1, 1, want_start },
-	{ "at the end, with an attribute", { "a = Conv(x, w)", "h: y = test.Cube(a) scale=0.5" }, 1, 1, want_end },
-	{ "in a branch", { "a = Conv(x, w)", "h: b = test.Cube(a)", "y = Add(a, b)" }, 1, 2, want_branch },
-	{ "two outputs", { "a = Conv(x, w)", "h: p, q = test.Parts(a)", "y = Sub(p, q)" }, 1, 2, want_parts },
-	{ "an output left out", { "a = Conv(x, w)", "h: , q = test.Parts(a)", "y = Add(q, q)" }, 1, 2, want_part },
-	{ "two in a row", { "a = Conv(x, w)", "h: b = test.Cube(a)", "k: c = test.Cube(b)", "y = Relu(c)" }, 2, 2,
+	{ "at the end, with an attribute", { "a = Conv(x, w)", "h: y = test.Cube(a) scale=0.5" },
+	  1, 1, want_end },
+	{ "in a branch", { "a = Conv(x, w)", "h: b = test.Cube(a)", "y = Add(a, b)" }, 1, 2,
+	  want_branch },
+	{ "two outputs", { "a = Conv(x, w)", "h: p, q = test.Parts(a)", "y = Sub(p, q)" }, 1, 2,
+	  want_parts },
+	{ "an output left out", { "a = Conv(x, w)", "h: , q = test.Parts(a)", "y = Add(q, q)" },
+	  1, 2, want_part },
+	{ "two in a row",
+	  { "a = Conv(x, w)", "h: b = test.Cube(a)", "k: c = test.Cube(b)", "y = Relu(c)" }, 2, 2,
 	  want_row },
-	{ "into a Concat", { "a = Conv(x, w)", "h: b = test.Cube(a)", "y = Concat(a, b) axis=1" }, 1, 1, want_concat },
+	{ "into a Concat", { "a = Conv(x, w)", "h: b = test.Cube(a)", "y = Concat(a, b) axis=1" },
+	  1, 1, want_concat },
 	{ "the whole model", { "h: y = test.Cube(x)" }, 1, 0, want_only },
-	{ "behind a Transpose", { "a = Conv(x, w)", "t = Transpose(a) perm=[0,2,3,1]", "h: y = test.Cube(t)" }, 1, 1,
+	{ "behind a Transpose",
+	  { "a = Conv(x, w)", "t = Transpose(a) perm=[0,2,3,1]", "h: y = test.Cube(t)" }, 1, 1,
 	  want_moved },
 };
 
@@ -383,10 +394,13 @@ static uint64_t touched(const struct npu_job *job, npu_u32 region)
 
 static void test_plan(void)
 {
-	static const char *const lines[] = {
-		"a = Conv(x, w)", "h: b = test.Cube(a)", "c = Conv(b, v)", "k: d = test.Cube(c)", "e = Add(d, b)",
-		"y = Relu(e)", NULL
-	};
+	static const char *const lines[] = { "a = Conv(x, w)",
+					     "h: b = test.Cube(a)",
+					     "c = Conv(b, v)",
+					     "k: d = test.Cube(c)",
+					     "e = Add(d, b)",
+					     "y = Relu(e)",
+					     NULL };
 	static const int64_t dims[] = { 4, 4, 1, 1 };
 	static float v[16] = { 1, 0.5f, 0, 0, 0, 1 };
 	struct npu_program_info p = NPU_INIT(p);
@@ -543,7 +557,8 @@ static void test_coded_weight(void)
 	r = compile(m, size, NPU_PRECISION_F32, NULL, false, &ret);
 	p = placement(r, "conv");
 	tap_ok(!ret && p && p->place == NPU_PLACE_HOST && p->macs == 240,
-	       "a 4-D convolution of codes is on the host, with its MACs: %s", p ? p->reason : npu_compile_messages(r));
+	       "a 4-D convolution of codes is on the host, with its MACs: %s",
+	       p ? p->reason : npu_compile_messages(r));
 	tap_ok(strstr(npu_compile_summary_text(r), " 0.0 % of 0.0 million MACs") != NULL,
 	       "which count: %s", npu_compile_summary_text(r));
 	job = npu_compile_job(r, &job_size);

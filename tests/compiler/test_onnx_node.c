@@ -33,13 +33,16 @@ static const struct {
 	const char *name, *why;
 } wrong_data[] = {
 	/* scale * size - 1, while both others take the size of the result - 1 */
-	{ "test_resize_downsample_scales_cubic_align_corners", "its values contradict the operator's text and ONNX Runtime" },
-	{ "test_resize_downsample_scales_linear_align_corners", "its values contradict the operator's text and ONNX Runtime" },
+	{ "test_resize_downsample_scales_cubic_align_corners",
+	  "its values contradict the operator's text and ONNX Runtime" },
+	{ "test_resize_downsample_scales_linear_align_corners",
+	  "its values contradict the operator's text and ONNX Runtime" },
 	{ "test_cast_FLOAT_to_BFLOAT16", "its values are cut off, not rounded" },
 	{ "test_castlike_FLOAT_to_BFLOAT16", "its values are cut off, not rounded" },
 	{ "test_castlike_FLOAT_to_BFLOAT16_expanded", "its values are cut off, not rounded" },
 	{ "test_castlike_BFLOAT16_to_FLOAT", "'like' is 3x4 in the model and 1 in the data" },
-	{ "test_castlike_BFLOAT16_to_FLOAT_expanded", "'like' is 3x4 in the model and 1 in the data" },
+	{ "test_castlike_BFLOAT16_to_FLOAT_expanded",
+	  "'like' is 3x4 in the model and 1 in the data" },
 };
 
 enum outcome { ON_NPU, WITH_HOST, FOLDED, REFUSED, NOT_COMPARED, FAILED, NUM_OUTCOMES };
@@ -155,7 +158,9 @@ static struct verdict check_forms(const char *name, const struct onnx_case *c)
 	for (int form = 0; form < 3 && !*c->incomparable; form++) {
 		int keep = form < 2 ? form : -1;
 		size_t size;
-		uint8_t *model = form < 2 || best.outcome == REFUSED ? onnx_case_constants(c, keep, &size) : NULL;
+		uint8_t *model = form < 2 || best.outcome == REFUSED ?
+					 onnx_case_constants(c, keep, &size) :
+					 NULL;
 
 		if (!model)
 			continue;
@@ -212,7 +217,8 @@ static void list_add(struct list *l, const char *name, const struct verdict *v)
 	bool reason = v->outcome != ON_NPU && v->outcome != FOLDED;
 
 	n = (size_t)snprintf(line, sizeof(line), "%s: %s%s%s%s\n", name, outcome_text[v->outcome],
-			     v->constants && v->outcome <= WITH_HOST ? ", other inputs constant" : "",
+			     v->constants && v->outcome <= WITH_HOST ? ", other inputs constant" :
+								       "",
 			     reason ? ": " : "", reason ? v->why : "");
 	l->count[v->outcome]++;
 	if (l->size + n + 1 > l->max) {
@@ -239,10 +245,10 @@ static char *list_file(const struct list *l, const char *group)
 		 "# folded: with all inputs constant it is computed when compiling, else it is refused;\n"
 		 "# \"other inputs constant\": only so, as real models have them.\n"
 		 "# %d tests: %d npu, %d host, %d folded, %d refused, %d not compared\n%s",
-		 group, l->count[0] + l->count[1] + l->count[2] + l->count[3] + l->count[4] + l->count[5],
+		 group,
+		 l->count[0] + l->count[1] + l->count[2] + l->count[3] + l->count[4] + l->count[5],
 		 l->count[ON_NPU], l->count[WITH_HOST], l->count[FOLDED], l->count[REFUSED],
-		 l->count[NOT_COMPARED],
-		 l->text ? l->text : "");
+		 l->count[NOT_COMPARED], l->text ? l->text : "");
 	return text;
 }
 

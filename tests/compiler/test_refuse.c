@@ -51,19 +51,27 @@ static void expect(const char *what, const char *const *lines, bool fail_on_host
 
 int main(void)
 {
-	static const char *const unknown[] = {
-		"fine: a = Relu(x)", "first: b = NoSuchOperator(a)", "second: c = LpPool(b) kernel_shape=[2,2]",
-		"third: d = NonZero(c)", "fourth: y = AlsoUnknown(d)", NULL
-	};
-	static const char *const shape[] = {
-		"fine: a = Relu(x)", "k = Cast(a) to=7", "k1 = ReduceMax(k) axes=[1,2,3] keepdims=0",
-		"first: b = Expand(a, k1)", "second: c = Reshape(a, k1)", "third: d = Tile(a, k1)",
-		"y = Concat(b, c, d) axis=0", NULL
-	};
+	static const char *const unknown[] = { "fine: a = Relu(x)",
+					       "first: b = NoSuchOperator(a)",
+					       "second: c = LpPool(b) kernel_shape=[2,2]",
+					       "third: d = NonZero(c)",
+					       "fourth: y = AlsoUnknown(d)",
+					       NULL };
+	static const char *const shape[] = { "fine: a = Relu(x)",
+					     "k = Cast(a) to=7",
+					     "k1 = ReduceMax(k) axes=[1,2,3] keepdims=0",
+					     "first: b = Expand(a, k1)",
+					     "second: c = Reshape(a, k1)",
+					     "third: d = Tile(a, k1)",
+					     "y = Concat(b, c, d) axis=0",
+					     NULL };
 	static const char *const lowered[] = {
-		"fine: a = Relu(x)", "first: b = MaxPool(a) kernel_shape=[1,1] strides=[5000,1]",
+		"fine: a = Relu(x)",
+		"first: b = MaxPool(a) kernel_shape=[1,1] strides=[5000,1]",
 		"second: c = AveragePool(b) kernel_shape=[1,1] strides=[1,5000]",
-		"third: d = AveragePool(a) kernel_shape=[1,1] strides=[5000,1]", "join: y = Concat(c, d) axis=3", NULL
+		"third: d = AveragePool(a) kernel_shape=[1,1] strides=[5000,1]",
+		"join: y = Concat(c, d) axis=3",
+		NULL
 	};
 
 	expect("operators that do not exist", unknown, false, "first fourth", "second");

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include "vdev.h"
 
-#define FAKE_PAGES	(1u << 17)		/* of guest memory: 512 MiB, hardly any of it used */
+#define FAKE_PAGES	(1u << 17)		/* of guest memory: 512 MiB, most of it not used */
 #define FAKE_IOVA_PAGES	(1u << 18)
 #define FAKE_IOVA_BASE	0x100000000ull		/* of page 0: nothing is below */
 

@@ -96,8 +96,8 @@ static void compare(struct guest *g, struct capture *c, const char *what, npu_u3
 		got = ratio(n, ms);
 	}
 	tap_ok(ok && got <= MAX_RATIO,
-	       "%s: %u instructions, %.3f ms in process, %.3f ms on the device, ratio %.3f", what, n,
-	       ms[0], ms[1], got);
+	       "%s: %u instructions, %.3f ms in process, %.3f ms on the device, ratio %.3f", what,
+	       n, ms[0], ms[1], got);
 	tap_diag("%llu walks, %llu hits, %llu bytes copied",
 		 (unsigned long long)reg_read64(g, 0x5010),
 		 (unsigned long long)reg_read64(g, 0x5008),

@@ -71,7 +71,8 @@ static void test_commands(struct guest *g, struct small *t)
 			unit_cmd(g, 0, cmd);
 			if (state == RUNNING && cmd != CMD_STOP)
 				usleep(2000);
-			got = state == RUNNING && cmd != CMD_STOP ? unit_reg(g, 0, 4) : unit_wait(g, 0);
+			got = state == RUNNING && cmd != CMD_STOP ? unit_reg(g, 0, 4) :
+								    unit_wait(g, 0);
 			/* One instruction further: still YIELDED, the budget is 0. */
 			if (got != after[state][cmd]) {
 				tap_diag("%s, command %u: %s, expected %s", state_name[state], cmd,

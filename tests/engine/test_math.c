@@ -96,7 +96,9 @@ static double ulp_error(float got, double want)
 	if (want != want || got != got)
 		return want != want && got != got ? 0 : 1e9;
 	if (isinf(rounded) || isinf(got))
-		return rounded == got ? 0 : fabs(want) < 0x1.ffffffp127 && fabs(want) > 0x1.fffffcp127 ? 1 : 1e9;
+		return rounded == got						  ? 0 :
+		       fabs(want) < 0x1.ffffffp127 && fabs(want) > 0x1.fffffcp127 ? 1 :
+										    1e9;
 	if (want == 0)
 		return got == 0 ? 0 : 1e9;
 	frexp(want, &e);
@@ -195,7 +197,9 @@ static void check_halves(void)
 
 	for (h = 0; h < 0x10000; h++) {
 		int e = (int)(h >> 10 & 31), m = (int)(h & 1023);
-		double v = e == 31 ? (m ? NAN : INFINITY) : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
+		double v = e == 31 ? (m ? NAN : INFINITY) :
+			   e	   ? ldexp(1024 + m, e - 25) :
+				     ldexp(m, -24);
 		float got = npu_f16_to_f32((uint16_t)h), next;
 		uint16_t back = npu_f32_to_f16(got);
 

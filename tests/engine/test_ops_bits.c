@@ -114,7 +114,9 @@ static void broadcast(struct test_case *c, uint32_t *to, const uint32_t *from, u
 	unsigned int i, kind = pick(c, 4);
 
 	for (i = 0; i < rank; i++)
-		to[i] = kind == 0 ? 1 : kind == 1 || (kind == 2 && i == rank - 1) || pick(c, 2) ? from[i] : 1;
+		to[i] = kind == 0						? 1 :
+			kind == 1 || (kind == 2 && i == rank - 1) || pick(c, 2) ? from[i] :
+										  1;
 }
 
 static void make_tail(struct test_case *c, uint32_t *p, unsigned int slope_slot, bool prelu,
@@ -145,7 +147,11 @@ static void make_ewise1(struct test_case *c)
 	bool ints = func == NPU_UNARY_BITNOT || (unary_of_ints(func) && pick(c, 3) == 0);
 
 	c->param[NPU_EWISE1_P_FUNC] = func;
-	operand(c, NPU_EWISE1_OUT, ints && pick(c, 2) ? int_type(c) : pick(c, 2) ? type : any_type(c), rank, dim, !ints);
+	operand(c, NPU_EWISE1_OUT,
+		ints && pick(c, 2) ? int_type(c) :
+		pick(c, 2)	   ? type :
+				     any_type(c),
+		rank, dim, !ints);
 	if (!ints && pick(c, 4) == 0) {
 		c->in_place = true;
 		c->slot[0].op.scale =

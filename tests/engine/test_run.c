@@ -82,7 +82,8 @@ static void stream_end(struct stream *s)
 static void matrix(struct npu_operand *op, unsigned int region, npu_u64 offset, npu_u32 rows,
 		   npu_u32 cols)
 {
-	*op = (struct npu_operand){ .region = (npu_u8)region, .dtype = NPU_F32, .rank = 2, .offset = offset,
+	*op = (struct npu_operand){ .region = (npu_u8)region, .dtype = NPU_F32, .rank = 2,
+				    .offset = offset,
 				    .dim = { rows, cols }, .stride = { (npu_s64)cols * 4, 4 } };
 }
 

@@ -76,12 +76,14 @@ static size_t make_tensor(struct npu_host_tensor *t, const int64_t pool[4], uint
 
 static void make_attrs(struct npu_host_attr *attr, uint32_t n)
 {
-	static const char *const names[] = { "axis", "axes", "kernel_shape", "pads", "strides", "dilations", "mode",
-					     "batch_dims", "equation", "hidden_size", "direction", "keepdims",
-					     "sorted", "largest", "group", "reduction", "p", "alpha", "k",
-					     "layout", "spatial_scale", "output_height", "output_width",
-					     "sampling_ratio", "align_corners", "fmod", "to", "dtype",
-					     "center_point_box", "perm", "blocksize", "storage_order" };
+	static const char *const names[] = { "axis", "axes", "kernel_shape", "pads", "strides",
+					     "dilations", "mode", "batch_dims", "equation",
+					     "hidden_size", "direction", "keepdims", "sorted",
+					     "largest", "group", "reduction", "p", "alpha", "k",
+					     "layout", "spatial_scale", "output_height",
+					     "output_width", "sampling_ratio", "align_corners",
+					     "fmod", "to", "dtype", "center_point_box", "perm",
+					     "blocksize", "storage_order" };
 	static const char *const texts[] = {
 		"",	     "linear",	 "bilinear",	"nearest", "cubic",   "sum",
 		"avg",	     "max",	 "none",	"forward", "reverse", "bidirectional",
@@ -91,10 +93,12 @@ static void make_attrs(struct npu_host_attr *attr, uint32_t n)
 	static const float floats[] = { 1, 0.5f, -2, 1e30f };
 
 	for (uint32_t i = 0; i < n; i++) {
-		attr[i] = (struct npu_host_attr){ .name = names[rnd(sizeof(names) / sizeof(names[0]))],
-						  .kind = rnd(NPU_NUM_HOST_ATTRS), .count = 1,
-						  .i = rnd(4) ? (int)rnd(5) - 1 : ints[rnd(8)], .f = floats[rnd(4)],
-						  .s = texts[rnd(sizeof(texts) / sizeof(texts[0]))] };
+		attr[i] = (struct npu_host_attr){
+			.name = names[rnd(sizeof(names) / sizeof(names[0]))],
+			.kind = rnd(NPU_NUM_HOST_ATTRS), .count = 1,
+			.i = rnd(4) ? (int)rnd(5) - 1 : ints[rnd(8)], .f = floats[rnd(4)],
+			.s = texts[rnd(sizeof(texts) / sizeof(texts[0]))]
+		};
 		if (attr[i].kind < NPU_HOST_INTS)
 			continue;
 		attr[i].count = rnd(5);
@@ -115,7 +119,8 @@ static void one(const struct npu_host_op *op, struct count *c)
 	int64_t pool[4];
 	size_t bytes[2 * MAX_ARGS] = { 0 };
 	struct npu_host_call call = { .op = op, .opset = 1 + rnd(22), .num_in = rnd(MAX_ARGS),
-				      .num_out = rnd(4), .num_attr = rnd(5), .node = "n", .in = t, .attr = attr };
+				      .num_out = rnd(4), .num_attr = rnd(5), .node = "n", .in = t,
+				      .attr = attr };
 	/* most operators want their inputs of one type */
 	uint32_t i, d, type = types[rnd(sizeof(types) / sizeof(types[0]))];
 	struct npu_error err = { 0 };

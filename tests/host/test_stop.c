@@ -34,10 +34,10 @@ struct slow {
 };
 
 static const struct slow slow[] = {
-	{ .op = "AveragePool", .in = { { 4, D(1, 1, 4, 4) } }, .out = { 4, D(1, 1, 1, 1) }, .num_ints = 2,
-	  .ints_name = "kernel_shape", .ints = { 1 << 24, 1 << 24 } },
-	{ .op = "LpPool", .in = { { 4, D(1, 1, 4, 4) } }, .out = { 4, D(1, 1, 1, 1) }, .num_ints = 2,
-	  .ints_name = "kernel_shape", .ints = { 1 << 24, 1 << 24 } },
+	{ .op = "AveragePool", .in = { { 4, D(1, 1, 4, 4) } }, .out = { 4, D(1, 1, 1, 1) },
+	  .num_ints = 2, .ints_name = "kernel_shape", .ints = { 1 << 24, 1 << 24 } },
+	{ .op = "LpPool", .in = { { 4, D(1, 1, 4, 4) } }, .out = { 4, D(1, 1, 1, 1) },
+	  .num_ints = 2, .ints_name = "kernel_shape", .ints = { 1 << 24, 1 << 24 } },
 	{ .op = "Einsum", .in = { { 1, D(1000) }, { 1, D(1000) }, { 1, D(1000) }, { 1, D(1000) },
 	  { 1, D(1000) } }, .out = { 1, D(1000) }, .equation = "a,b,c,d,e->e" },
 	{ .op = "DFT", .in = { { 3, D(1, 1 << 20, 1) } }, .out = { 3, D(1, 1 << 20, 2) } },
@@ -49,13 +49,17 @@ static const struct slow slow[] = {
 	  .out = { 4, D(1, 256, 114, 114) } },
 	{ .op = "ConvTranspose", .in = { { 4, D(1, 256, 114, 114) }, { 4, D(256, 256, 15, 15) } },
 	  .out = { 4, D(1, 256, 128, 128) } },
-	{ .op = "RNN", .in = { { 3, D(512, 64, 1024) }, { 3, D(1, 1024, 1024) }, { 3, D(1, 1024, 1024) } },
+	{ .op = "RNN",
+	  .in = { { 3, D(512, 64, 1024) }, { 3, D(1, 1024, 1024) }, { 3, D(1, 1024, 1024) } },
 	  .out = { 4, D(512, 1, 64, 1024) } },
-	{ .op = "GRU", .in = { { 3, D(512, 64, 512) }, { 3, D(1, 1536, 512) }, { 3, D(1, 1536, 512) } },
+	{ .op = "GRU",
+	  .in = { { 3, D(512, 64, 512) }, { 3, D(1, 1536, 512) }, { 3, D(1, 1536, 512) } },
 	  .out = { 4, D(512, 1, 64, 512) } },
-	{ .op = "LSTM", .in = { { 3, D(512, 64, 512) }, { 3, D(1, 2048, 512) }, { 3, D(1, 2048, 512) } },
+	{ .op = "LSTM",
+	  .in = { { 3, D(512, 64, 512) }, { 3, D(1, 2048, 512) }, { 3, D(1, 2048, 512) } },
 	  .out = { 4, D(512, 1, 64, 512) } },
-	{ .op = "NonMaxSuppression", .in = { { 3, D(1, 50000, 4) }, { 3, D(1, 100, 50000) }, { 1, D(1) } },
+	{ .op = "NonMaxSuppression",
+	  .in = { { 3, D(1, 50000, 4) }, { 3, D(1, 100, 50000) }, { 1, D(1) } },
 	  .out = { 2, D(5000000, 3) }, .index = 2, .first = 50000 },
 	{ .op = "TopK", .in = { { 1, D(1 << 24) }, { 1, D(1) } }, .out = { 1, D(5) }, .index = 1,
 	  .first = 5, .sorts = true },
@@ -126,8 +130,10 @@ static bool make_work(struct work *w, const struct slow *s)
 			.name = "equation", .kind = NPU_HOST_STRING, .count = 1, .s = s->equation };
 	if (s->num_ints)
 		w->attr[w->call.num_attr++] = (struct npu_host_attr){
-			.name = s->ints_name, .kind = s->num_ints == 1 ? NPU_HOST_INT : NPU_HOST_INTS,
-			.count = s->num_ints, .i = s->ints[0], .ints = s->ints };
+			.name = s->ints_name,
+			.kind = s->num_ints == 1 ? NPU_HOST_INT : NPU_HOST_INTS,
+			.count = s->num_ints, .i = s->ints[0], .ints = s->ints
+		};
 	return room;
 }
 

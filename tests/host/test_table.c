@@ -69,7 +69,8 @@ static void elements(void)
 	uint64_t data[4];
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		struct npu_host_tensor t = { .dtype = types[i].dtype, .rank = 1, .dim = { 3 }, .data = data };
+		struct npu_host_tensor t = { .dtype = types[i].dtype, .rank = 1, .dim = { 3 },
+					     .data = data };
 
 		npu_host_set(&t, 0, -3);
 		npu_host_set(&t, 1, NAN);
@@ -89,7 +90,8 @@ static void operators(void)
 	float m[2][2][2] = { { { 1, 2 }, { 3, 4 } }, { { 0, 2 }, { 3, 0 } } }, det[2] = { 0 };
 	struct npu_host_tensor in = { "x", NPU_F32, 3, { 2, 2, 2 }, m, true };
 	struct npu_host_tensor out = { "y", NPU_F32, 1, { 2 }, det, true };
-	struct npu_host_call call = { npu_host_op_find("", "Det"), 11, 1, 1, 0, "n", &in, &out, NULL, NULL };
+	struct npu_host_call call = { npu_host_op_find("", "Det"), 11, 1, 1, 0, "n", &in, &out,
+				      NULL, NULL };
 	int64_t where[3 * 8];
 	struct npu_host_tensor at = { "i", NPU_I64, 2, { 3, 8 }, where, true };
 

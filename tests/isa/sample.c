@@ -105,7 +105,8 @@ const struct sample_good sample_good[] = {
 };
 const unsigned int sample_num_good = sizeof(sample_good) / sizeof(sample_good[0]);
 
-#define REGION(n) { .base = (n) << 41, .size = 1ull << 40, .access = NPU_ACCESS_READ | NPU_ACCESS_WRITE }
+#define REGION(n) \
+	{ .base = (n) << 41, .size = 1ull << 40, .access = NPU_ACCESS_READ | NPU_ACCESS_WRITE }
 const struct npu_region sample_regions[NPU_MAX_OPERANDS] = {
 	REGION(0ull),  REGION(1ull),  REGION(2ull),  REGION(3ull),  REGION(4ull),  REGION(5ull),
 	REGION(6ull),  REGION(7ull),  REGION(8ull),  REGION(9ull),  REGION(10ull), REGION(11ull),

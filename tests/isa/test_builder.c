@@ -82,7 +82,8 @@ static size_t begin(void)
 	char why[256] = "x";									\
 												\
 	same(npu_emit_##name(b, &args), NPU_OP_##OPCODE, text, at);				\
-	tap_ok(npu_supports(NPU_OP_##OPCODE, &args, why, sizeof(why)) && !why[0], "and is supported");	\
+	tap_ok(npu_supports(NPU_OP_##OPCODE, &args, why, sizeof(why)) && !why[0],		\
+	       "and is supported");								\
 } while (0)
 
 static void test_gemm_emitters(void)
@@ -465,8 +466,8 @@ static void test_lengths(void)
 	tap_ok(!ret, "is copied %s", npu_stream_error(b));
 	npu_stream_finish(b, &data, &size);
 	memcpy(words, (const char *)data + at, size - 16 - at);
-	ret = npu_insn_decode(words, (size - 16 - at) / 4, &insn, &err) ?: npu_insn_apply_terms(words, scalar, &err) ?:
-	      npu_insn_check(&insn, &err);
+	ret = npu_insn_decode(words, (size - 16 - at) / 4, &insn, &err) ?:
+	      npu_insn_apply_terms(words, scalar, &err) ?: npu_insn_check(&insn, &err);
 	npu_tensor_fixed(&fixed, 1, 64, NPU_F16, 4, (uint32_t[]){ 2, 6, 28, 16 });
 	for (i = 0; i < 4; i++)
 		ret |= insn.operand[1].dim[i] != fixed.dim[i].base ||
@@ -516,7 +517,8 @@ static bool is(const struct npu_tensor *t, unsigned int rank, int64_t offset, co
 	return true;
 }
 
-#define IS(t, offset, dims, strides) is(t, sizeof((int64_t[])dims) / 8, offset, (int64_t[])dims, (int64_t[])strides)
+#define IS(t, offset, dims, strides) \
+	is(t, sizeof((int64_t[])dims) / 8, offset, (int64_t[])dims, (int64_t[])strides)
 #define L(...) { __VA_ARGS__ }
 
 static void test_views(void)

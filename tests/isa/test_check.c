@@ -35,7 +35,8 @@ struct bad {
 	const char *text;		/* part of the message */
 };
 
-#define B(op, nth, change, code, operand, text) { nth, NPU_OP_##op, change, NPU_FAULT_##code, operand, text }
+#define B(op, nth, change, code, operand, text) \
+	{ nth, NPU_OP_##op, change, NPU_FAULT_##code, operand, text }
 
 static const struct bad bads[] = {
 	/* what holds for every opcode */
@@ -153,12 +154,16 @@ static const struct bad bads[] = {
 	B(MATMUL, 2, "a=u8[8,40]", OPERAND, "a", "beside a grouped weight"),
 	B(MATMUL, 2, "a=i8[8,40]*1:3", OPERAND, "a", "zero point of a is 3"),
 	B(MATMUL, 2, "group=10", PARAM, "", "a multiple of 4"),
-	B(MATMUL, 2, "b=i8[40,24]/grouped16 codebook=-", OPERAND, "b", "u8, u6, u5 or u4 in groups"),
+	B(MATMUL, 2, "b=i8[40,24]/grouped16 codebook=-", OPERAND, "b",
+	  "u8, u6, u5 or u4 in groups"),
 	B(MATMUL, 2, "b=u4[40,24]*0:8/grouped16", OPERAND, "b", "expected 0 beside a codebook"),
-	B(MATMUL, 2, "b=u4[40,24]*0:16/grouped16 codebook=-", OPERAND, "b", "expected 0 and 0 to 15"),
-	B(MATMUL, 2, "b=u4[40,24]*1:8/grouped16 codebook=-", OPERAND, "b", "expected 0 and 0 to 15"),
+	B(MATMUL, 2, "b=u4[40,24]*0:16/grouped16 codebook=-", OPERAND, "b",
+	  "expected 0 and 0 to 15"),
+	B(MATMUL, 2, "b=u4[40,24]*1:8/grouped16 codebook=-", OPERAND, "b",
+	  "expected 0 and 0 to 15"),
 	B(MATMUL, 2, "b=u8[40,24]*1:8/grouped16 codebook=-", OPERAND, "b", "a scale of its own"),
-	B(MATMUL, 2, "group_scale=f16[2,24]/panel16k4", OPERAND, "group_scale", "strided or panel16"),
+	B(MATMUL, 2, "group_scale=f16[2,24]/panel16k4", OPERAND, "group_scale",
+	  "strided or panel16"),
 	B(MATMUL, 2, "a_group=40", PARAM, "", "expected a multiple of group = 32"),
 	B(MATMUL, 2, "a_group=32", SHAPE, "a_scale", "that of out with a_group = 2"),
 	B(MATMUL, 2, "a_group=32 a_scale=f32[8,3]", SHAPE, "a_scale", "groups of a = 2"),
@@ -168,7 +173,8 @@ static const struct bad bads[] = {
 	B(MATMUL, 6, "a_group=40", PARAM, "", "expected 0 with a float a"),
 	B(MATMUL, 6, "b=u8[40,24]*0:256/grouped16", OPERAND, "b", "expected 0 to 255"),
 	B(MATMUL, 3, "group_scale=f16[16,24]", OPERAND, "group_scale", "with parameter super"),
-	B(MATMUL, 3, "group_scale=u8[16,24]*1:0", OPERAND, "group_scale", "expected plain integers"),
+	B(MATMUL, 3, "group_scale=u8[16,24]*1:0", OPERAND, "group_scale",
+	  "expected plain integers"),
 	B(MATMUL, 2, "b=u5[40,24]/grouped16", OPERAND, "b", "u4 beside a codebook"),
 	B(MATMUL, 3, "super=100", PARAM, "", "multiple of group = 32"),
 	B(MATMUL, 3, "super_scale=f16[2,24]", SHAPE, "super_scale", "2, or 3 with minimums"),
@@ -240,7 +246,8 @@ static const struct bad bads[] = {
 	B(GATHER, 1, "out=i32[1,7,70]", OPERAND, "out", "for quantized rows"),
 	B(GATHER, 1, "in=u8[1,100,70]/panel16k4", OPERAND, "in", "expected strided or grouped16"),
 	B(GATHER, 0, "in=f16[1,1000,64]/panel16", OPERAND, "in", "expected strided for plain rows"),
-	B(GATHER, 2, "super_scale=f16[100,3]/panel16", SHAPE, "super_scale", "second-level groups = 2"),
+	B(GATHER, 2, "super_scale=f16[100,3]/panel16", SHAPE, "super_scale",
+	  "second-level groups = 2"),
 	B(GATHER, 2, "group=18", PARAM, "", "a multiple of 4"),
 	B(GATHER_ELEMENTS, 0, "index=i64[4,9] out=f32[4,9]", SHAPE, "index",
 	  "at most that of in = 3"),

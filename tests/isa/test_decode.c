@@ -139,7 +139,8 @@ struct field {
 
 #define HEADER(field, value, code) { #field, offsetof(struct npu_insn_header, field), \
 	sizeof(((struct npu_insn_header *)0)->field), value, NPU_FAULT_##code }
-#define OPERAND(n, field, value, code) { "operand " #n "." #field, 16 + 104 * n + offsetof(struct npu_operand, field), \
+#define OPERAND(n, field, value, code) \
+	{ "operand " #n "." #field, 16 + 104 * n + offsetof(struct npu_operand, field), \
 	sizeof(((struct npu_operand *)0)->field), value, NPU_FAULT_##code }
 
 static void test_fields(void)

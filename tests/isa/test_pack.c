@@ -102,11 +102,15 @@ static npu_u32 packed_at(enum npu_layout layout, enum npu_dtype type, const npu_
 
 static npu_u32 convert(npu_u32 bits, enum npu_dtype from, enum npu_dtype to)
 {
-	float f = from == NPU_F16 ? npu_half_widen(bits) : from == NPU_BF16 ? npu_bfloat_widen(bits) : npu_half_f32(bits);
+	float f = from == NPU_F16  ? npu_half_widen(bits) :
+		  from == NPU_BF16 ? npu_bfloat_widen(bits) :
+				     npu_half_f32(bits);
 
 	if (from == to || !npu_dtype_is_float(to))
 		return bits;
-	return to == NPU_F16 ? npu_half_narrow(f) : to == NPU_BF16 ? npu_bfloat_narrow(f) : npu_half_f32_bits(f);
+	return to == NPU_F16  ? npu_half_narrow(f) :
+	       to == NPU_BF16 ? npu_bfloat_narrow(f) :
+				npu_half_f32_bits(f);
 }
 
 static unsigned int compare(const struct shape *s, enum npu_layout layout, enum npu_dtype from,

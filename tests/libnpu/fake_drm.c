@@ -718,7 +718,8 @@ int drmIoctl(int fd, unsigned long request, void *arg)
 	pthread_mutex_lock(&lock);
 	calls += request != DRM_IOCTL_NPU_DEV_QUERY;
 	/* What takes things back works to the end, as it does in the kernel's close. */
-	ret = fake_drm.gone && request != DRM_IOCTL_NPU_QUEUE_DESTROY ? ENODEV : answer(request, arg);
+	ret = fake_drm.gone && request != DRM_IOCTL_NPU_QUEUE_DESTROY ? ENODEV :
+									answer(request, arg);
 	pthread_mutex_unlock(&lock);
 	errno = ret;
 	return ret ? -1 : 0;

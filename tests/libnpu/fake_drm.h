@@ -25,7 +25,7 @@ struct fake_drm_switches {
 	bool time_out;		/* jobs end as DRM_NPU_JOB_TIMEDOUT */
 	bool lose;		/* jobs end as DRM_NPU_JOB_INNOCENT */
 	bool no_nice;		/* high priority is refused */
-	unsigned int fail_create;	/* so many buffers on, counted down, there is no memory for one */
+	unsigned int fail_create;	/* so many buffers on, counted down, one has no memory */
 	bool no_cancel;		/* JOB_CANCEL is not known: a driver of minor version 0 */
 	int major;		/* of the driver */
 	unsigned int isa;	/* major of the instruction set */

@@ -279,14 +279,17 @@ static int scale_run(const struct npu_host_call *call, struct npu_error *e)
 }
 
 const struct npu_host_op fixture_ops[FIXTURE_OPS] = {
-	{ .domain = "test", .name = "Scale", .since = 1, .types = "f32", .limits = "", .run = scale_run },
+	{ .domain = "test", .name = "Scale", .since = 1, .types = "f32", .limits = "",
+	  .run = scale_run },
 };
 
 static struct npu_jobfile_tensor rows_tensor(const char *name, npu_u32 role, npu_u32 region)
 {
-	return (struct npu_jobfile_tensor){ .name = name, .node = "N", .role = role, .dtype = NPU_F32,
+	return (struct npu_jobfile_tensor){ .name = name, .node = "N", .role = role,
+					    .dtype = NPU_F32,
 					    .rank = 2, .region = region, .flags = NPU_JOBFILE_DENSE,
-					    .dim = { linear(0, 1, 0), NPU_JOBFILE_CONST(TINY_COLS) } };
+					    .dim = { linear(0, 1, 0),
+						     NPU_JOBFILE_CONST(TINY_COLS) } };
 }
 
 static void host_streams(struct fixture *f)
@@ -327,12 +330,14 @@ static void host_steps(struct fixture *f)
 	memcpy(a, (npu_u32[]){ 3, 2, 3, 4 }, 4 * sizeof(*a));
 	f->steps[0] = (struct npu_jobfile_step){ .kind = NPU_STEP_STREAM, .stream = f->stream.words,
 						 .stream_size = asm_size(&f->stream) };
-	f->steps[1] = (struct npu_jobfile_step){ .kind = NPU_STEP_HOST, .domain = "", .op = "NonZero",
-						 .node = "NonZero_1", .opset = 13, .tag = 11, .num_in = 1,
-						 .num_out = 1, .in = a, .out = a + 1 };
-	f->steps[2] = (struct npu_jobfile_step){ .kind = NPU_STEP_HOST, .domain = "test", .op = "Scale",
-						 .node = "Scale_2", .opset = 1, .tag = 12, .num_in = 1,
-						 .num_out = 1, .num_attr = 6, .in = a + 2, .out = a + 3,
+	f->steps[1] = (struct npu_jobfile_step){ .kind = NPU_STEP_HOST, .domain = "",
+						 .op = "NonZero", .node = "NonZero_1", .opset = 13,
+						 .tag = 11, .num_in = 1, .num_out = 1, .in = a,
+						 .out = a + 1 };
+	f->steps[2] = (struct npu_jobfile_step){ .kind = NPU_STEP_HOST, .domain = "test",
+						 .op = "Scale", .node = "Scale_2", .opset = 1,
+						 .tag = 12, .num_in = 1, .num_out = 1,
+						 .num_attr = 6, .in = a + 2, .out = a + 3,
 						 .attr = attrs };
 	f->steps[3] = (struct npu_jobfile_step){ .kind = NPU_STEP_STREAM, .stream = f->second.words,
 						 .stream_size = asm_size(&f->second) };
@@ -470,9 +475,10 @@ void gather_host_make(struct fixture *f)
 	f->tensors[2].dim[1] = NPU_JOBFILE_CONST(3);
 	f->args[0] = 0;
 	f->args[1] = 2;
-	f->steps[0] = (struct npu_jobfile_step){ .kind = NPU_STEP_HOST, .domain = "", .op = "NonZero",
-						 .node = "NonZero_1", .opset = 13, .tag = 11, .num_in = 1,
-						 .num_out = 1, .in = f->args, .out = f->args + 1 };
+	f->steps[0] = (struct npu_jobfile_step){ .kind = NPU_STEP_HOST, .domain = "",
+						 .op = "NonZero", .node = "NonZero_1", .opset = 13,
+						 .tag = 11, .num_in = 1, .num_out = 1,
+						 .in = f->args, .out = f->args + 1 };
 	f->steps[1] = (struct npu_jobfile_step){ .kind = NPU_STEP_STREAM, .stream = f->stream.words,
 						 .stream_size = asm_size(&f->stream) };
 	finish(f, 0, 6, 3, 1);
@@ -577,10 +583,12 @@ void frame_make(struct fixture *f)
 	frame_tensor(f, 3, "y", 4, 8, NPU_JOBFILE_CONST(8), NPU_JOBFILE_CONST(32));
 	frame_tensor(f, 4, "uv", 2, 8, NPU_JOBFILE_CONST(8), NPU_JOBFILE_CONST(16));
 	frame_tensor(f, 5, "p", 2, 12, NPU_JOBFILE_CONST(12), NPU_JOBFILE_CONST(24));
-	f->symbols[0] = (struct npu_jobfile_symbol){ "cam.stride", NPU_SYMBOL_STRIDE, 8, 64, 1, 0, 0 };
+	f->symbols[0] = (struct npu_jobfile_symbol){ "cam.stride", NPU_SYMBOL_STRIDE, 8, 64, 1, 0,
+						     0 };
 	f->symbols[1] = f->symbols[0];
 	f->symbols[1].name = "cam.uv.stride";
-	f->images[0] = (struct npu_jobfile_image){ "cam", "nv12:8x4", 0x3231564e, 8, 4, 2, { 0, 1 } };
+	f->images[0] = (struct npu_jobfile_image){ "cam", "nv12:8x4", 0x3231564e, 8, 4, 2,
+						   { 0, 1 } };
 	f->images[1] = (struct npu_jobfile_image){ "rgb", "rgb24:4x2", 0x33424752, 4, 2, 1, { 2 } };
 	f->programs[0] = (struct npu_jobfile_program){
 		.symbols = f->symbols, .num_symbols = 2, .regions = f->regions, .num_regions = 6,

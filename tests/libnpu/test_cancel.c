@@ -90,8 +90,10 @@ static void check_some(struct env *e, unsigned int mask, bool head)
 	for (i = 0; i < JOBS; i++) {
 		status = npu_fence_wait(fence[i], SECONDS(30), &err);
 		if (mask & 1u << i)
-			bad += status != -ECANCELED || !strstr(npu_fence_text(fence[i]), "cancelled") ||
-			       npu_run_read(run[i], "y", (float[TINY_COLS]){ 0 }, 16, NULL) != -ECANCELED;
+			bad += status != -ECANCELED ||
+			       !strstr(npu_fence_text(fence[i]), "cancelled") ||
+			       npu_run_read(run[i], "y", (float[TINY_COLS]){ 0 }, 16, NULL) !=
+				       -ECANCELED;
 		else
 			bad += status != 0 || !tiny_right(run[i], i);
 		npu_fence_cancel(fence[i]);

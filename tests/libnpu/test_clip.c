@@ -21,9 +21,11 @@ static void clip_make(struct fixture *f)
 						     .access = NPU_ACCESS_READ | NPU_ACCESS_WRITE,
 						     .size = NPU_JOBFILE_CONST(48), .align = 16 };
 	f->tensors[2] = (struct npu_jobfile_tensor){ .name = NPU_CLIP_TENSOR, .node = "",
-						     .role = NPU_TENSOR_STATE, .dtype = NPU_I64, .rank = 2,
-						     .region = 5, .flags = NPU_JOBFILE_DENSE,
-						     .dim = { NPU_JOBFILE_CONST(2), NPU_JOBFILE_CONST(3) } };
+						     .role = NPU_TENSOR_STATE, .dtype = NPU_I64,
+						     .rank = 2, .region = 5,
+						     .flags = NPU_JOBFILE_DENSE,
+						     .dim = { NPU_JOBFILE_CONST(2),
+							      NPU_JOBFILE_CONST(3) } };
 	for (int i = 0; i < 2; i++)
 		f->tensors[3 + i] = (struct npu_jobfile_tensor){
 			.name = i ? "b" : "a", .node = i ? "B" : "A", .role = NPU_TENSOR_INTERNAL,
@@ -106,7 +108,8 @@ static void wrong_table(void)
 
 	clip_make(&f);
 	f.symbols[0].max = 1;
-	f.tensors[2].dim[0] = (struct npu_jobfile_expr){ .base = 2 - (1ll << 61), .factor = { 1ll << 61 } };
+	f.tensors[2].dim[0] = (struct npu_jobfile_expr){ .base = 2 - (1ll << 61),
+							 .factor = { 1ll << 61 } };
 	f.tensors[4].rank = 0;
 	f.tensors[4].offset = NPU_JOBFILE_CONST(40);
 	run = clip_run(&f, &job);

@@ -67,8 +67,8 @@ static void test_open(struct env *e, int fd)
 	tap_ok(!npu_device_info(e->dev, &info, &err) && !strcmp(info.backend, "drm") &&
 	       !strcmp(info.driver, "1.0.0") && !strcmp(info.firmware, "7.8.9") &&
 	       info.sram_size == 2 << 20 && info.dtypes == 0xfe && info.isa_major == 1,
-	       "the device's info is the driver's: %s, driver %s, firmware %s", info.name, info.driver,
-	       info.firmware);
+	       "the device's info is the driver's: %s, driver %s, firmware %s", info.name,
+	       info.driver, info.firmware);
 	fake_drm.major = 2;
 	tap_ok(npu_device_open(e->uri, NULL, &dev, &err) == -ENOTSUP && strstr(err.text, "2.0"),
 	       "another major version: %s", err.text);

@@ -361,7 +361,8 @@ static void test_held(void)
 
 #define DROPS	200u
 
-static pthread_mutex_t wanted = PTHREAD_MUTEX_INITIALIZER;	/* what callbacks and lookers want */
+/* what callbacks and lookers want */
+static pthread_mutex_t wanted = PTHREAD_MUTEX_INITIALIZER;
 
 static void done_wants(void *ctx, struct npu_fence *fence)
 {

@@ -34,12 +34,14 @@ int main(void)
 		return tap_done();
 	}
 	/* Pages that are only read are one and the same. */
-	weights = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	weights = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (!tap_ok(weights != MAP_FAILED, "addresses for 4.5 GiB"))
 		return tap_done();
 	madvise(weights, BYTES, MADV_NOHUGEPAGE);
 	gather_far_make(&f, weights, BYTES, AT);
-	tap_ok(!npu_jobfile_save(&f.job, tmp_path("far.npu"), &err), "a file of 4.5 GiB is written %s", err.text);
+	tap_ok(!npu_jobfile_save(&f.job, tmp_path("far.npu"), &err),
+	       "a file of 4.5 GiB is written %s", err.text);
 	fixture_free(&f);
 	munmap(weights, BYTES);
 	ret = npu_device_open("sim:threads=1", NULL, &dev, &err);

@@ -96,10 +96,11 @@ static void check_frame(struct npu_device *dev, struct npu_queue *queue)
 	float out[720];
 	int ret;
 
-	if (!tap_ok(!npu_job_load(dev, "tests/data/golden-1.3-frame.npu", NPU_JOB_CHECK_DIGEST, &job,
-				  &err) && !npu_job_image(job, 0, 0, &img) && img.width == 24 &&
-		    img.height == 18 && !memcmp(&img.fourcc, "NV12", 4), "%s loads %s", g.name,
-		    err.text))
+	if (!tap_ok(!npu_job_load(dev, "tests/data/golden-1.3-frame.npu", NPU_JOB_CHECK_DIGEST,
+				  &job, &err) &&
+		    !npu_job_image(job, 0, 0, &img) && img.width == 24 && img.height == 18 &&
+		    !memcmp(&img.fourcc, "NV12", 4),
+		    "%s loads %s", g.name, err.text))
 		return;
 	if (!tap_ok(!read_npy(&g, "in", &in) && !read_npy(&g, "out", &want) && want.count == 720,
 		    "its data %s", why.text))

@@ -396,15 +396,27 @@ static void h_string(unsigned char *f, size_t n) { HOST(f, 1)->node = 1u << 30; 
 static void h_arg(unsigned char *f, size_t n) { ARG(f, 0)->tensor = 5; }
 static void h_args(unsigned char *f, size_t n) { HOST(f, 1)->first_arg = 3; }
 static void h_args_many(unsigned char *f, size_t n) { HOST(f, 1)->num_in = 0xffffffff; }
-static void h_args_shared(unsigned char *f, size_t n) { HOST(f, 1)->num_in = 2; HOST(f, 1)->first_arg = 0; }
-static void h_no_out(unsigned char *f, size_t n) { HOST(f, 0)->num_in = 2; HOST(f, 0)->num_out = 0; }
+static void h_args_shared(unsigned char *f, size_t n)
+{
+	HOST(f, 1)->num_in = 2;
+	HOST(f, 1)->first_arg = 0;
+}
+static void h_no_out(unsigned char *f, size_t n)
+{
+	HOST(f, 0)->num_in = 2;
+	HOST(f, 0)->num_out = 0;
+}
 static void h_attrs(unsigned char *f, size_t n) { HOST(f, 1)->num_attr = 7; }
 static void h_kind(unsigned char *f, size_t n) { ATTR(f, 0)->kind = NPU_NUM_HOST_ATTRS; }
 static void h_name(unsigned char *f, size_t n) { ATTR(f, 0)->name = 0; }
 static void h_count(unsigned char *f, size_t n) { ATTR(f, 0)->count = 2; }
 static void h_list(unsigned char *f, size_t n) { ATTR(f, 3)->count = 1u << 30; }
 static void h_list_place(unsigned char *f, size_t n) { ATTR(f, 3)->value = 4; }
-static void h_list_shared(unsigned char *f, size_t n) { ATTR(f, 4)->count = 6; ATTR(f, 4)->value = 0; }
+static void h_list_shared(unsigned char *f, size_t n)
+{
+	ATTR(f, 4)->count = 6;
+	ATTR(f, 4)->value = 0;
+}
 static void h_strings(unsigned char *f, size_t n)
 {
 	*(npu_u32 *)(f + section(f, NPU_JF_HOSTDATA)->offset + ATTR(f, 5)->value) = 1u << 30;

@@ -136,8 +136,8 @@ static struct npu_job *two_programs(struct npu_device *dev)
 	r1[1].size = C(300);
 	r1[2].size = C(480);
 	programs[0] = (struct npu_jobfile_program){
-		.name = "planes", .symbols = symbols, .regions = r0, .tensors = t0, .num_symbols = 3,
-		.num_regions = 3, .num_tensors = 2, .stream = f.stream.words,
+		.name = "planes", .symbols = symbols, .regions = r0, .tensors = t0,
+		.num_symbols = 3, .num_regions = 3, .num_tensors = 2, .stream = f.stream.words,
 		.stream_size = asm_size(&f.stream)
 	};
 	programs[1] = (struct npu_jobfile_program){

@@ -43,7 +43,8 @@ static void test_pollable(struct npu_queue *queue, struct npu_job *slow)
 		tap_ok(0, "%s", err.text);
 		return;
 	}
-	tap_ok(!npu_fence_pollable(fence, &a, &err) && !npu_fence_pollable(fence, &b, &err) && a != b,
+	tap_ok(!npu_fence_pollable(fence, &a, &err) && !npu_fence_pollable(fence, &b, &err) &&
+	       a != b,
 	       "two descriptors of a job that runs");
 	tap_ok(!readable(a, 0) && npu_fence_status(fence) == -EINPROGRESS, "are not readable");
 	close(b);
@@ -79,8 +80,10 @@ static void test_refusals(struct npu_device *dev, struct npu_queue *queue, struc
 	refused(npu_buffer_import(dev, &from, NULL, &err), -EINVAL, "buf is NULL", "no place");
 	refused(npu_buffer_import(dev, &from, &got, &err), -EINVAL, "not a dma-buf", "a file");
 	from.size = 2;
-	refused(npu_buffer_import(dev, &from, &got, &err), -EINVAL, "npu_dmabuf", "size of the struct");
-	refused(npu_fence_import(dev, 0, &none, &err), -EINVAL, "not a sync_file", "a file as a fence");
+	refused(npu_buffer_import(dev, &from, &got, &err), -EINVAL, "npu_dmabuf",
+		"size of the struct");
+	refused(npu_fence_import(dev, 0, &none, &err), -EINVAL, "not a sync_file",
+		"a file as a fence");
 	refused(npu_fence_import(dev, 999, &none, &err), -EBADF, "not open", "no file as a fence");
 	npu_run_create(tiny, &run, &err);
 	npu_run_set_shape(run, "x", 2, (int64_t[]){ 1, 4 }, &err);
@@ -107,16 +110,20 @@ static void test_access(struct npu_device *dev)
 	struct npu_buffer *buf, *ro;
 
 	npu_buffer_create(dev, 64, 0, &buf, &err);
-	npu_buffer_import_host(dev, page, sizeof(page), NPU_BUFFER_READ_ONLY, NULL, NULL, &ro, &err);
+	npu_buffer_import_host(dev, page, sizeof(page), NPU_BUFFER_READ_ONLY, NULL, NULL, &ro,
+			       &err);
 	tap_ok(!npu_buffer_begin_access(buf, NPU_ACCESS_READ | NPU_ACCESS_WRITE, &err) &&
 	       !npu_buffer_end_access(buf, NPU_ACCESS_READ | NPU_ACCESS_WRITE, &err),
 	       "the host's access to a buffer that is not shared");
 	refused(npu_buffer_begin_access(buf, 0, &err), -EINVAL, "access 0x0", "no access");
-	refused(npu_buffer_end_access(buf, NPU_ACCESS_SRAM, &err), -EINVAL, "access", "another one");
-	refused(npu_buffer_begin_access(ro, NPU_ACCESS_WRITE, &err), -EACCES, "read only", "writing");
+	refused(npu_buffer_end_access(buf, NPU_ACCESS_SRAM, &err), -EINVAL, "access",
+		"another one");
+	refused(npu_buffer_begin_access(ro, NPU_ACCESS_WRITE, &err), -EACCES, "read only",
+		"writing");
 	tap_ok(!npu_buffer_begin_access(ro, NPU_ACCESS_READ, &err), "reading");
 	tap_ok(!npu_buffer_info(ro, &info, &err) && info.bytes == 4096 && !info.imported &&
-	       !info.bounced && info.flags == NPU_BUFFER_READ_ONLY, "what there is to say of a buffer");
+	       !info.bounced && info.flags == NPU_BUFFER_READ_ONLY,
+	       "what there is to say of a buffer");
 	info.size = 1;
 	refused(npu_buffer_info(ro, &info, &err), -EINVAL, "size is 1", "a struct without room");
 	refused(npu_buffer_info(ro, NULL, &err), -EINVAL, "NULL", "none");

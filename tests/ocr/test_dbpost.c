@@ -184,8 +184,12 @@ static void test_stress(void)
 		for (y = 0; y < MAP_H; y++)
 			for (x = 0; x < MAP_W; x++) {
 				seed = seed * 1664525u + 1013904223u;
-				map[y][x] = k == 0 ? (float)((x ^ y) & 1) : k == 1 ? (float)(y && (x & 1)) :
-					    (float)(seed >> 8) / 16777216.0f * (k == 2 ? 1 : k == 3 ? 0.4f : 4);
+				map[y][x] = k == 0 ? (float)((x ^ y) & 1) :
+					    k == 1 ? (float)(y && (x & 1)) :
+						     (float)(seed >> 8) / 16777216.0f *
+							     (k == 2 ? 1 :
+							      k == 3 ? 0.4f :
+								       4);
 			}
 		if (k == 5)
 			map[5][5] = NAN;

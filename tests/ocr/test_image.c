@@ -51,7 +51,10 @@ static unsigned int sample(int x, int y, int c, int depth)
 
 static int channels(int type)
 {
-	return type == PNG_COLOR_TYPE_RGB ? 3 : type == PNG_COLOR_TYPE_RGBA ? 4 : type == PNG_COLOR_TYPE_GRAY_ALPHA ? 2 : 1;
+	return type == PNG_COLOR_TYPE_RGB	 ? 3 :
+	       type == PNG_COLOR_TYPE_RGBA	 ? 4 :
+	       type == PNG_COLOR_TYPE_GRAY_ALPHA ? 2 :
+						   1;
 }
 
 static void pack_row(const struct png_kind *k, int y, uint8_t *row)
@@ -271,8 +274,10 @@ static void stored_at(int orientation, int x, int y, int *sx, int *sy)
 	int swap = orientation >= 5;
 	int a = swap ? y : x, b = swap ? x : y;
 
-	*sx = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8 ? w - a : a;
-	*sy = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7 ? h - b : b;
+	*sx = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8 ?
+	      w - a : a;
+	*sy = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7 ?
+	      h - b : b;
 }
 
 static void test_jpeg_kinds(void)

@@ -63,7 +63,8 @@ static const struct page pages[] = {
 	{ "imageTextN.png", 2, { 0 }, 1, 13, 12, 0, 0 },
 	{ "imageTextR.png", 2, { 0 }, 1, 13, 12, 0, 1 },
 	{ "imageTextN.png", 0, { 20, 104, 520, 62 }, 1.25, 3, 3, 1, 0 },
-	{ "imageTextN.png", 0, { 20, 105, 530, 24 }, 1, 1, 1, 1, 0 },	/* lower than the 32 of a step */
+	/* lower than the 32 of a step */
+	{ "imageTextN.png", 0, { 20, 105, 530, 24 }, 1, 1, 1, 1, 0 },
 	{ "imageTextR.png", 0, { 0, 120, 556, 120 }, 0.8, 2, 0, 1, 1 },
 	{ "imageTextN.png", 0, { 0 }, 1.4, 13, 10, 1, 1 },
 	{ "imageTextN.png", 1, { 0 }, 1, 11, 11, 0, 1 },

@@ -150,7 +150,8 @@ static void test_shift(void)
 	ok = !npu_image_warp(&src, m, 30, 14, &dst, NULL);
 	for (y = 0; ok && y < 14; y++)
 		for (x = 0; x < 30; x++) {
-			int sx = x + 3 > 19 ? 19 : x + 3, sy = y - 2 < 0 ? 0 : y - 2 > 9 ? 9 : y - 2;
+			int sx = x + 3 > 19 ? 19 : x + 3;
+			int sy = y - 2 < 0 ? 0 : y - 2 > 9 ? 9 : y - 2;
 
 			ok &= !memcmp(dst.rgb + (y * 30 + x) * 3, src.rgb + (sy * 20 + sx) * 3, 3);
 		}

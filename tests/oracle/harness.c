@@ -80,7 +80,8 @@ static void random_element(unsigned char *at, unsigned int dtype, enum contents 
 		break;
 	case NPU_I8:
 	case NPU_U8:
-		*at = rng_chance(8) ? (rng_chance(2) ? 0x80 : rng_chance(2) ? 0xff : 0x7f) : rng() & 0xff;
+		*at = rng_chance(8) ? (rng_chance(2) ? 0x80 : rng_chance(2) ? 0xff : 0x7f) :
+				      rng() & 0xff;
 		break;
 	case NPU_BOOL:
 		*at = rng() & 1;

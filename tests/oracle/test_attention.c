@@ -158,7 +158,8 @@ static void make_dyn_quant(struct tcase *c)
 /* A box inside, across the edges, turned round, or with numbers that are none. */
 static void color_box(struct tcase *c, npu_u32 n, const npu_u32 in[4])
 {
-	static const float odd[] = { 0, -3, 1e30f, -1e30f, 0x1p-30f, __builtin_inff(), __builtin_nanf("") };
+	static const float odd[] = { 0, -3, 1e30f, -1e30f, 0x1p-30f, __builtin_inff(),
+				     __builtin_nanf("") };
 	npu_u32 dim[2] = { n, 4 }, i;
 	float *box;
 
@@ -184,8 +185,8 @@ static void color_box(struct tcase *c, npu_u32 n, const npu_u32 in[4])
 
 static void make_color(struct tcase *c)
 {
-	npu_u32 n = rng_range(1, 2), h = 2 * rng_range(1, 6), w = 2 * rng_range(1, rng_chance(8) ? 1500 : 8),
-		eighteen = 18, boxed = rng_below(2);
+	npu_u32 n = rng_range(1, 2), h = 2 * rng_range(1, 6),
+		w = 2 * rng_range(1, rng_chance(8) ? 1500 : 8), eighteen = 18, boxed = rng_below(2);
 	npu_u32 out[4] = { n, h, w, 3 }, in[4] = { boxed && rng_chance(2) ? 1 : n, h, w, 3 };
 	static const unsigned char types[] = { NPU_F32, NPU_F16, NPU_U8, NPU_I8 };
 	static const float limits[] = { 0, 255, 1, 0x1p-20f };

@@ -110,7 +110,11 @@ static void make_quantize(struct tcase *c)
 		case_dense(c, NPU_COPY_IN, NPU_F32, rank, dim, CONTENTS_TAME);
 		halves(c, NPU_COPY_IN, NPU_COPY_OUT);
 	} else {
-		tensor(c, NPU_COPY_IN, rng_chance(2) ? NPU_F32 : rng_chance(2) ? NPU_F16 : NPU_BF16, rank, dim);
+		tensor(c, NPU_COPY_IN,
+		       rng_chance(2) ? NPU_F32 :
+		       rng_chance(2) ? NPU_F16 :
+				       NPU_BF16,
+		       rank, dim);
 	}
 }
 

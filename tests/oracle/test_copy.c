@@ -81,8 +81,10 @@ static void make_fill(struct tcase *c)
 	unsigned int rank = random_dims(dim), type = types[rng_below(8)];
 
 	case_init(c, NPU_OP_FILL);
-	c->param[NPU_FILL_P_VALUE_LO] = type == NPU_BOOL ? 1 : npu_dtype_bits(type) == 8 ? rng() & 0xff :
-					npu_dtype_bits(type) == 16 ? rng() & 0xffff : rng();
+	c->param[NPU_FILL_P_VALUE_LO] = type == NPU_BOOL	   ? 1 :
+					npu_dtype_bits(type) == 8  ? rng() & 0xff :
+					npu_dtype_bits(type) == 16 ? rng() & 0xffff :
+								     rng();
 	c->param[NPU_FILL_P_VALUE_HI] = type == NPU_I64 ? rng() : 0;
 	case_tensor(c, 0, type, rank, dim, CONTENTS_TAME);
 }
@@ -94,8 +96,10 @@ static void make_pad(struct tcase *c)
 
 	case_init(c, NPU_OP_PAD);
 	c->param[NPU_PAD_P_MODE] = rng_below(NPU_NUM_PADS);
-	c->param[NPU_PAD_P_VALUE_LO] = type == NPU_BOOL ? 1 : npu_dtype_bits(type) == 8 ? rng() & 0xff :
-				       npu_dtype_bits(type) == 16 ? rng() & 0xffff : rng();
+	c->param[NPU_PAD_P_VALUE_LO] = type == NPU_BOOL		  ? 1 :
+				       npu_dtype_bits(type) == 8  ? rng() & 0xff :
+				       npu_dtype_bits(type) == 16 ? rng() & 0xffff :
+								    rng();
 	c->param[NPU_PAD_P_VALUE_HI] = type == NPU_I64 ? rng() : 0;
 	for (unsigned int i = 0; i < rank; i++) {
 		int before = 0, after = 0;

@@ -274,8 +274,8 @@ static void make_deconv_2x2(struct tcase *c)
 {
 	unsigned int x = code_type(), w = code_type();
 	struct shape s = { .n = 1, .h = rng_range(1, 5), .w = rng_range(1, 30), .groups = 1,
-			   .cg = rng_range(1, 30), .og = rng_range(1, 40), .kh = 2, .kw = 2, .sh = 2,
-			   .sw = 2, .dh = 1, .dw = 1 };
+			   .cg = rng_range(1, 30), .og = rng_range(1, 40), .kh = 2, .kw = 2,
+			   .sh = 2, .sw = 2, .dh = 1, .dw = 1 };
 
 	case_init(c, deconv.opcode);
 	place(c, &deconv, &s, any_zero(x), any_zero(w), x, w);
@@ -284,9 +284,9 @@ static void make_deconv_2x2(struct tcase *c)
 static void make_pointwise(struct tcase *c)
 {
 	unsigned int x = code_type(), w = code_type();
-	struct shape s = { .n = rng_range(1, 2), .h = rng_range(1, 6), .w = rng_range(1, 30), .groups = 1,
-			   .cg = rng_range(1, 100), .og = rng_range(1, 100), .kh = 1, .kw = 1, .sh = 1,
-			   .sw = 1, .dh = 1, .dw = 1 };
+	struct shape s = { .n = rng_range(1, 2), .h = rng_range(1, 6), .w = rng_range(1, 30),
+			   .groups = 1, .cg = rng_range(1, 100), .og = rng_range(1, 100), .kh = 1,
+			   .kw = 1, .sh = 1, .sw = 1, .dh = 1, .dw = 1 };
 
 	case_init(c, conv.opcode);
 	place(c, &conv, &s, any_zero(x), any_zero(w), x, w);
@@ -297,9 +297,9 @@ static void make_stem(struct tcase *c)
 {
 	unsigned int x = code_type(), w = code_type();
 	npu_u32 k = rng_chance(2) ? 3 : rng_range(2, 7);
-	struct shape s = { .n = 1, .h = rng_range(4, 12), .w = rng_range(4, 50), .groups = 1, .cg = 3,
-			   .og = rng_range(1, 33), .kh = k, .kw = k, .sh = 2, .sw = 2, .dh = 1, .dw = 1,
-			   .pt = k / 2, .pl = k / 2, .pb = k / 2, .pr = k / 2 };
+	struct shape s = { .n = 1, .h = rng_range(4, 12), .w = rng_range(4, 50), .groups = 1,
+			   .cg = 3, .og = rng_range(1, 33), .kh = k, .kw = k, .sh = 2, .sw = 2,
+			   .dh = 1, .dw = 1, .pt = k / 2, .pl = k / 2, .pb = k / 2, .pr = k / 2 };
 
 	case_init(c, conv.opcode);
 	place(c, &conv, &s, any_zero(x), any_zero(w), x, w);
@@ -364,10 +364,11 @@ static void make_wide_conv(struct tcase *c)
 {
 	unsigned int x = code_type(), w = code_type();
 	npu_u32 k = rng_chance(2) ? 3 : rng_range(2, 5);
-	struct shape s = { .n = 1, .h = rng_range(2, 5), .w = rng_range(12, 60), .groups = 1, .kh = k,
-			   .cg = rng_range(8, rng_chance(4) ? 120 : 40), .og = rng_range(1, 80), .kw = k,
-			   .sh = 1, .sw = 1, .dh = 1, .dw = rng_chance(4) ? 2 : 1, .pt = k / 2, .pl = k / 2,
-			   .pb = k / 2, .pr = k / 2 };
+	struct shape s = { .n = 1, .h = rng_range(2, 5), .w = rng_range(12, 60), .groups = 1,
+			   .kh = k, .cg = rng_range(8, rng_chance(4) ? 120 : 40),
+			   .og = rng_range(1, 80), .kw = k, .sh = 1, .sw = 1, .dh = 1,
+			   .dw = rng_chance(4) ? 2 : 1, .pt = k / 2, .pl = k / 2, .pb = k / 2,
+			   .pr = k / 2 };
 
 	case_init(c, conv.opcode);
 	place(c, &conv, &s, any_zero(x), any_zero(w), x, w);

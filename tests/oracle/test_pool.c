@@ -38,7 +38,10 @@ static void make_pool(struct tcase *c)
 		p[NPU_POOL_P_PAD_BOTTOM + a] = rng_below(k);
 		span = (k - 1) * *dil + 1;
 		size += p[NPU_POOL_P_PAD_TOP + a] + p[NPU_POOL_P_PAD_BOTTOM + a];
-		out[1 + a] = size < span ? 1 : (size - span + (rng_chance(2) ? *stride - 1 : 0)) / *stride + 1;
+		out[1 + a] = size < span ?
+				     1 :
+				     (size - span + (rng_chance(2) ? *stride - 1 : 0)) / *stride +
+					     1;
 	}
 	case_tensor(c, 0, c->operand[0].dtype, 4, out, CONTENTS_TAME);
 	case_quantize(c, 0);

@@ -238,8 +238,8 @@ bool npu_conv_depthwise_can(const struct npu_conv *c)
 {
 	npu_s64 size = npu_dtype_bits(c->in->dtype) / 8;
 
-	return (!c->integer || c->kh * c->kw <= EXACT_TAPS) && !c->transposed && c->cg == 1 && c->og == 1 &&
-	       (c->in->stride[3] == size || c->c == 1) && c->kh * c->kw <= TAPS_MAX &&
+	return (!c->integer || c->kh * c->kw <= EXACT_TAPS) && !c->transposed && c->cg == 1 &&
+	       c->og == 1 && (c->in->stride[3] == size || c->c == 1) && c->kh * c->kw <= TAPS_MAX &&
 	       c->kh * c->kw * c->o <= PACK_MAX;
 }
 

@@ -25,7 +25,7 @@ struct plan {
 	npu_s64 period, pixels;		/* channels of the weights; pixels in them */
 	npu_s64 quads;			/* of a column of the kernel */
 	npu_s64 block;			/* channels at a time */
-	npu_s64 tile_w, num_tiles, cols;	/* output columns, and input columns that they need */
+	npu_s64 tile_w, num_tiles, cols;	/* output columns, and the input's for them */
 	npu_s64 quad_row;		/* quads from one of a column to the next */
 	npu_u8 flip;
 	bool finish;
@@ -110,7 +110,8 @@ static void vectors(const struct plan *p, const npu_u32 *quad, npu_s64 x, npu_s6
 	npu_s64 col;
 
 	for (col = 0; col < channels; col += DW8_LANES) {
-		unsigned int n = (unsigned int)(channels - col < DW8_LANES ? channels - col : DW8_LANES);
+		unsigned int n = (unsigned int)(channels - col < DW8_LANES ? channels - col :
+									     DW8_LANES);
 		npu_u32 o = (npu_u32)(first_channel + col);
 
 		t.quad = quad + x * t.step + col;
@@ -237,7 +238,8 @@ static bool weights_pack(struct npu_exec *x, const struct plan *p, npu_u8 *none)
 				return true;
 			for (r = 0; r < 4; r++)
 				row[r] = 4 * q + r < c->kh ?
-						 (const npu_u8 *)npu_conv_weight_at(c, 0, 4 * q + r, kw, 0) :
+						 (const npu_u8 *)npu_conv_weight_at(c, 0, 4 * q + r,
+										    kw, 0) :
 						 none;
 			if (plain)
 				p->k->interleave(dst, row, (size_t)c->o, flip);
@@ -289,7 +291,8 @@ static const void *repeat(char **mem, const void *src, const struct plan *p)
 		return NULL;
 	for (i = 0; i < p->pixels; i++)
 		memcpy(dst + i * n, src, (size_t)n * sizeof(*dst));
-	memset(dst + p->pixels * n, 0, (size_t)(p->period + DW8_LANES - p->pixels * n) * sizeof(*dst));
+	memset(dst + p->pixels * n, 0,
+	       (size_t)(p->period + DW8_LANES - p->pixels * n) * sizeof(*dst));
 	*mem += (p->period + DW8_LANES) * (npu_s64)sizeof(*dst);
 	return dst;
 }
@@ -297,7 +300,8 @@ static const void *repeat(char **mem, const void *src, const struct plan *p)
 /* Shared memory behind the epilogue's vectors. 0, -ENOMEM, or -ERANGE: a weight that is no i8. */
 static int prepare(struct npu_exec *x, struct plan *p, struct npu_conv *c)
 {
-	size_t w = (size_t)(p->quads * c->kw * p->period + SLACK) * 4, pad = (size_t)(p->cols * p->block + 64);
+	size_t w = (size_t)(p->quads * c->kw * p->period + SLACK) * 4,
+	       pad = (size_t)(p->cols * p->block + 64);
 	size_t vector = (size_t)(p->period + DW8_LANES) * 4;
 	char *mem = npu_conv_extra(x, c, w + 4 * vector + pad + (size_t)c->o);
 
@@ -341,8 +345,8 @@ int npu_conv_depthwise8(struct npu_exec *x, struct npu_conv *c)
 	double vectors_ns;
 	int ret;
 
-	if (!p.k || !c->integer || c->transposed || c->cg != 1 || c->og != 1 || c->in->stride[3] != 1 ||
-	    taps > TAPS_MAX || taps * c->o > PACK_MAX)
+	if (!p.k || !c->integer || c->transposed || c->cg != 1 || c->og != 1 ||
+	    c->in->stride[3] != 1 || taps > TAPS_MAX || taps * c->o > PACK_MAX)
 		return -ERANGE;
 	if (row_is_flat(c) && c->o * 4 < used * 3 && c->o < 4 * DW8_LANES)
 		p.pixels = DW8_LANES / gcd(DW8_LANES, c->o);

@@ -53,8 +53,11 @@ static void channels_add(struct npu_exec *x, const struct npu_conv *c, const cha
 
 	for (ch = 0; ch < c->cg; ch++) {
 		const char *p = in ? in + ch * c->in->stride[3] : NULL;
-		npu_s32 xi = c->integer && p ? (c->in->dtype == NPU_I8 ? *(const signed char *)p : *(const unsigned char *)p) -
-					       c->x_zero : 0;
+		npu_s32 xi = c->integer && p ?
+				     (c->in->dtype == NPU_I8 ? *(const signed char *)p :
+							       *(const unsigned char *)p) -
+					     c->x_zero :
+				     0;
 		float xf = !c->integer && p ? npu_elem_load(c->in, p) : 0.0f;
 
 		if (!(ch & 0x3ff) && npu_exec_stopped(x))

@@ -42,10 +42,11 @@ static size_t worker_bytes(const struct plan *p)
 {
 	const struct npu_conv_units *u = &p->u;
 
-	return IGEMM_TILE_WORDS * 4 + npu_igemm_wide_bytes(u->gemm, u->num * u->quads) + round64((size_t)p->tile_w * 4) +
-	       round64((size_t)u->cols_stride * 4) + round64((size_t)u->num * sizeof(struct npu_igemm_seg)) +
-	       round64((size_t)u->num * sizeof(npu_s64)) + round64((size_t)p->ring * sizeof(npu_s64)) +
-	       (size_t)((p->ring + 1) * p->row_bytes);
+	return IGEMM_TILE_WORDS * 4 + npu_igemm_wide_bytes(u->gemm, u->num * u->quads) +
+	       round64((size_t)p->tile_w * 4) + round64((size_t)u->cols_stride * 4) +
+	       round64((size_t)u->num * sizeof(struct npu_igemm_seg)) +
+	       round64((size_t)u->num * sizeof(npu_s64)) +
+	       round64((size_t)p->ring * sizeof(npu_s64)) + (size_t)((p->ring + 1) * p->row_bytes);
 }
 
 static void worker_init(const struct plan *p, struct worker *w, char *mem)
@@ -104,7 +105,8 @@ static void pixels_load(const struct plan *p, npu_u8 *dst, const char *src, npu_
 		p->u.gemm->copy(dst, (const npu_u8 *)src, (size_t)(count * c), flip);
 	} else if (st[3] == 1 || c == 1) {
 		for (i = 0; i < count; i++)
-			p->u.gemm->copy(dst + i * c, (const npu_u8 *)src + i * st[2], (size_t)c, flip);
+			p->u.gemm->copy(dst + i * c, (const npu_u8 *)src + i * st[2], (size_t)c,
+					flip);
 	} else if (st[2] == 1 && c == 3) {
 		p->u.gemm->planes3(dst, (const npu_u8 *)src, st[3], (size_t)count, flip);
 	} else if (st[2] == 1) {
@@ -212,7 +214,8 @@ static void run_compute(struct npu_exec *x, const struct plan *p, struct worker 
 		strip.b = p->u.panels + g * p->u.num_panels * p->u.b_panel;
 		strip.out0 = g * c->og;
 		if (strip.row_sum)
-			p->u.gemm->row_sums(&(struct npu_igemm_tile){ .a = strip.a, .lda = strip.lda,
+			p->u.gemm->row_sums(&(struct npu_igemm_tile){ .a = strip.a,
+								      .lda = strip.lda,
 								      .seg = w->seg,
 								      .num_segs = num_segs },
 					    r->count, w->row_sum);

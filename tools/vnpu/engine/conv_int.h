@@ -19,9 +19,9 @@ struct npu_conv_units {
 	npu_s32 x_zero;			/* shifted */
 	npu_u8 a_flip, b_flip;		/* b_flip: of the panels */
 	const npu_s32 *w_zero;		/* shifted, by output; NULL: all zero */
-	bool packed;			/* the panels are a copy: i8 codes, units filled up with zeros */
-	bool per_unit;			/* constants of each unit, as not all take part everywhere */
-	bool pointwise;			/* rows are matrix rows, filled up with zeros (igemm_rows.h) */
+	bool packed;			/* panels are a copy: i8 codes, units filled with zeros */
+	bool per_unit;			/* constants of each unit: not all take part everywhere */
+	bool pointwise;			/* rows are matrix rows, filled with zeros (igemm_rows.h) */
 	const npu_u8 *panels;
 	ptrdiff_t b_panel;		/* bytes from panel to panel */
 	/*

@@ -46,7 +46,8 @@ bool npu_conv_units_init(struct npu_conv_units *u, const struct npu_exec *x,
 	u->b_panel = u->num * u->quads * IGEMM_QUAD_BYTES;
 	u->cols_stride = npu_igemm_cols_stride(c->o);
 	return (npu_u64)u->b_panel <= PACK_MAX &&
-	       (npu_u64)total_panels(u) <= PACK_MAX / (npu_u64)u->b_panel * (u->packed ? 1 : 1024) &&
+	       (npu_u64)total_panels(u) <=
+		       PACK_MAX / (npu_u64)u->b_panel * (u->packed ? 1 : 1024) &&
 	       cols_bytes(u) <= PACK_MAX;
 }
 
@@ -91,7 +92,9 @@ static void pack_chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u
 		memset(dst, 0, (size_t)u->b_panel);
 		for (unit = 0; unit < u->num && !npu_exec_stopped(x); unit++)
 			for (i = 0; i < u->bytes; i++)
-				codes_pack(u, dst + (unit * u->quads + i / 4) * IGEMM_QUAD_BYTES + i % 4,
+				codes_pack(u,
+					   dst + (unit * u->quads + i / 4) * IGEMM_QUAD_BYTES +
+						   i % 4,
 					   p, unit, i, left < NPU_PANEL ? left : NPU_PANEL);
 	}
 }

@@ -53,8 +53,8 @@ extern const struct npu_dw8 npu_dw8_avx512;
 /* Dense output of codes, f32 or f16 that no residual, table or second activation takes part in. */
 static inline bool npu_dw8_finishes(const struct npu_epi *e)
 {
-	bool codes = (e->out->dtype == NPU_I8 || e->out->dtype == NPU_U8) && e->out->scale != 0.0f &&
-		     e->out_chan == 1;
+	bool codes = (e->out->dtype == NPU_I8 || e->out->dtype == NPU_U8) &&
+		     e->out->scale != 0.0f && e->out_chan == 1;
 	bool real = (e->out->dtype == NPU_F32 && e->out_chan == 4) ||
 		    (e->out->dtype == NPU_F16 && e->out_chan == 2);
 

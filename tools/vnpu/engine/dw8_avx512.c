@@ -10,8 +10,8 @@
 #define BLOCK_MAX	12	/* accumulators in registers */
 #define QUADS_MAX	10	/* 5 x 5: weights in registers beside them */
 
-VNNI_INLINE void block(const struct npu_dw8_tile *t, const npu_u32 *quad, npu_s32 *c, unsigned int n,
-		       unsigned int rows, unsigned int cols, const __m512i *w)
+VNNI_INLINE void block(const struct npu_dw8_tile *t, const npu_u32 *quad, npu_s32 *c,
+		       unsigned int n, unsigned int rows, unsigned int cols, const __m512i *w)
 {
 	__m512i acc[BLOCK_MAX], start = _mm512_loadu_si512(t->start);
 	unsigned int i, q, k;
@@ -69,13 +69,15 @@ VNNI_INLINE void block_any(const struct npu_dw8_tile *t, unsigned int first, uns
 		acc[i] = start;
 	for (q = 0; q < t->rows; q++) {
 		for (k = 0; k < t->cols; k++, next += t->w_step) {
-			const npu_u32 *p = t->quad + q * t->quad_row + k * t->quad_col + first * t->step;
+			const npu_u32 *p = t->quad + q * t->quad_row + k * t->quad_col +
+					   first * t->step;
 
 			w = _mm512_loadu_si512(next);
 #pragma GCC unroll 12
 			for (i = 0; i < n; i++)
 				acc[i] = _mm512_dpbusd_epi32(acc[i],
-							     _mm512_loadu_si512(p + i * t->step), w);
+							     _mm512_loadu_si512(p + i * t->step),
+							     w);
 		}
 	}
 #pragma GCC unroll 12
@@ -104,8 +106,10 @@ VNNI static void tile(const struct npu_dw8_tile *t)
 /* 64 bytes of each row. Unpacking works within 128 bits, so dwords are spread over them first. */
 static inline void interleave64(npu_u32 *quad, const __m512i *row)
 {
-	__m512i lo01 = _mm512_unpacklo_epi8(row[0], row[1]), hi01 = _mm512_unpackhi_epi8(row[0], row[1]);
-	__m512i lo23 = _mm512_unpacklo_epi8(row[2], row[3]), hi23 = _mm512_unpackhi_epi8(row[2], row[3]);
+	__m512i lo01 = _mm512_unpacklo_epi8(row[0], row[1]),
+		hi01 = _mm512_unpackhi_epi8(row[0], row[1]);
+	__m512i lo23 = _mm512_unpacklo_epi8(row[2], row[3]),
+		hi23 = _mm512_unpackhi_epi8(row[2], row[3]);
 
 	_mm512_storeu_si512(quad, _mm512_unpacklo_epi16(lo01, lo23));
 	_mm512_storeu_si512(quad + 16, _mm512_unpackhi_epi16(lo01, lo23));
@@ -115,7 +119,8 @@ static inline void interleave64(npu_u32 *quad, const __m512i *row)
 
 static void interleave(npu_u32 *quad, const npu_u8 *const row[4], size_t n, npu_u8 flip)
 {
-	const __m512i spread = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+	const __m512i spread = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11,
+						 15);
 	const __m512i bit = _mm512_set1_epi8((char)flip);
 	__m512i v[4];
 	size_t i;
@@ -126,7 +131,8 @@ static void interleave(npu_u32 *quad, const npu_u8 *const row[4], size_t n, npu_
 
 		for (r = 0; r < 4; r++)
 			v[r] = _mm512_permutexvar_epi32(
-				spread, _mm512_xor_si512(_mm512_maskz_loadu_epi8(m, row[r] + i), bit));
+				spread,
+				_mm512_xor_si512(_mm512_maskz_loadu_epi8(m, row[r] + i), bit));
 		interleave64(quad + i, v);
 	}
 }
@@ -180,7 +186,8 @@ CODES_INLINE void codes_part(char *out, __m512i r, bool is_signed, unsigned int 
 	char code[DW8_LANES];
 
 	codes_put(code, r, is_signed);
-	_mm_mask_storeu_epi8(out, (__mmask16)((1u << n) - 1u), _mm_loadu_si128((const __m128i *)code));
+	_mm_mask_storeu_epi8(out, (__mmask16)((1u << n) - 1u),
+			     _mm_loadu_si128((const __m128i *)code));
 }
 
 /* f32 or f16, as npu_canon_f32() and npu_f32_to_f16() give them. */
@@ -197,10 +204,12 @@ CODES_INLINE void real_put(char *out, __m512 v, npu_u32 dtype, unsigned int n)
 								    _MM_FROUND_NO_EXC));
 }
 
-CODES_INLINE __m512 column_value(const struct column *k, __m512i r, const struct column_v *x, npu_u32 act)
+CODES_INLINE __m512 column_value(const struct column *k, __m512i r, const struct column_v *x,
+				 npu_u32 act)
 {
 	__m512 v = k->real ? _mm512_castsi512_ps(r) :
-			     _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(r, x->bias)), x->scale);
+			     _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(r, x->bias)),
+					   x->scale);
 
 	return act_v(v, act, x->a, x->b);
 }
@@ -209,7 +218,8 @@ CODES_INLINE void column_real(const struct column *k, npu_u32 act, npu_u32 dtype
 {
 	const struct column_v x = {
 		.scale = _mm512_loadu_ps(k->e->scale + k->o),
-		.bias = k->e->ibias ? _mm512_loadu_si512(k->e->ibias + k->o) : _mm512_setzero_si512(),
+		.bias = k->e->ibias ? _mm512_loadu_si512(k->e->ibias + k->o) :
+				      _mm512_setzero_si512(),
 		.a = _mm512_set1_ps(k->a),
 		.b = _mm512_set1_ps(k->b),
 	};
@@ -217,8 +227,8 @@ CODES_INLINE void column_real(const struct column *k, npu_u32 act, npu_u32 dtype
 	unsigned int i;
 
 	for (i = 0; i < k->count; i++, out += k->step)
-		real_put(out, column_value(k, _mm512_loadu_si512(k->c + i * DW8_LANES), &x, act), dtype,
-			 k->n);
+		real_put(out, column_value(k, _mm512_loadu_si512(k->c + i * DW8_LANES), &x, act),
+			 dtype, k->n);
 }
 
 /* @m pixels, a constant where this is expanded. */
@@ -246,11 +256,13 @@ CODES_INLINE void column_pixels(const struct column *k, const npu_s32 *c, char *
 
 CODES_INLINE void column_way(const struct column *k, npu_u32 act, enum codes_way way)
 {
-	const struct npu_elem elem = { k->e->out->dtype, 1, k->e->out->scale, k->e->out->zero_point };
+	const struct npu_elem elem = { k->e->out->dtype, 1, k->e->out->scale,
+				       k->e->out->zero_point };
 	const struct column_v x = {
 		.q = codes_q_of(&elem, way),
 		.scale = _mm512_loadu_ps(k->e->scale + k->o),
-		.bias = k->e->ibias ? _mm512_loadu_si512(k->e->ibias + k->o) : _mm512_setzero_si512(),
+		.bias = k->e->ibias ? _mm512_loadu_si512(k->e->ibias + k->o) :
+				      _mm512_setzero_si512(),
 		.a = _mm512_set1_ps(k->a),
 		.b = _mm512_set1_ps(k->b),
 		.is_signed = elem.dtype == NPU_I8,
@@ -311,8 +323,9 @@ static void to_real(const struct npu_epi *e, npu_s32 *c, unsigned int count, npu
 static void finish(const struct npu_epi *e, npu_s32 *c, unsigned int count, npu_u32 o,
 		   unsigned int n, const struct npu_epi_place *place)
 {
-	struct column k = { .e = e, .c = c, .count = count, .n = n, .o = o, .out = place->out + o * e->out_chan,
-			    .step = place->out_step, .a = e->alpha, .b = e->beta };
+	struct column k = { .e = e, .c = c, .count = count, .n = n, .o = o,
+			    .out = place->out + o * e->out_chan, .step = place->out_step,
+			    .a = e->alpha, .b = e->beta };
 
 	if (!act_in_registers(e->act) || e->post) {
 		to_real(e, c, count, o);

@@ -248,7 +248,8 @@ struct column {
 };
 
 EPI_INLINE vf column_value(const struct npu_epi *e, const struct fast *f, const struct column *k,
-			   const float *acc, const char *res, unsigned int n, npu_u32 act, bool tail)
+			   const float *acc, const char *res, unsigned int n, npu_u32 act,
+			   bool tail)
 {
 	vf v;
 
@@ -354,15 +355,20 @@ EPI_INLINE void fast_tile(const struct npu_epi *e, const struct fast *f, float *
 		if (f->tail && is_code(e->out->dtype))						\
 			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, true, NPU_I8); \
 		else if (is_code(e->out->dtype))						\
-			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, false, NPU_I8); \
+			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, false,	\
+				  NPU_I8);							\
 		else if (f->tail && e->out->dtype == NPU_F16)					\
-			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, true, NPU_F16); \
+			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, true,	\
+				  NPU_F16);							\
 		else if (f->tail)								\
-			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, true, NPU_F32); \
+			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, true,	\
+				  NPU_F32);							\
 		else if (e->out->dtype == NPU_F16)						\
-			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, false, NPU_F16); \
+			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, false,	\
+				  NPU_F16);							\
 		else										\
-			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, false, NPU_F32); \
+			fast_tile(e, f, acc, ld, rows, o, n, place, NPU_ACT_##name, false,	\
+				  NPU_F32);							\
 		return
 
 static void fast_run(const struct npu_epi *e, const struct fast *f, float *acc, size_t ld,

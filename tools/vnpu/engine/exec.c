@@ -50,7 +50,9 @@ static bool chunk_claim(struct npu_run *run, npu_u64 *begin, npu_u64 *end)
 			return false;
 		left = run->num_items - pos;
 		size = left / (2 * run->engine->num_workers);
-		size = size < run->min_chunk ? run->min_chunk : size > run->max_chunk ? run->max_chunk : size;
+		size = size < run->min_chunk ? run->min_chunk :
+		       size > run->max_chunk ? run->max_chunk :
+					       size;
 		size = (size + run->align - 1) / run->align * run->align;
 		if (size > left)
 			size = left;

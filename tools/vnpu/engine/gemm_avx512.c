@@ -84,8 +84,9 @@ INLINE void half_tile(const struct npu_gemm_tile *t, enum npu_gemm_b type, unsig
 
 		if (full)
 			vf_store(c, acc[r]);
-		_mm256_storeu_ps(c + (full ? 16 : 0), r % 2 ? _mm512_extractf32x8_ps(half[r / 2], 1) :
-							      _mm512_castps512_ps256(half[r / 2]));
+		_mm256_storeu_ps(c + (full ? 16 : 0),
+				 r % 2 ? _mm512_extractf32x8_ps(half[r / 2], 1) :
+					 _mm512_castps512_ps256(half[r / 2]));
 	}
 }
 

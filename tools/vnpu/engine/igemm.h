@@ -67,7 +67,8 @@ struct npu_igemm_wide {
 	 * Quads of @rows rows: row r's to pairs from dst[r * IGEMM_WIDE_ROW_WORDS] on. Up to 7
 	 * words behind them are overwritten.
 	 */
-	void (*rows)(npu_u32 *dst, const npu_u8 *src, ptrdiff_t lda, unsigned int rows, size_t quads);
+	void (*rows)(npu_u32 *dst, const npu_u8 *src, ptrdiff_t lda, unsigned int rows,
+		     size_t quads);
 	void (*panel)(npu_u8 *dst, const npu_u8 *src, size_t quads, npu_u8 flip);
 	/* By rows, and 1: of the first half of a panel only. @add: to what is in c. */
 	npu_igemm_wide_fn tile[2][IGEMM_WIDE_ROWS + 1];
@@ -94,7 +95,7 @@ struct npu_igemm {
 	/* four rows of 16 bytes, @step apart, to one quad of a panel */
 	void (*interleave)(npu_u8 *dst, const npu_u8 *src, ptrdiff_t step);
 	const struct npu_igemm_wide *wide;	/* NULL: there is something better */
-	double ns;		/* an estimate of the time of one product, for the size of chunks only */
+	double ns;		/* estimated time of one product, for the size of chunks only */
 	enum npu_path path;
 };
 

@@ -40,7 +40,7 @@ static inline vi vi_dot(vi acc, vq q, vw w)
 	return acc;
 }
 
-#define half_store(c, acc) _mm256_storeu_si256((void *)(c),						\
+#define half_store(c, acc) _mm256_storeu_si256((void *)(c),					\
 	_mm256_permute4x64_epi64(_mm256_hadd_epi32((acc)[0], (acc)[1]), 0xd8))
 
 static inline void panel_store(npu_s32 *c, const vi *acc)

@@ -52,7 +52,8 @@ static vi vi_dot(vi acc, vq q, vw w)
 	for (j = 0; j < NPU_PANEL; j++)
 		acc.sum[j] = (npu_s32)((npu_u32)acc.sum[j] +
 				       (npu_u32)(q.x[0] * w.w[4 * j] + q.x[1] * w.w[4 * j + 1] +
-						 q.x[2] * w.w[4 * j + 2] + q.x[3] * w.w[4 * j + 3]));
+						 q.x[2] * w.w[4 * j + 2] +
+						 q.x[3] * w.w[4 * j + 3]));
 	return acc;
 }
 

@@ -19,8 +19,8 @@ size_t npu_igemm_cols_bytes(npu_s64 n, npu_s64 matrices)
 {
 	size_t bytes;
 
-	if (__builtin_mul_overflow((size_t)npu_igemm_cols_stride(n) * sizeof(npu_s32), (size_t)matrices,
-				   &bytes))
+	if (__builtin_mul_overflow((size_t)npu_igemm_cols_stride(n) * sizeof(npu_s32),
+				   (size_t)matrices, &bytes))
 		return SIZE_MAX;
 	return bytes;
 }

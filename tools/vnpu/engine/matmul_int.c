@@ -6,7 +6,8 @@
 #include "igemm_rows.h"
 #include "matmul.h"
 
-#define PACK_MAX	(128u << 20)	/* bytes; b may repeat one element, and be longer than any memory */
+/* bytes; b may repeat one element, and be longer than any memory */
+#define PACK_MAX	(128u << 20)
 
 static npu_s64 panel_bytes(const struct npu_matmul *m)
 {
@@ -73,12 +74,13 @@ static void words_pack(npu_u8 *dst, const char *src, npu_s64 quads, npu_s64 sn, 
 static void panel_pack(const struct pack *p, npu_u8 *dst, const char *src, npu_s64 cols)
 {
 	const struct npu_matmul *m = p->m;
-	npu_s64 sk = m->b->stride[m->rank - 2], sn = m->b->stride[m->rank - 1], q = 0, full = m->k / 4;
+	npu_s64 sk = m->b->stride[m->rank - 2], sn = m->b->stride[m->rank - 1], q = 0,
+		full = m->k / 4;
 
 	if (cols == NPU_PANEL && sn == 1) {
 		for (; q < full; q++)
-			p->gemm->interleave(dst + q * IGEMM_QUAD_BYTES, (const npu_u8 *)src + 4 * q * sk,
-					    sk);
+			p->gemm->interleave(dst + q * IGEMM_QUAD_BYTES,
+					    (const npu_u8 *)src + 4 * q * sk, sk);
 	} else if (sk == 1) {
 		if (cols < NPU_PANEL)
 			memset(dst, 0, (size_t)full * IGEMM_QUAD_BYTES);

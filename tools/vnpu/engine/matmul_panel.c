@@ -3,7 +3,8 @@
 #include "gemm_rows.h"
 #include "matmul.h"
 
-#define PACK_MAX	(128u << 20)	/* bytes; b may repeat one element, and be longer than any memory */
+/* bytes; b may repeat one element, and be longer than any memory */
+#define PACK_MAX	(128u << 20)
 
 struct pack {
 	const struct npu_matmul *m;
@@ -91,7 +92,8 @@ static void pack_chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u
 			return;
 		col = i % p->num_panels * NPU_PANEL;
 		panel_pack(p, p->panels + i * m->k * NPU_PANEL,
-			   npu_matmul_b_matrix(m, i / p->num_panels) + col * m->b->stride[m->rank - 1],
+			   npu_matmul_b_matrix(m, i / p->num_panels) +
+				   col * m->b->stride[m->rank - 1],
 			   m->n - col < NPU_PANEL ? m->n - col : NPU_PANEL);
 	}
 }
@@ -168,8 +170,8 @@ int npu_matmul_strided(struct npu_exec *x, struct npu_matmul *m)
 
 	npu_exec_path(x, NPU_PATH_MATMUL_STRIDED);
 	p.panels = (float *)(void *)m->pack_mem;
-	ret = npu_exec_parallel(x, (npu_u64)(p.num_panels * npu_matmul_b_count(m)), 50.0 + (double)m->k * 16,
-				pack_chunk, &p);
+	ret = npu_exec_parallel(x, (npu_u64)(p.num_panels * npu_matmul_b_count(m)),
+				50.0 + (double)m->k * 16, pack_chunk, &p);
 	if (ret)
 		return ret;
 	m->packed = m->pack_mem;

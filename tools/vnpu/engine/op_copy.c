@@ -111,7 +111,8 @@ static void convert_transposed(struct npu_exec *x, void *arg, unsigned int worke
 /* What lies in memory as a block does. */
 static bool is_block(const struct npu_patch *p, const struct npu_elem *e)
 {
-	return e->dtype == NPU_F32 && p->col == 4 && (p->rows == 1 || p->row == 4 * (npu_s64)p->cols);
+	return e->dtype == NPU_F32 && p->col == 4 &&
+	       (p->rows == 1 || p->row == 4 * (npu_s64)p->cols);
 }
 
 static void convert(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 begin, npu_u64 end)
@@ -129,7 +130,8 @@ static void convert(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 
 			w->vec->load_int(v.i, &w->it.op[1].elem, &t.patch[1]);
 			w->vec->store_int(v.i, &w->it.op[0].elem, &t.patch[0]);
 		} else if (is_block(&t.patch[1], &w->it.op[1].elem)) {
-			w->vec->store((const float *)(void *)t.patch[1].p, &w->it.op[0].elem, &t.patch[0]);
+			w->vec->store((const float *)(void *)t.patch[1].p, &w->it.op[0].elem,
+				      &t.patch[0]);
 		} else if (is_block(&t.patch[0], &w->it.op[0].elem) &&
 			   npu_elem_is_code(&w->it.op[1].elem)) {
 			/*

@@ -50,7 +50,8 @@ static void count_tiles(struct npu_exec *x, void *arg, unsigned int worker, npu_
 
 int npu_op_count(struct npu_exec *x)
 {
-	const struct npu_operand *io = &x->operand[NPU_COUNT_INOUT], *in = &x->operand[NPU_COUNT_IN];
+	const struct npu_operand *io = &x->operand[NPU_COUNT_INOUT],
+				 *in = &x->operand[NPU_COUNT_IN];
 	struct count w = { .vec = npu_vec_get(x->simd) };
 	npu_u64 found[3] = { 0, 0, 1 }, total, cols;
 	unsigned int d;

@@ -99,7 +99,8 @@ static void norm_row(const struct npu_exec *x, const struct norm *w, npu_u64 row
 	npu_u64 i, n;
 
 #define EACH_BLOCK										\
-	for (i = 0; n = w->len - i < NPU_BLOCK ? w->len - i : NPU_BLOCK, v = whole ? buf + i : buf, \
+	for (i = 0; n = w->len - i < NPU_BLOCK ? w->len - i : NPU_BLOCK,			\
+	     v = whole ? buf + i : buf,								\
 	     i < w->len && (whole || !npu_exec_stopped(x)); i += n)
 	EACH_BLOCK {
 		load_x(w, v, t, row, i, n);

@@ -52,7 +52,8 @@ static void taps_range(const struct pool *w, int axis, npu_s64 o, npu_s64 size, 
 /* Taps of output coordinate @o that count for the average. */
 static npu_s64 taps_counted(const struct pool *w, int axis, npu_s64 o, npu_s64 size)
 {
-	npu_s64 lo = w->include_pad ? -w->pad[axis] : 0, hi = w->include_pad ? size + w->pad_end[axis] : size;
+	npu_s64 lo = w->include_pad ? -w->pad[axis] : 0,
+		hi = w->include_pad ? size + w->pad_end[axis] : size;
 	npu_s64 at = o * w->stride[axis] - w->pad[axis], d = w->dil[axis];
 	npu_s64 a = at < lo ? (lo - at + d - 1) / d : 0, b = hi > at ? (hi - at + d - 1) / d : 0;
 

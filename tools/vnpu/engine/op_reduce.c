@@ -277,7 +277,8 @@ int npu_op_reduce(struct npu_exec *x)
 					 &w);
 	}
 	split_axes(x, &w, across);
-	ns = 30 + 0.2 * (double)w.reduced.count * (across ? (double)(w.width < ACROSS ? w.width : ACROSS) : 1);
+	ns = 30 + 0.2 * (double)w.reduced.count *
+			  (across ? (double)(w.width < ACROSS ? w.width : ACROSS) : 1);
 	npu_exec_path(x, across || (w.reduced.rank &&
 				    w.reduced.stride[w.reduced.rank - 1] == w.ie.size) ?
 				 NPU_PATH_REDUCE_FAST :

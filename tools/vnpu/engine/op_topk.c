@@ -90,7 +90,8 @@ static void offer_ints(const struct npu_exec *x, const struct topk *w, struct be
 	w->vec->load_int(v, &w->ie, p);
 	for (j = 0; j < p->cols; j++) {
 		key = (npu_u64)v[j] ^ 1ull << 63;
-		offer(x, b->heap, &b->count, w->k, (struct entry){ w->smallest ? ~key : key, first + j });
+		offer(x, b->heap, &b->count, w->k,
+		      (struct entry){ w->smallest ? ~key : key, first + j });
 	}
 }
 
@@ -122,7 +123,8 @@ static void offer_floats(const struct npu_exec *x, const struct topk *w, struct 
 		end = j + GLANCE < p->cols ? j + GLANCE : p->cols;
 		if (b->count == w->k) {
 			key = b->heap[0].key;
-			if (!may_improve(v + j, end - j, float_of_key((npu_u32)(w->smallest ? ~key : key)),
+			if (!may_improve(v + j, end - j,
+					 float_of_key((npu_u32)(w->smallest ? ~key : key)),
 					 w->smallest))
 				continue;
 		}

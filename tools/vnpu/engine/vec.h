@@ -13,7 +13,8 @@
 #include "npu_isa.h"
 #include "npu_engine.h"
 
-#define NPU_BLOCK	512	/* values in a block: 2 KiB as f32, a few of them stay in a 32 KiB cache */
+/* values in a block: 2 KiB as f32, a few of them stay in a 32 KiB cache */
+#define NPU_BLOCK	512
 
 /* How an element is stored. */
 struct npu_elem {

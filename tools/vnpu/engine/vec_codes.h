@@ -17,7 +17,7 @@
 #include "vec.h"
 
 #define CODES_CLAMP	512.0f			/* beyond this every code is an end of the range */
-#define CODES_NEAR	(0.5f - 0x1p-13f)	/* from a whole number; further is too near to half way */
+#define CODES_NEAR	(0.5f - 0x1p-13f)	/* from a whole number; further is near half way */
 
 #if defined(__AVX2__)
 enum codes_way { CODES_PLAIN, CODES_ONE, CODES_PRODUCT, CODES_QUOTIENT };
@@ -50,7 +50,8 @@ typedef __m512i codes_i;
 #define codes_add(a, b)		_mm512_add_ps(a, b)
 #define codes_sub(a, b)		_mm512_sub_ps(a, b)
 #define codes_float(i)		_mm512_cvtepi32_ps(i)
-#define codes_round(v)		_mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+#define codes_round(v) \
+	_mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
 #define codes_trunc(v)		_mm512_cvttps_epi32(v)
 #define codes_u8(p)		_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(p)))
 #define codes_i8(p)		_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(p)))
@@ -86,7 +87,8 @@ static inline void codes_put_i8(char *p, __m512i r)
 /* Four vectors at once: packing works within 128 bits, so dwords are put into order behind it. */
 static inline void codes_put4(char *p, const __m512i *r, bool is_signed)
 {
-	const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+	const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11,
+						15);
 	__m512i a = _mm512_packs_epi32(r[0], r[1]), b = _mm512_packs_epi32(r[2], r[3]);
 
 	a = is_signed ? _mm512_packs_epi16(a, b) : _mm512_packus_epi16(a, b);
@@ -338,7 +340,8 @@ struct codes_pair {
 };
 
 CODES_INLINE void codes_pair_vectors(char *dst, const char *a, const char *b, unsigned int n,
-				     const struct codes_pair *p, unsigned int func, enum codes_way way)
+				     const struct codes_pair *p, unsigned int func,
+				     enum codes_way way)
 {
 	codes_f v[4], y;
 	codes_i r[4];

@@ -45,9 +45,11 @@ static void look_up_shuffle(npu_u8 *dst, const npu_u8 *src, size_t n, const npu_
 	int k;
 
 	for (k = 0; k < 16; k++)
-		t[k] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(table + 16 * k)));
+		t[k] = _mm256_broadcastsi128_si256(
+			_mm_loadu_si128((const __m128i *)(table + 16 * k)));
 	for (i = 0; i + 32 <= n; i += 32) {
-		__m256i c = _mm256_loadu_si256((const __m256i *)(src + i)), r = _mm256_setzero_si256();
+		__m256i c = _mm256_loadu_si256((const __m256i *)(src + i)),
+			r = _mm256_setzero_si256();
 
 #pragma GCC unroll 16
 		for (k = 0; k < 16; k++) {
@@ -72,9 +74,11 @@ static void look_up_vbmi(npu_u8 *dst, const npu_u8 *src, size_t n, const npu_u8 
 	for (i = 0; i < n; i += 64) {
 		__mmask64 m = n - i >= 64 ? ~0ull : (1ull << (n - i)) - 1;
 		__m512i c = _mm512_maskz_loadu_epi8(m, src + i);
-		__m512i lo = _mm512_permutex2var_epi8(t0, c, t1), hi = _mm512_permutex2var_epi8(t2, c, t3);
+		__m512i lo = _mm512_permutex2var_epi8(t0, c, t1),
+			hi = _mm512_permutex2var_epi8(t2, c, t3);
 
-		_mm512_mask_storeu_epi8(dst + i, m, _mm512_mask_blend_epi8(_mm512_movepi8_mask(c), lo, hi));
+		_mm512_mask_storeu_epi8(dst + i, m,
+					_mm512_mask_blend_epi8(_mm512_movepi8_mask(c), lo, hi));
 	}
 }
 
@@ -101,7 +105,8 @@ static bool vec_look_up_fast(void)
 }
 
 #define MAX_LINE(name, type)									\
-static void max_line_##name(type *restrict acc, const type *restrict src, npu_s64 step, size_t n)	\
+static void max_line_##name(type *restrict acc, const type *restrict src, npu_s64 step,		\
+			    size_t n)								\
 {												\
 	size_t i;										\
 												\

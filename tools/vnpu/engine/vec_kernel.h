@@ -317,7 +317,8 @@ static void vec_load_fold(float *acc, const struct npu_elem *e, const struct npu
 		};
 	if (s->col == (npu_s64)e->size && fold_line(acc, p.p, p.cols, e, kind)) {
 		for (r = 1; r < p.rows; r++)
-			fold_line(acc + (size_t)r * p.cols, p.p + (npu_s64)r * p.row, p.cols, e, kind);
+			fold_line(acc + (size_t)r * p.cols, p.p + (npu_s64)r * p.row, p.cols, e,
+				  kind);
 		return;
 	}
 	/* some rows, or parts of one, at a time */
@@ -383,7 +384,8 @@ WINDOW_INLINE void window_pixels(float *acc, const struct npu_window *w, const s
 	for (i = 0; i < w->pixels; i++, acc += w->cols) {
 		p = w->p + (npu_s64)i * w->pixel;
 		for (c = 0; c + group <= w->cols; c += group)
-			window_vectors(acc + c, p + c * size, w, WINDOW_VECTORS, 0xffff, e, dtype, max);
+			window_vectors(acc + c, p + c * size, w, WINDOW_VECTORS, 0xffff, e, dtype,
+				       max);
 		switch (rest_vectors) {
 		case 1:
 			window_vectors(acc + c, p + c * size, w, 1, last, e, dtype, max);
@@ -647,9 +649,12 @@ static void vec_dot16_cols(float *s, const float *q, const float *kt, npu_u32 de
 	npu_u32 j, d;
 
 	/* sixteen lanes of sixteen columns, by name so that they stay in registers */
-#define LANES(X)	X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
+#define LANES(X)	X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) \
+			X(13) X(14) X(15)
 #define ZERO(i)		__m512 a##i = _mm512_setzero_ps();
-#define STEP(i)		a##i = _mm512_fmadd_ps(_mm512_set1_ps(q[d + i]), _mm512_loadu_ps(p + (size_t)(i) * stride), a##i);
+#define STEP(i) \
+	a##i = _mm512_fmadd_ps(_mm512_set1_ps(q[d + i]),					\
+			       _mm512_loadu_ps(p + (size_t)(i) * stride), a##i);
 #define TAIL(i)		if (d + i < depth) STEP(i)
 	for (j = 0; j < n; j += 16) {
 		const float *p = kt + j;

@@ -3,8 +3,8 @@
 
 /* One line of n elements; steps in bytes on the memory side and in elements on the block's. */
 #define LOAD_LINE(name, type, dtype, expr)							\
-static inline void load_##name(dtype *restrict dst, size_t dstep, const char *restrict src, npu_s64 step, \
-			       size_t n, const struct npu_elem *e)				\
+static inline void load_##name(dtype *restrict dst, size_t dstep, const char *restrict src,	\
+			       npu_s64 step, size_t n, const struct npu_elem *e)		\
 {												\
 	size_t i;										\
 												\
@@ -55,8 +55,8 @@ LOAD_LINE(int_i64, int64_t, npu_s64, c)
 LOAD_LINE(int_truth, uint8_t, npu_s64, c != 0)
 
 #define STORE_LINE(name, type, dtype, expr)							\
-static inline void store_##name(const dtype *restrict src, size_t sstep, char *restrict dst, npu_s64 step, \
-				size_t n, const struct npu_elem *e)				\
+static inline void store_##name(const dtype *restrict src, size_t sstep, char *restrict dst,	\
+				npu_s64 step, size_t n, const struct npu_elem *e)		\
 {												\
 	size_t i;										\
 												\
@@ -292,15 +292,18 @@ static void patch_load_##name(dtype *dst, const struct npu_elem *e, const struct
 		load_##name(dst, 1, s->p, s->col, (size_t)s->rows * s->cols, e);		\
 	} else if (s->row == (npu_s64)e->size && s->col != s->row) {				\
 		for (c = 0; c < s->cols; c++)							\
-			load_##name(dst + c, s->cols, s->p + (npu_s64)c * s->col, s->row, s->rows, e); \
+			load_##name(dst + c, s->cols, s->p + (npu_s64)c * s->col, s->row,	\
+				    s->rows, e);						\
 	} else {										\
 		for (r = 0; r < s->rows; r++)							\
-			load_##name(dst + r * s->cols, 1, s->p + (npu_s64)r * s->row, s->col, s->cols, e); \
+			load_##name(dst + r * s->cols, 1, s->p + (npu_s64)r * s->row, s->col,	\
+				    s->cols, e);						\
 	}											\
 }
 
 #define STORE_PATCH(name, dtype)								\
-static void patch_store_##name(const dtype *src, const struct npu_elem *e, const struct npu_patch *d) \
+static void patch_store_##name(const dtype *src, const struct npu_elem *e,			\
+			       const struct npu_patch *d)					\
 {												\
 	size_t r, c;										\
 												\
@@ -308,10 +311,12 @@ static void patch_store_##name(const dtype *src, const struct npu_elem *e, const
 		store_##name(src, 1, d->p, d->col, (size_t)d->rows * d->cols, e);		\
 	} else if (d->row == (npu_s64)e->size && d->col != d->row) {				\
 		for (c = 0; c < d->cols; c++)							\
-			store_##name(src + c, d->cols, d->p + (npu_s64)c * d->col, d->row, d->rows, e); \
+			store_##name(src + c, d->cols, d->p + (npu_s64)c * d->col, d->row,	\
+				     d->rows, e);						\
 	} else {										\
 		for (r = 0; r < d->rows; r++)							\
-			store_##name(src + r * d->cols, 1, d->p + (npu_s64)r * d->row, d->col, d->cols, e); \
+			store_##name(src + r * d->cols, 1, d->p + (npu_s64)r * d->row, d->col,	\
+				     d->cols, e);						\
 	}											\
 }
 
@@ -448,8 +453,8 @@ static inline void turn16x16_8(char *dst, npu_s64 dst_row, const char *src, npu_
 #endif
 
 #define TURN_SLOW(bits)										\
-static inline void turn_slow##bits(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row, npu_u32 rows, \
-				   npu_u32 cols)						\
+static inline void turn_slow##bits(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row,\
+				   npu_u32 rows, npu_u32 cols)					\
 {												\
 	npu_u32 r, c;										\
 												\
@@ -495,20 +500,22 @@ TURN_WORDS(turn4x4_16, 16, 4)
 
 /* Pieces of @side x @side in registers, the edges one by one. */
 #define TRANSPOSE(bits, side)									\
-static void transpose##bits(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row, npu_u32 rows, npu_u32 cols) \
+static void transpose##bits(char *dst, npu_s64 dst_row, const char *src, npu_s64 src_row,	\
+			    npu_u32 rows, npu_u32 cols)						\
 {												\
 	npu_u32 r, c, rn = rows - rows % side, cn = cols - cols % side;				\
 												\
 	for (r = 0; r < rn; r += side)								\
 		for (c = 0; c < cn; c += side)							\
-			turn##side##x##side##_##bits(dst + (npu_s64)c * dst_row + r * (bits / 8), dst_row, \
-						     src + (npu_s64)r * src_row + c * (bits / 8), src_row); \
+			turn##side##x##side##_##bits(dst + (npu_s64)c * dst_row + r * (bits / 8),\
+						     dst_row, src + (npu_s64)r * src_row +	\
+						     c * (bits / 8), src_row);			\
 	if (cn < cols)										\
-		turn_slow##bits(dst + (npu_s64)cn * dst_row, dst_row, src + cn * (bits / 8), src_row, rn, \
-				cols - cn);							\
+		turn_slow##bits(dst + (npu_s64)cn * dst_row, dst_row, src + cn * (bits / 8),	\
+				src_row, rn, cols - cn);					\
 	if (rn < rows)										\
-		turn_slow##bits(dst + rn * (bits / 8), dst_row, src + (npu_s64)rn * src_row, src_row, \
-				rows - rn, cols);						\
+		turn_slow##bits(dst + rn * (bits / 8), dst_row, src + (npu_s64)rn * src_row,	\
+				src_row, rows - rn, cols);					\
 }
 #if defined(__AVX2__)
 TRANSPOSE(8, 16)
@@ -584,10 +591,11 @@ static void vec_transpose(char *dst, npu_s64 dst_row, const char *src, npu_s64 s
 /* d[i] = c[i] ? a[i] : b[i], where a or b may be one element for all of the line. */
 #define SELECT(bits)										\
 typedef uint##bits##_t __attribute__((may_alias, aligned(1))) any_##bits;			\
-static inline void select_line##bits(char *dst, const unsigned char *restrict c, const char *pa, int a_step, \
-				     const char *pb, int b_step, size_t n)			\
+static inline void select_line##bits(char *dst, const unsigned char *restrict c, const char *pa,\
+				     int a_step, const char *pb, int b_step, size_t n)		\
 {												\
-	const any_##bits *restrict a = (const any_##bits *)pa, *restrict b = (const any_##bits *)pb; \
+	const any_##bits *restrict a = (const any_##bits *)pa;					\
+	const any_##bits *restrict b = (const any_##bits *)pb;					\
 	any_##bits *restrict d = (any_##bits *)dst;						\
 	size_t i;										\
 												\
@@ -597,8 +605,8 @@ static inline void select_line##bits(char *dst, const unsigned char *restrict c,
 		d[i] = (uint##bits##_t)((a[a_step ? i : 0] & m) | (b[b_step ? i : 0] & ~m));	\
 	}											\
 }												\
-static void select##bits(char *d, const unsigned char *c, const char *a, int a_step, const char *b, int b_step, \
-			 size_t n)								\
+static void select##bits(char *d, const unsigned char *c, const char *a, int a_step, const char *b,\
+			 int b_step, size_t n)							\
 {												\
 	if (a_step && b_step)									\
 		select_line##bits(d, c, a, 1, b, 1, n);						\
@@ -614,8 +622,8 @@ SELECT(16)
 SELECT(32)
 SELECT(64)
 
-static void vec_select(char *dst, const char *cond, const char *a, int a_step, const char *b, int b_step,
-		       size_t n, npu_u32 size)
+static void vec_select(char *dst, const char *cond, const char *a, int a_step, const char *b,
+		       int b_step, size_t n, npu_u32 size)
 {
 	const unsigned char *c = (const unsigned char *)cond;
 

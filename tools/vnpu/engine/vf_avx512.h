@@ -28,7 +28,8 @@ static inline __m512 bf16_widen(__m256i h)
 #define vf_max(a, b)	_mm512_max_ps(a, b)
 #define vf_min(a, b)	_mm512_min_ps(a, b)
 /* v < 0 ? n : v */
-#define vf_if_neg(v, n)	_mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_LT_OQ), n)
+#define vf_if_neg(v, n) \
+	_mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_LT_OQ), n)
 
 static inline vf vf_canon(vf v)
 {

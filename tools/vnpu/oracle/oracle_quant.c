@@ -60,7 +60,8 @@ static void quantize_groups(struct oracle_view out, struct oracle_view in, struc
 			/* q() of NaN is q() of 0 */
 			if (isnan(code))
 				code = 0;
-			*oracle_at(out, at) = (unsigned char)(signed char)fminf(fmaxf(code, -128), 127);
+			*oracle_at(out, at) =
+				(unsigned char)(signed char)fminf(fmaxf(code, -128), 127);
 		}
 		oracle_store_real(scale, oracle_at(scale, index), s);
 	} while (oracle_next(index, dim, in.op->rank));
@@ -175,7 +176,9 @@ int oracle_color(const struct npu_insn *insn, const struct oracle_memory *mem)
 			struct oracle_view boxes = oracle_view(insn, mem, NPU_COLOR_BOX);
 
 			for (npu_u32 i = 0; i < 4; i++)
-				box[i] = oracle_load_real(boxes, oracle_at(boxes, (npu_u32[]){ index[0], i }));
+				box[i] = oracle_load_real(boxes,
+							  oracle_at(boxes,
+								    (npu_u32[]){ index[0], i }));
 			resampled(insn, in, chroma, box, index, v);
 		} else {
 			pixel(insn, in, chroma, index[0], index[1], index[2], v);
