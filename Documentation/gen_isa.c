@@ -20,53 +20,64 @@ static const struct rule {
 	const char *text;
 } rules[] = {
 	{ NPU_OP_CONV,
-	  "in and weight are both float or both 8-bit; float data gives a float out, with bias in f32 and without SCALE and TABLE" },
+	  "in and weight are both float or both 8-bit; float data gives a float out, "
+	  "with bias in f32 and without SCALE and TABLE" },
 	{ NPU_OP_CONV,
-	  "8-bit data with SCALE gives any out; an integer out has a scale then. Without SCALE out is plain i32 and there is no "
-	  "epilogue but bias, which is i32" },
+	  "8-bit data with SCALE gives any out; an integer out has a scale then. "
+	  "Without SCALE out is plain i32 and there is no epilogue but bias, which is i32" },
 	{ NPU_OP_CONV,
 	  "the weight is strided, or panel16 for floats and panel16k4 for 8-bit codes" },
 	{ NPU_OP_CONV, "KH * KW * C/groups products of the largest |x - zx| and |w - zw| fit i32" },
 	{ NPU_OP_CONV,
-	  "C and O are multiples of GROUPS; out may be of any size, also where it sees nothing but padding" },
+	  "C and O are multiples of GROUPS; out may be of any size, "
+	  "also where it sees nothing but padding" },
 	{ NPU_OP_CONV,
-	  "JOIN goes with RESIDUAL, prelu with ACT_PARAM, TABLE with an 8-bit out of its own type" },
+	  "JOIN goes with RESIDUAL, prelu with ACT_PARAM, "
+	  "TABLE with an 8-bit out of its own type" },
 	{ NPU_OP_CONV_TRANSPOSE, "as conv" },
 	{ NPU_OP_MATMUL, "types and epilogue as conv, with a for in and b for weight" },
 	{ NPU_OP_MATMUL,
-	  "a grouped16 b needs GROUP and GROUP_SCALE, a float out, f32 bias, and a float a, or i8 a with zero point 0 and with A_SCALE "
-	  "or a scale of its own" },
+	  "a grouped16 b needs GROUP and GROUP_SCALE, a float out, f32 bias, and a float a, "
+	  "or i8 a with zero point 0 and with A_SCALE or a scale of its own" },
 	{ NPU_OP_MATMUL,
 	  "with A_GROUP, a multiple of GROUP, A_SCALE has the groups of a as its last dim" },
 	{ NPU_OP_MATMUL,
-	  "without SUPER group scales and minimums are f16 or f32; with SUPER, a multiple of GROUP, they are plain i8 or u8 and "
-	  "SUPER_SCALE is there, with a leading dim of 2 when there are minimums" },
+	  "without SUPER group scales and minimums are f16 or f32; "
+	  "with SUPER, a multiple of GROUP, they are plain i8 or u8 and SUPER_SCALE is there, "
+	  "with a leading dim of 2 when there are minimums" },
 	{ NPU_OP_EWISE1,
-	  "plain integers: abs, neg, sign, not, square, copy and bitnot only, without ACT, POST_MUL and POST_ADD" },
+	  "plain integers: abs, neg, sign, not, square, copy and bitnot only, without ACT, "
+	  "POST_MUL and POST_ADD" },
 	{ NPU_OP_EWISE2,
-	  "bit functions and shifts take plain integers; these have no ACT, POST_MUL and POST_ADD" },
+	  "bit functions and shifts take plain integers; "
+	  "these have no ACT, POST_MUL and POST_ADD" },
 	{ NPU_OP_REDUCE, "plain integers: sum, mean, max, min, prod, l1 and sum_square only" },
 	{ NPU_OP_TOPK, "values have the type and quantization of in" },
 	{ NPU_OP_NORM, "EPS is not negative" },
 	{ NPU_OP_POOL, "kernel positions count as multiply-accumulates for the bound of work" },
 	{ NPU_OP_RESIZE, "SCALE_H and SCALE_W are positive in every mode" },
 	{ NPU_OP_PAD,
-	  "in and out have one quantization; reflect pads by less than the size of in; BEFORE beyond the rank is 0" },
+	  "in and out have one quantization; reflect pads by less than the size of in; "
+	  "BEFORE beyond the rank is 0" },
 	{ NPU_OP_IOTA, "START and STEP are below 2^62 for an integer out" },
 	{ NPU_OP_GATHER,
-	  "with GROUP: u4, u5, u6 or u8 rows, strided or grouped16, outer 1, a float out; scales as for matmul but [rows, groups]" },
+	  "with GROUP: u4, u5, u6 or u8 rows, strided or grouped16, outer 1, a float out; "
+	  "scales as for matmul but [rows, groups]" },
 	{ NPU_OP_GATHER_ELEMENTS, "dims of index other than AXIS are at most those of in" },
 	{ NPU_OP_SCATTER, "in and inout have one type and quantization" },
 	{ NPU_OP_SCATTER_ELEMENTS,
 	  "dims of index other than AXIS are at most those of inout; one type and quantization" },
 	{ NPU_OP_ATTENTION,
-	  "heads is a multiple of kv_heads; without Q_START T is a multiple of BATCH and Tq is T / BATCH, else Tq is T" },
+	  "heads is a multiple of kv_heads; without Q_START T is a multiple of BATCH and Tq is "
+	  "T / BATCH, else Tq is T" },
 	{ NPU_OP_ATTENTION,
-	  "without BLOCK_TABLE blocks is BATCH and L the block size, else L is max blocks * block size" },
+	  "without BLOCK_TABLE blocks is BATCH and L the block size, "
+	  "else L is max blocks * block size" },
 	{ NPU_OP_ATTENTION,
 	  "an 8-bit cache has K_SCALE (V_SCALE) or a scale of its own, a float cache has neither" },
 	{ NPU_OP_ROPE,
-	  "DIMS is even and at most D; COS_TABLE and SIN_TABLE come together, without them BASE is positive" },
+	  "DIMS is even and at most D; COS_TABLE and SIN_TABLE come together, "
+	  "without them BASE is positive" },
 	{ NPU_OP_DYN_QUANT,
 	  "without GROUP out is u8, SCALE f32 and ZERO is there; with GROUP out is i8 and ZERO is not" },
 	{ NPU_OP_COLOR, "CHROMA goes with nv12, for which H and W are even; W is even for yuyv" },
@@ -244,19 +255,23 @@ static void print_encoding(FILE *out)
 {
 	fprintf(out,
 		"# Instruction reference\n\n"
-		"Generated from uapi/npu_isa_table.h by `make docs`; change it there. The encoding stands in uapi/npu_isa.h, what the\n"
-		"parts of the architecture are for in [README.md](README.md).\n\n"
-		"Version %u.%u. A stream has a header of %zu bytes. An instruction has a header of %zu bytes, an operand of %zu bytes for\n"
-		"each row of its table of operands, a word for each parameter (those of later versions may be left off), and terms of %zu bytes in rising order of the word they\n"
-		"name; a zero word fills it up to a multiple of 8 bytes.\n",
+		"Generated from uapi/npu_isa_table.h by `make docs`; change it there. The\n"
+		"encoding stands in uapi/npu_isa.h, what the parts of the architecture are for in\n"
+		"[README.md](README.md).\n\n"
+		"Version %u.%u. A stream has a header of %zu bytes. An instruction has a header\n"
+		"of %zu bytes, an operand of %zu bytes for each row of its table of operands, a\n"
+		"word for each parameter (those of later versions may be left off), and terms of\n"
+		"%zu bytes in rising order of the word they name; a zero word fills it up to a\n"
+		"multiple of 8 bytes.\n",
 		NPU_ISA_MAJOR, NPU_ISA_MINOR, sizeof(struct npu_stream_header),
 		sizeof(struct npu_insn_header), sizeof(struct npu_operand),
 		sizeof(struct npu_term));
 	fprintf(out,
-		"\n## Limits\n\n| | |\n| --- | --- |\n"
-		"| regions | %u |\n| scalars | %u |\n| rank | %u |\n| terms of an instruction | %u |\n| bytes of a stream | %u |\n"
-		"| multiply-accumulates of an instruction | %llu |\n| bytes read and written by an instruction | %llu |\n"
-		"| a dimension | %u |\n| bytes that an operand spans | %llu |\n"
+		"\n## Limits\n\n| | |\n| --- | --- |\n| regions | %u |\n| scalars | %u |\n"
+		"| rank | %u |\n| terms of an instruction | %u |\n| bytes of a stream | %u |\n"
+		"| multiply-accumulates of an instruction | %llu |\n"
+		"| bytes read and written by an instruction | %llu |\n| a dimension | %u |\n"
+		"| bytes that an operand spans | %llu |\n"
 		"| output channels of conv and conv_transpose, columns of matmul | %u |\n"
 		"| last dimension of q, k, v and of rope's rows | %u |\n| k of topk | %u |\n",
 		NPU_MAX_REGIONS, NPU_MAX_SCALARS, NPU_MAX_RANK, NPU_MAX_TERMS, NPU_MAX_STREAM_BYTES,
@@ -277,7 +292,9 @@ static void print_encoding(FILE *out)
 static void print_faults(FILE *out)
 {
 	fprintf(out,
-		"\n## Faults\n\nThe same codes in the engine, the firmware, the driver's record and the library's texts.\n\n"
+		"\n## Faults\n\n"
+		"The same codes in the engine, the firmware, the driver's record and the\n"
+		"library's texts.\n\n"
 		"| fault | code | |\n| --- | --- | --- |\n");
 #define FAULT(name, code, text) fprintf(out, "| %s | %d | %s |\n", #name, code, text);
 	NPU_FAULTS(FAULT)
@@ -288,13 +305,19 @@ static void print_common(FILE *out)
 {
 	fprintf(out,
 		"\n## What holds for every instruction\n\n"
-		"- dimensions are 1 to %u; strides are in bytes, >= 0 where the dimension is not 1, and 0 repeats an input's data\n"
-		"- offsets and strides are multiples of the element's size, and so is every term's factor on them\n"
-		"- two elements of an output never share a byte: sorted by stride, each dimension steps over all that the inner ones span\n"
-		"- scale and zero point belong to i8, u8 and i32; a scale of 0 means plain integers; a zero point is a code of its type\n"
-		"- an output shares no byte with an input or another output, except exactly in place where its row says so\n"
+		"- dimensions are 1 to %u; strides are in bytes, >= 0 where the dimension is not\n"
+		"  1, and 0 repeats an input's data\n"
+		"- offsets and strides are multiples of the element's size, and so is every\n"
+		"  term's factor on them\n"
+		"- two elements of an output never share a byte: sorted by stride, each dimension\n"
+		"  steps over all that the inner ones span\n"
+		"- scale and zero point belong to i8, u8 and i32; a scale of 0 means plain\n"
+		"  integers; a zero point is a code of its type\n"
+		"- an output shares no byte with an input or another output, except exactly in\n"
+		"  place where its row says so\n"
 		"- an operand lies in its region, which allows the access\n"
-		"- a number of the formula that the table calls finite is no infinity; none is a NaN\n",
+		"- a number of the formula that the table calls finite is no infinity; none is a\n"
+		"  NaN\n",
 		NPU_MAX_DIM);
 }
 
@@ -302,15 +325,21 @@ static void print_formulas(FILE *out)
 {
 	fprintf(out,
 		"\n## How formulas are read\n\n"
-		"Every float operation is IEEE binary32, rounded to nearest even; operands are widened exactly when they are loaded and\n"
-		"rounded once when they are stored; fma rounds once. A NaN is stored as the positive quiet NaN without payload;\n"
-		"subnormals are kept. `sum16` is the fixed reduction: element i is added to lane i %% 16 in rising i, starting from +0, then\n"
-		"lane l gets lane l + 8, l + 4, l + 2, l + 1. `q()` is the store: for an integer out with a scale\n"
-		"clamp(rne(v / scale) + zero_point), else a cast. Integer data with a scale is loaded as (code - zero_point) * scale.\n"
-		"exp, log, sigmoid, tanh, erf, sin, cos and what is made of them are the polynomials of tools/vnpu/engine/npu_math.h.\n\n"
+		"Every float operation is IEEE binary32, rounded to nearest even; operands are\n"
+		"widened exactly when they are loaded and rounded once when they are stored; fma\n"
+		"rounds once. A NaN is stored as the positive quiet NaN without payload;\n"
+		"subnormals are kept. `sum16` is the fixed reduction: element i is added to lane\n"
+		"i %% 16 in rising i, starting from +0, then lane l gets lane l + 8, l + 4,\n"
+		"l + 2, l + 1. `q()` is the store: for an integer out with a scale\n"
+		"clamp(rne(v / scale) + zero_point), else a cast. Integer data with a scale is\n"
+		"loaded as (code - zero_point) * scale. exp, log, sigmoid, tanh, erf, sin, cos\n"
+		"and what is made of them are the polynomials of tools/vnpu/engine/npu_math.h.\n\n"
 		"The epilogue of conv, conv_transpose and matmul:\n\n"
-		"    v = acc + bias;\n    v = act(v);\n    v = fma(v, post_mul, post_add), unless they are 1 and 0;\n"
-		"    v = v join residual;\n    v = act2(v)\n");
+		"    v = acc + bias;\n"
+		"    v = act(v);\n"
+		"    v = fma(v, post_mul, post_add), unless they are 1 and 0;\n"
+		"    v = v join residual;\n"
+		"    v = act2(v)\n");
 }
 
 void npu_gen_isa(FILE *out)
