@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Sourced by guest-root.sh and llama-root.sh: an apt that sees chosen suites of Debian and nothing of
-# this machine's packages. Callers have die(), which ends the script.
+# Sourced by guest-root.sh and llama-root.sh: an apt that sees chosen suites of Debian and nothing
+# of this machine's packages. Callers have die(), which ends the script.
 
 debian_mirror()
 {
@@ -12,7 +12,8 @@ debian_mirror()
 			'Created-By: Packages' 'Component: main' 2>/dev/null |
 			grep -E '/debian/?$' | head -n 1)
 	fi
-	[ -n "$uri" ] || die "no Debian mirror is set up here: give its address in NPU_DEBIAN_MIRROR"
+	[ -n "$uri" ] ||
+		die "no Debian mirror is set up here: give its address in NPU_DEBIAN_MIRROR"
 	printf '%s' "$uri"
 }
 

@@ -4,10 +4,10 @@
 # deps.sh LEVEL: see that everything a level needs is on this machine, and install what is missing.
 #
 # LEVEL is build (library and tools), demo, check, guest, firmware, fuzz or tidy; each of the others
-# includes build. With apt the missing packages are installed (through sudo when not root). Anywhere else, or
-# with NPU_NO_INSTALL=1, they are listed with what each is for, and the exit status is 1. Everything
-# is probed by file, never by package database: what was built by hand counts, and it takes a few
-# milliseconds.
+# includes build. With apt the missing packages are installed (through sudo when not root). Anywhere
+# else, or with NPU_NO_INSTALL=1, they are listed with what each is for, and the exit status is 1.
+# Everything is probed by file, never by package database: what was built by hand counts, and it
+# takes a few milliseconds.
 set -u
 
 # levels : Debian package : probe : what it is needed for. Probes: cmd=program, hdr=header,
@@ -58,7 +58,8 @@ have_header()
 {
 	local dir
 
-	for dir in /usr/include /usr/local/include /usr/include/*-linux-gnu* ${CPATH:+${CPATH//:/ }}; do
+	for dir in /usr/include /usr/local/include /usr/include/*-linux-gnu* \
+		${CPATH:+${CPATH//:/ }}; do
 		[ -e "$dir/$1" ] && return 0
 	done
 	return 1
@@ -122,7 +123,8 @@ install_missing()
 	fi
 	printf 'Installing what is missing:\n%s' "$missing_text" >&2
 	apt=("${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300)
-	if ! have_lists || ! "${apt[@]}" install -y --no-install-recommends "${missing[@]}" </dev/null; then
+	if ! have_lists || ! "${apt[@]}" install -y --no-install-recommends "${missing[@]}" \
+		</dev/null; then
 		# Either there were no lists or they are too old to name files that still exist.
 		"${apt[@]}" update </dev/null || die "apt-get update failed"
 		"${apt[@]}" install -y --no-install-recommends "${missing[@]}" </dev/null ||

@@ -88,7 +88,8 @@ put_modules()
 		*)	cp "$path" "$target" ;;
 		esac || die "cannot unpack $path"
 	done
-	[ -e "$modules/modules.builtin" ] && cp "$modules"/modules.{order,builtin,builtin.modinfo} "$dir"
+	[ -e "$modules/modules.builtin" ] && cp "$modules"/modules.{order,builtin,builtin.modinfo} \
+		"$dir"
 	return 0
 }
 
@@ -203,7 +204,8 @@ if ! current; then
 	put_selftests
 	root_run depmod -b "$tree" "$kernel" || die "depmod failed for kernel $kernel"
 	inputs >"$archive.inputs"
-	(cd "$tree" && find . -mindepth 1 | sort | root_run cpio -o -H newc --quiet -R 0:0) >"$archive.new" ||
+	(cd "$tree" && find . -mindepth 1 | sort | root_run cpio -o -H newc --quiet -R 0:0) \
+		>"$archive.new" ||
 		die "cannot write $archive"
 	mv "$archive.new" "$archive"
 fi

@@ -99,8 +99,9 @@ guest_sync()
 	local file
 
 	mkdir -p "$2"
-	(cd "$1" && find . -type f \( -name Kbuild -o -name Kconfig -o -name Makefile -o -name config \
-		-o -name settings -o -name '*.[chS]' -o -name '*.sh' \) ! -name '*.mod.c' | sort) >"$2/.sources.new"
+	(cd "$1" && find . -type f \( -name Kbuild -o -name Kconfig -o -name Makefile \
+		-o -name config -o -name settings -o -name '*.[chS]' -o -name '*.sh' \) \
+		! -name '*.mod.c' | sort) >"$2/.sources.new"
 	[ ! -e "$2/.sources" ] || comm -23 "$2/.sources" "$2/.sources.new" | while read -r file; do
 		rm -f "$2/$file"
 	done

@@ -64,7 +64,8 @@ fetch()
 	apt-get -q -y --download-only install "${packages[@]}" \
 		linux-{headers,image}-{"$stable","$backport"} >"$log" 2>&1 ||
 		die "apt-get could not fetch the packages:"$'\n'"$(grep -v '^Get:' "$log" | tail -n 20)"
-	(cd "$apt" && apt-get -q download "linux-source-$(cut -d. -f1,2 <<<"$backport")") >"$log" 2>&1 ||
+	(cd "$apt" && apt-get -q download "linux-source-$(cut -d. -f1,2 <<<"$backport")") \
+		>"$log" 2>&1 ||
 		die "apt-get could not fetch the kernel's source:"$'\n'"$(tail -n 5 "$log")"
 }
 
@@ -90,8 +91,8 @@ unpack()
 		die "a package could not be unpacked (no space left?); the rest of a failed fetch: rm -r $apt"
 }
 
-# Out of the kernel's source package, with the paths of a kernel tree: its harness for selftests, and
-# what it checks sources with. The headers call a script that they lack.
+# Out of the kernel's source package, with the paths of a kernel tree: its harness for selftests,
+# and what it checks sources with. The headers call a script that they lack.
 kselftest=(tools/scripts scripts/{Makefile.compiler,subarch.include}
 	tools/testing/selftests/{Makefile,lib.mk,run_kselftest.sh,kselftest_install.sh,kselftest.h}
 	tools/testing/selftests/{kselftest_harness.h,kselftest_deps.sh,kselftest})
@@ -108,7 +109,8 @@ unpack_source()
 			--wildcards "${kselftest[@]/#/*/}" "${checks[@]/#/*/}" ||
 		die "the kernel's source package lacks one of: ${kselftest[*]} ${checks[*]}"
 	for scripts in "$new"/usr/lib/linux-kbuild-*/scripts; do
-		[ -e "$scripts/checker-valid.sh" ] || cp "$dir/scripts/checker-valid.sh" "$scripts" || exit 1
+		[ -e "$scripts/checker-valid.sh" ] ||
+			cp "$dir/scripts/checker-valid.sh" "$scripts" || exit 1
 	done
 }
 
@@ -135,7 +137,8 @@ check()
 	for kernel in $(guest_kernels); do
 		guest_vmlinuz "$kernel" >/dev/null
 	done
-	[ "$(guest_kernels | wc -l)" -ge 2 ] || die "two kernels were expected, there are: $(guest_kernels)"
+	[ "$(guest_kernels | wc -l)" -ge 2 ] ||
+		die "two kernels were expected, there are: $(guest_kernels)"
 }
 
 with=()
@@ -178,4 +181,5 @@ echo "recipe-$recipe ${packages[*]}" >"$new/.packages"
 rm -rf --one-file-system "$guest_root"
 mv "$new" "$guest_root" || exit 1
 rm -rf "$apt" "$log"
-say "$guest_root is ready: $(root_run qemu-system-x86_64 --version | head -n 1), kernels" $(guest_kernels)
+say "$guest_root is ready: $(root_run qemu-system-x86_64 --version | head -n 1), kernels" \
+	$(guest_kernels)

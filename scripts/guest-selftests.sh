@@ -16,8 +16,8 @@ dir=$guest_out/selftests-build
 for part in selftests uapi; do
 	guest_sync "$top/$part" "$dir/$part"
 done
-root_enter "$dir" make -s -j "$(nproc)" -C selftests KSELFTEST=/usr/src/kselftest USERLDFLAGS=-static \
-	USERCFLAGS=-Werror "$@" 2>&1 | sed -e 's#\(^\|[^a-z]\)/src/#\1#g' >&2
+root_enter "$dir" make -s -j "$(nproc)" -C selftests KSELFTEST=/usr/src/kselftest \
+	USERLDFLAGS=-static USERCFLAGS=-Werror "$@" 2>&1 | sed -e 's#\(^\|[^a-z]\)/src/#\1#g' >&2
 [ "${PIPESTATUS[0]}" = 0 ] || die "the selftests do not build"
 
 # What is there is what is built: a test that is gone does not stay.

@@ -38,7 +38,8 @@ run_checkpatch()
 	# Where it keeps notes, and looks for a kernel tree's names in CamelCase.
 	rm -rf "$guest_out/lint/checkpatch"
 	mkdir -p "$guest_out/lint/checkpatch/include"
-	for file in $(cd "$top" && echo driver/*.[ch] uapi/npu_hw.h uapi/drm/*.h selftests/*.[ch]); do
+	for file in $(cd "$top" &&
+		echo driver/*.[ch] uapi/npu_hw.h uapi/drm/*.h selftests/*.[ch]); do
 		files+=("$file:$ignore$(ignore_for "$file")")
 	done
 	cd "$guest_out/lint/checkpatch" || exit 1
@@ -88,7 +89,8 @@ run_coccinelle()
 {
 	local dir=$guest_out/lint/coccinelle
 
-	[ -x "$guest_root/usr/bin/spatch" ] || die "no spatch: make guest-root WITH=coccinelle,python3-dev"
+	[ -x "$guest_root/usr/bin/spatch" ] ||
+		die "no spatch: make guest-root WITH=coccinelle,python3-dev"
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	cp -r "$top/driver" "$top/uapi" "$checks/coccinelle" "$dir"

@@ -18,7 +18,8 @@ packages=(llama.cpp-tools llama.cpp-tools-extra libggml0-backend-blas libopenbla
 # Grows when the same packages make another root.
 recipe=1
 # Left out of each package: what these programs have no use for.
-leave_out=(usr/share/{doc,info,locale,man,lintian,bash-completion,zsh,fish,perl,perl5,icu} usr/lib/debug)
+leave_out=(usr/share/{doc,info,locale,man,lintian,bash-completion,zsh,fish,perl,perl5,icu} \
+	usr/lib/debug)
 
 llama_root=${NPU_LLAMA:-$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../build/llama-root}
 lib=usr/lib/x86_64-linux-gnu
@@ -38,7 +39,8 @@ fetch()
 {
 	command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null ||
 		die "apt-get and dpkg-deb are needed to fetch llama.cpp"
-	[ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ] || die "llama.cpp is fetched for amd64 only"
+	[ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ] ||
+		die "llama.cpp is fetched for amd64 only"
 	apt_setup "$apt" sid
 	say "reading the package lists of Debian sid"
 	apt-get -q -o APT::Update::Error-Mode=any update >"$log" 2>&1 ||
@@ -67,8 +69,8 @@ unpack()
 	done
 }
 
-# What configuring the packages would have done. llama.cpp looks for its back ends beside the program
-# that runs, which is the dynamic linker here.
+# What configuring the packages would have done. llama.cpp looks for its back ends beside the
+# program that runs, which is the dynamic linker here.
 finish()
 {
 	local backend

@@ -57,7 +57,8 @@ debian_mirror()
 	local uri=${NPU_DEBIAN_MIRROR:-}
 
 	if [ -z "$uri" ] && grep -qs '^ID=debian' /etc/os-release; then
-		uri=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' 2>/dev/null |
+		uri=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' \
+			'Component: main' 2>/dev/null |
 			grep -E '/debian/?$' | head -n 1)
 	fi
 	printf '%s' "$uri"
@@ -73,14 +74,19 @@ private_apt()
 	for keyring in /usr/share/keyrings/debian-archive-keyring.{gpg,pgp}; do
 		[ -e "$keyring" ] && break
 	done
-	[ -e "$keyring" ] || die "Debian's keyring is needed to fetch from suite $1 (package debian-archive-keyring)"
-	[ -n "$(debian_mirror)" ] || die "no Debian mirror is set up here for suite $1: give its address in NPU_DEBIAN_MIRROR"
+	[ -e "$keyring" ] ||
+		die "Debian's keyring is needed to fetch from suite $1 (package debian-archive-keyring)"
+	[ -n "$(debian_mirror)" ] ||
+		die "no Debian mirror is set up here for suite $1: give its address in NPU_DEBIAN_MIRROR"
 	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial" "$dir/etc"
 	: >"$dir/status"
-	printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$(debian_mirror)" "$1" >"$dir/etc/sources.list"
-	private=(-q -o Dir::State="$dir" -o Dir::State::lists="$dir/lists" -o Dir::State::status="$dir/status"
+	printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$(debian_mirror)" "$1" \
+		>"$dir/etc/sources.list"
+	private=(-q -o Dir::State="$dir" -o Dir::State::lists="$dir/lists" \
+		-o Dir::State::status="$dir/status"
 		-o Dir::Cache="$dir/cache" -o Dir::Etc::sourcelist="$dir/etc/sources.list"
-		-o Dir::Etc::sourceparts=- -o Dir::Etc::preferences=- -o Dir::Etc::preferencesparts=-
+		-o Dir::Etc::sourceparts=- -o Dir::Etc::preferences=- \
+		-o Dir::Etc::preferencesparts=-
 		-o Acquire::Check-Valid-Until=false -o Acquire::Languages=none
 		-o APT::Sandbox::User= -o APT::Architecture=amd64 -o APT::Architectures=amd64)
 	[ -n "${updated[$1]:-}" ] && return
@@ -153,7 +159,8 @@ unpack()
 		# An npm package of native code has every platform's; the ones for other systems are
 		# left out.
 		"${stream[@]}" | tar -x -m -C "$dir" --no-same-owner --exclude='*/bin/*/win32' \
-			--exclude='*/bin/*/darwin' "${list[@]%/}" || die "${archive##*/} lacks one of: ${list[*]}"
+			--exclude='*/bin/*/darwin' "${list[@]%/}" ||
+			die "${archive##*/} lacks one of: ${list[*]}"
 	fi
 	rm -rf "$4"
 	mkdir -p "$(dirname "$4")"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# probe.sh OUTPUT COMPILER FLAGS...: find out by compiling what the kernel has, and write a header of
-# HAVE_* for driver/npu_compat.h. Called by driver/Kbuild with the flags of a module.
+# probe.sh OUTPUT COMPILER FLAGS...: find out by compiling what the kernel has, and write a header
+# of HAVE_* for driver/npu_compat.h. Called by driver/Kbuild with the flags of a module.
 set -u
 
 output=$1
@@ -14,7 +14,8 @@ trap 'rm -f "$snippet"' EXIT
 compiles()
 {
 	cat > "$snippet"
-	"$@" -Wno-missing-prototypes -Wno-missing-variable-declarations -fsyntax-only "$snippet" 2> "$output.probe.log"
+	"$@" -Wno-missing-prototypes -Wno-missing-variable-declarations -fsyntax-only "$snippet" \
+		2> "$output.probe.log"
 }
 
 have()

@@ -6,7 +6,8 @@
 . tests/tap.sh
 
 root=$tap_tmp/root
-tap_run "make install" make --no-print-directory BUILD="$NPU_BUILD" DESTDIR="$root" PREFIX=/opt/npu install
+tap_run "make install" make --no-print-directory BUILD="$NPU_BUILD" DESTDIR="$root" \
+	PREFIX=/opt/npu install
 export PKG_CONFIG_PATH=$root/opt/npu/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 flags=$(pkg-config --cflags --libs libnpu)
 tap_like "$flags" "-I$root/opt/npu/include/npu .*-lnpu" "pkg-config names headers and library"
@@ -16,11 +17,14 @@ tap_is "$(pkg-config --modversion libnpu)" "$("$NPU_BUILD/npu-ocr" --version | c
 # Each header stands alone, in C and in C++ where there is a compiler for it.
 for header in "$root"/opt/npu/include/npu/npu*.h; do
 	name=${header##*/}
-	printf '#include <%s>\nextern int declaration;\n' "$name" >"$tap_tmp/one.c"	# a header may have macros only
-	tap_run "<$name> compiles alone, pedantic C11" ${CC:-gcc} -std=c11 -Wall -Wextra -pedantic-errors -Werror \
+	# a header may have macros only
+	printf '#include <%s>\nextern int declaration;\n' "$name" >"$tap_tmp/one.c"
+	tap_run "<$name> compiles alone, pedantic C11" ${CC:-gcc} -std=c11 -Wall -Wextra \
+		-pedantic-errors -Werror \
 		$(pkg-config --cflags libnpu) -fsyntax-only "$tap_tmp/one.c"
 	if [[ $name != npu_isa* ]] && command -v g++ >/dev/null; then
-		tap_run "<$name> compiles as C++" g++ -Wall -Wextra -Werror $(pkg-config --cflags libnpu) \
+		tap_run "<$name> compiles as C++" g++ -Wall -Wextra \
+			-Werror $(pkg-config --cflags libnpu) \
 			-fsyntax-only -x c++ "$tap_tmp/one.c"
 	fi
 done
@@ -42,8 +46,10 @@ int main(void)
 }
 EOF
 tap_run "a program links to the shared library" ${CC:-gcc} -o "$tap_tmp/use" "$tap_tmp/use.c" $flags
-tap_is "$(LD_LIBRARY_PATH=$root/opt/npu/lib "$tap_tmp/use" 2>&1)" "open: 0" "and opens the in-process device"
-tap_run "a program links to the static library" ${CC:-gcc} -o "$tap_tmp/use-static" "$tap_tmp/use.c" \
+tap_is "$(LD_LIBRARY_PATH=$root/opt/npu/lib "$tap_tmp/use" 2>&1)" "open: 0" \
+	"and opens the in-process device"
+tap_run "a program links to the static library" ${CC:-gcc} -o "$tap_tmp/use-static" \
+	"$tap_tmp/use.c" \
 	$(pkg-config --static --cflags --libs libnpu | sed 's/-lnpu\b/-l:libnpu.a/')
 tap_is "$("$tap_tmp/use-static" 2>&1)" "open: 0" "and does the same"
 
@@ -52,7 +58,8 @@ tap_like "$names" 'npu_' "the shared library exports names"
 tap_is "$(grep -v '^npu_' <<<"$names")" "" "all of them in its name space"
 tap_is "$(readelf -S "$root"/opt/npu/bin/npu-run "$root/opt/npu/lib/"libnpu.{so.0,a} | grep -c '\.debug_')" 0 \
 	"no debug information is installed"
-tap_like "$(readelf -d "$root/opt/npu/lib/libnpu.so" | grep SONAME)" '\[libnpu\.so\.0\]' "its soname is libnpu.so.0"
+tap_like "$(readelf -d "$root/opt/npu/lib/libnpu.so" | grep SONAME)" '\[libnpu\.so\.0\]' \
+	"its soname is libnpu.so.0"
 
 # npu-qemu finds its scripts beside itself, and looks for the guest in the cache.
 tap_like "$("$root/opt/npu/bin/npu-qemu" --help 2>&1)" "--iommu KIND" "npu-qemu is installed"

@@ -40,7 +40,8 @@ script silent 'exit 0'
 closes 0 '2 passed, 0 failed' "a good run" good.sh
 script more 'echo ok 1' 'echo ok 2' 'echo 1..2'
 closes 0 '4 passed, 0 failed' "two of them" good.sh more.sh
-closes 1 '1 passed, 1 failed' "a failed assertion is one failure, its exit status no second one" bad.sh
+closes 1 '1 passed, 1 failed' "a failed assertion is one failure, its exit status no second one" \
+	bad.sh
 closes 1 '1 passed, 1 failed' "and fails without an exit status" quiet_bad.sh
 closes 1 '3 passed, 1 failed' "one bad test among good ones" good.sh bad.sh
 closes 0 '1 passed, 0 failed, 1 skipped' "skips are counted apart" skip.sh

@@ -19,8 +19,10 @@ chmod +x "$tap_tmp/cc" "$tap_tmp/bin/"*
 # members COMPILER: what libnpu.a is made of. -q makes nothing, but it does install.
 members()
 {
-	MAKEFLAGS= MAKELEVEL= NPU_NO_INSTALL= PATH="$tap_tmp/bin:$PATH" make -qp --no-print-directory CC="$1" \
-		BUILD="$tap_tmp/build" lib 2>/dev/null | grep "^$tap_tmp/build/libnpu.a: " | tr ' ' '\n'
+	MAKEFLAGS= MAKELEVEL= NPU_NO_INSTALL= PATH="$tap_tmp/bin:$PATH" make -qp \
+		--no-print-directory CC="$1" \
+		BUILD="$tap_tmp/build" lib 2>/dev/null | grep "^$tap_tmp/build/libnpu.a: " |
+		tr ' ' '\n'
 }
 
 first=$(members npu-cc)
@@ -30,6 +32,7 @@ later=$(members "$cc")
 tap_like "$(wc -l <<<"$later")" '^[1-9][0-9]{2}$' "a later make knows what the library is made of"
 tap_is "$(diff <(echo "$first") <(echo "$later"))" "" "and the first one knows the same"
 case $("$cc" -dumpmachine) in
-x86_64*) tap_is "$(grep -c '_avx512\.o$' <<<"$first" | sed 's/[1-9][0-9]*/some/')" some "AVX-512 is in it on x86-64" ;;
+x86_64*) tap_is "$(grep -c '_avx512\.o$' <<<"$first" | sed 's/[1-9][0-9]*/some/')" some \
+	"AVX-512 is in it on x86-64" ;;
 esac
 tap_done

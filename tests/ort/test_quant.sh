@@ -44,7 +44,8 @@ console.log(`${differ} of ${a.length} values differ, by up to ${most.toFixed(6)}
 process.exit(a.length === b.length && most <= Number(process.argv[4]) && Math.abs(best(a) - best(b)) <= 0.01 ? 0 : 1);
 EOT
 if [ ! -f "$shared/fr_detect_qop_u8s8.onnx" ]; then
-	tap_skip "a quantized face detector" "fr_detect_qop_u8s8.onnx is not in $shared (NPU_SHARED_MODELS)"
+	tap_skip "a quantized face detector" \
+		"fr_detect_qop_u8s8.onnx is not in $shared (NPU_SHARED_MODELS)"
 	tap_done
 fi
 node "$tap_tmp/identity.js" "$tap_tmp/identity.onnx"
@@ -53,16 +54,21 @@ tap_run "the picture as a tensor" bash -c '
 	"$NPU_BUILD/npu-run" "$1/identity.npu" --input "x=$NPU_MODELS/astronaut.png" --scale 1/128 \
 		--mean 0.9921875 --output "y=$1/x.npy"' - "$tap_tmp"
 for model in fr_detect_qdq_s8s8_pc fr_detect_qop_u8s8; do
-	node tests/ort/ort_run.js "$shared/$model.onnx" --in "input=$tap_tmp/x.npy" --out "$tap_tmp/$model" >/dev/null
+	node tests/ort/ort_run.js "$shared/$model.onnx" --in "input=$tap_tmp/x.npy" \
+		--out "$tap_tmp/$model" >/dev/null
 	for precision in f16 f32; do
-		said=$("$NPU_BUILD/npu-compile" "$shared/$model.onnx" -o "$tap_tmp/$model.npu" -p $precision 2>&1)
-		tap_like "$said" '100.0 % of 100.4 million MACs' "$model, $precision: all of it is on the NPU"
+		said=$("$NPU_BUILD/npu-compile" "$shared/$model.onnx" -o "$tap_tmp/$model.npu" \
+			-p $precision 2>&1)
+		tap_like "$said" '100.0 % of 100.4 million MACs' \
+			"$model, $precision: all of it is on the NPU"
 		tap_run "$model, $precision: it runs" "$NPU_BUILD/npu-run" "$tap_tmp/$model.npu" \
 			--input "input=$tap_tmp/x.npy" --output "scores=$tap_tmp/scores.npy" \
 			--output "boxes=$tap_tmp/boxes.npy"
 		# One code of the probabilities is 1/255; of the boxes none may differ.
-		out=$(node "$tap_tmp/compare.js" "$tap_tmp/$model/scores.npy" "$tap_tmp/scores.npy" 0.004)
-		tap_result $? "$model, $precision: face scores within a code of ONNX Runtime's: $out"
+		out=$(node "$tap_tmp/compare.js" "$tap_tmp/$model/scores.npy" \
+			"$tap_tmp/scores.npy" 0.004)
+		tap_result $? \
+			"$model, $precision: face scores within a code of ONNX Runtime's: $out"
 		out=$(node "$tap_tmp/compare.js" "$tap_tmp/$model/boxes.npy" "$tap_tmp/boxes.npy" 0)
 		tap_result $? "$model, $precision: all boxes equal: ${out%%,*}"
 	done

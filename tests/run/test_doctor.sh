@@ -53,9 +53,13 @@ compile_again()
 out=$("$run" --doctor --root "$root" "$golden")
 tap_is $? 0 "a good job: exit status 0"
 totals=$(sed -n 's/^Of the \([0-9]*\) operators of ai.onnx the NPU does \([0-9]*\) .*/\1 operators of ai.onnx \2 on the NPU/p' Documentation/operators.md)
-for want in "compiler +.* of ${totals:-what operators.md says}, [0-9]+ on the host" 'libnpu +0\.[0-9]' 'compiler +0\.' 'instructions +1\.[0-9]+, [0-9]+ opcodes' 'job files +formats 1\.0 to 1\.' \
-	'kernel driver +none: not loaded \(there is no /sys/module/npu' 'firmware +none: not loaded' \
-	'/dev/accel +none: there is no such folder' 'device +sim: NPU v1 in process, instruction set 1\.' \
+for want in "compiler +.* of ${totals:-what operators.md says}, [0-9]+ on the host" \
+	'libnpu +0\.[0-9]' 'compiler +0\.' 'instructions +1\.[0-9]+, [0-9]+ opcodes' \
+	'job files +formats 1\.0 to 1\.' \
+	'kernel driver +none: not loaded \(there is no /sys/module/npu' \
+	'firmware +none: not loaded' \
+	'/dev/accel +none: there is no such folder' \
+	'device +sim: NPU v1 in process, instruction set 1\.' \
 	'processor +.*kernels in use: (portable|avx2|avx512)' \
 	'golden-1\.0-mnist\.npu: format 1\.0, instruction set 1\.0, needs libnpu >= 0\.1, made by npu-compile' 'all is well'; do
 	tap_like "$out" "$want" "it says '$want'"
@@ -70,7 +74,8 @@ cp "$golden" "$job"
 gone "a name that is wrong" "$job"
 
 if [ -e "$mnist" ]; then
-	found 'not a job file' 'npu-compile makes one from an ONNX model' "a model instead of a job" "$mnist"
+	found 'not a job file' 'npu-compile makes one from an ONNX model' \
+		"a model instead of a job" "$mnist"
 	"$NPU_BUILD/npu-compile" -q "$mnist" -o "$job"
 	gone "a model instead of a job" "$job"
 else
@@ -80,7 +85,8 @@ fi
 cp "$golden" "$job"
 set_header 28 v 9
 found 'made by a newer compiler \(npu-compile 0\.1\.0; format 1\.0, .* needs libnpu >= 9\.1\) than this library \(libnpu 0\.' \
-	'compile the model again with this npu-compile, or install libnpu 9\.1' "a newer compiler's file" "$job"
+	'compile the model again with this npu-compile, or install libnpu 9\.1' \
+	"a newer compiler's file" "$job"
 compile_again
 gone "a newer compiler's file" "$job"
 
@@ -92,7 +98,8 @@ gone "a newer instruction set" "$job"
 
 cp "$golden" "$job"
 set_header 72 V 256
-found 'needs instructions that device .sim. does not have: opcode \(0xc8\)' 'compile the model again' "an opcode that is missing" "$job"
+found 'needs instructions that device .sim. does not have: opcode \(0xc8\)' \
+	'compile the model again' "an opcode that is missing" "$job"
 compile_again
 gone "an opcode that is missing" "$job"
 
@@ -109,7 +116,8 @@ else
 fi
 
 cp "$golden" "$job"
-found 'needs [0-9.]+ KiB of on-chip memory, device .sim:sram=4096. has 4\.0 KiB' 'sim:sram=BYTES' "not enough on-chip memory" -d sim:sram=4096 "$job"
+found 'needs [0-9.]+ KiB of on-chip memory, device .sim:sram=4096. has 4\.0 KiB' 'sim:sram=BYTES' \
+	"not enough on-chip memory" -d sim:sram=4096 "$job"
 gone "not enough on-chip memory" -d sim:sram=2097152 "$job"
 
 cp "$golden" "$job"
@@ -143,7 +151,8 @@ ${CC:-gcc} -shared -fPIC -o "$tap_tmp/old/libnpu.so.0" "$tap_tmp/old.c"
 echo 'int nothing;' >"$tap_tmp/other.c"
 ${CC:-gcc} -shared -fPIC -o "$tap_tmp/other/libnpu.so.0" "$tap_tmp/other.c"
 export LD_LIBRARY_PATH=$tap_tmp/old
-found 'libnpu 0\.0\.9, which is too old for programs built with the headers of 0\.' 'its folder first in LD_LIBRARY_PATH' "an old shared library"
+found 'libnpu 0\.0\.9, which is too old for programs built with the headers of 0\.' \
+	'its folder first in LD_LIBRARY_PATH' "an old shared library"
 export LD_LIBRARY_PATH=$NPU_BUILD:$tap_tmp/old
 gone "an old shared library"
 tap_like "$("$run" --doctor)" 'libnpu\.so\.0 +0\.[0-9]' "the right one is found"
@@ -168,7 +177,8 @@ mkdir -p "$root/dev/accel" "$root/sys/class/accel/accel0/device" "$root/sys/bus/
 touch "$root/dev/accel/accel0"
 ln -s ../../../../bus/pci/drivers/npu "$root/sys/class/accel/accel0/device/driver"
 gone "a module without a device"
-tap_like "$("$run" --doctor --root "$root")" "/dev/accel/accel0: accelerator of driver 'npu'" "the node is shown with its driver"
+tap_like "$("$run" --doctor --root "$root")" "/dev/accel/accel0: accelerator of driver 'npu'" \
+	"the node is shown with its driver"
 
 # root may open anything, so the finding is another user's.
 node=$root/dev/accel/accel0
@@ -182,11 +192,14 @@ if [ "$(id -u)" = 0 ]; then
 	as() { setpriv --reuid=65534 --regid=65534 "$@"; }
 	out=$(as --clear-groups "$tap_tmp/npu-run" --doctor --root "$root")
 	tap_is $? 1 "no permission: exit status 1"
-	tap_like "$out" '1 thing is wrong:.*no permission to open /dev/accel/accel0' "no permission: found"
-	tap_like "$out" "-> add the user to its group, '$(getent group "$gid" | cut -d: -f1)'" "no permission: advice names the group"
+	tap_like "$out" '1 thing is wrong:.*no permission to open /dev/accel/accel0' \
+		"no permission: found"
+	tap_like "$out" "-> add the user to its group, '$(getent group "$gid" | cut -d: -f1)'" \
+		"no permission: advice names the group"
 	ln -sfn ../../../../bus/pci/drivers/intel_vpu "$root/sys/class/accel/accel0/device/driver"
 	rm -r "$root/sys/module/npu"
-	tap_like "$(as --clear-groups "$tap_tmp/npu-run" --doctor --root "$root")" "driver 'intel_vpu'.*all is well" "another maker's accelerator is no fault of ours"
+	tap_like "$(as --clear-groups "$tap_tmp/npu-run" --doctor --root "$root")" \
+		"driver 'intel_vpu'.*all is well" "another maker's accelerator is no fault of ours"
 	ln -sfn ../../../../bus/pci/drivers/npu "$root/sys/class/accel/accel0/device/driver"
 	out=$(as --groups "$gid" "$tap_tmp/npu-run" --doctor --root "$root")
 	tap_is $? 0 "no permission: in the group exit status 0"
@@ -195,7 +208,8 @@ else
 	chmod 0 "$node"
 	out=$("$run" --doctor --root "$root")
 	tap_is $? 1 "no permission: exit status 1"
-	tap_like "$out" 'no permission to open /dev/accel/accel0.*-> add the user to its group' "no permission: found, with advice"
+	tap_like "$out" 'no permission to open /dev/accel/accel0.*-> add the user to its group' \
+		"no permission: found, with advice"
 	chmod 660 "$node"
 	gone "no permission"
 fi
