@@ -58,14 +58,16 @@ function verdict(text, value, target, atMost)
 	const good = atMost ? value <= target : value >= target;
 	const bound = `${atMost ? 'at most' : 'at least'} ${target}`;
 
-	console.log(`  ${good ? 'met   ' : 'MISSED'} ${text}: ${value.toFixed(2)}, target ${bound}`);
+	console.log(
+		`  ${good ? 'met   ' : 'MISSED'} ${text}: ${value.toFixed(2)}, target ${bound}`);
 }
 
 // --- what the guest asks for ---
 
 function control(...words)
 {
-	return execFileSync(tool('npu-vdev'), ['--ctl', path.join(work, 'npu.ctl'), ...words], { encoding: 'utf8' });
+	return execFileSync(tool('npu-vdev'), ['--ctl', path.join(work, 'npu.ctl'), ...words],
+		{ encoding: 'utf8' });
 }
 
 // There is no answer to this one, and no time to lose.
@@ -77,9 +79,11 @@ function kill_worker()
 
 const requests = {
 	sim: words => execFileSync(tool('bench/guest_bench'), words[0] === 'model' ?
-		['model', `sim:threads=${threads}`, path.join(share, path.basename(words[1])), '1', words[2]] :
+		['model', `sim:threads=${threads}`, path.join(share, path.basename(words[1])), '1',
+			words[2]] :
 		['stream', `sim:threads=${threads}`, '1', words[1]], { encoding: 'utf8' }).trim(),
-	fault: ([name]) => name === 'kill' ? kill_worker() ?? 'killed' : control('arm', name).trim(),
+	fault: ([name]) =>
+		name === 'kill' ? kill_worker() ?? 'killed' : control('arm', name).trim(),
 	counters: () => control('counters').trim(),
 };
 
@@ -115,7 +119,8 @@ async function start_device(name, ...options)
 {
 	const socket = path.join(work, `${name}.sock`);
 	const log = path.join(work, `${name}.log`);
-	const child = spawn(vdev, ['--socket', socket, '--log', log, ...options], { stdio: 'inherit' });
+	const child = spawn(vdev, ['--socket', socket, '--log', log, ...options],
+		{ stdio: 'inherit' });
 
 	for (let i = 0; i < 200 && !fs.existsSync(socket); i++)
 		await new Promise(done => setTimeout(done, 50));
@@ -146,7 +151,8 @@ function guest_script()
 		trace: [`mount -t tracefs none ${tracing} 2>/dev/null; cd ${tracing}; echo mono >trace_clock`,
 			'echo 1 >events/npu/enable', `${b} trace 100`, 'echo 0 >events/npu/enable',
 			`grep -E 'npu_(job|fw)' trace | sed 's/^/trace: /'`, 'cd /mnt/host'],
-		model: jobs.map(j => `${b} model /dev/accel/accel0 ${j.name}.npu ${rounds} ${j.count}`),
+		model: jobs.map(j =>
+			`${b} model /dev/accel/accel0 ${j.name}.npu ${rounds} ${j.count}`),
 		stream: [`${b} stream /dev/accel/accel0 ${rounds} 5`],
 		recover: faults.map(f => `${b} recover ${f} 3`),
 	};
@@ -170,7 +176,8 @@ function prepare()
 	if (only.includes('model'))
 		for (const j of jobs)
 			execFileSync(tool('npu-compile'),
-				     [path.join(models, j.model), ...j.args, '-o', path.join(share, `${j.name}.npu`)],
+				     [path.join(models, j.model), ...j.args, '-o',
+				      path.join(share, `${j.name}.npu`)],
 				     { stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
@@ -180,8 +187,9 @@ function run_guest(devices, iommu)
 	const file = path.join(work, `out-${iommu}`);
 	const out = fs.openSync(file, 'w');		// QEMU opens it again: it can not be a pipe
 	const qemu = spawn(tool('npu-qemu'),
-			   ['--kernel', kernel, '--iommu', iommu, '--memory', '2G', '--share', share, '--run', work,
-			    ...devices.flatMap(d => ['--attach', d.socket]), '--timeout', '1500', '--cmd', guest_script()],
+			   ['--kernel', kernel, '--iommu', iommu, '--memory', '2G', '--share',
+			    share, '--run', work, ...devices.flatMap(d => ['--attach', d.socket]),
+			    '--timeout', '1500', '--cmd', guest_script()],
 			   { stdio: ['ignore', out, 'inherit'] });
 
 	listen();
@@ -210,7 +218,8 @@ function report_noop(records)
 	console.log(`  floor, drm_sched and echo  ${spread(jobs)}`);
 	console.log(`  doorbell to interrupt      ${spread(all(floor, 'doorbells'))}`);
 	const [from, to] = records.filter(r => r.what === 'insns').map(r => r.count);
-	console.log(`  instructions of the firmware for each job: ${((to - from) / total.length).toFixed(0)}`);
+	console.log(
+		`  instructions of the firmware for each job: ${((to - from) / total.length).toFixed(0)}`);
 	verdict('driver / floor', median(total) / median(jobs), 1.5, true);
 }
 
@@ -223,7 +232,8 @@ function report_flight(records)
 	const rate = key => median(flight.map(r => r[key])).toFixed(0);
 	const ratio = key => median(flight.map(r => r[key] / r.serial));
 
-	console.log(`empty jobs per second: serial ${rate('serial')}; ${depth} in flight, by calls of ` +
+	console.log(
+		`empty jobs per second: serial ${rate('serial')}; ${depth} in flight, by calls of ` +
 		batches.map(b => `${b}: ${rate(b)} (${ratio(b).toFixed(1)})`).join(', '));
 	verdict('in flight / serial, a call each', ratio(1), 5, false);
 	verdict(`in flight / serial, ${depth} in a call`, ratio(depth), 5, false);
@@ -263,22 +273,26 @@ function report_trace(records, lines)
 	console.log(`where an empty job's time goes, ${rows.length} with tracepoints; ` +
 		`the device's clock is known within ${median(rows.map(r => r.within)).toFixed(0)} us`);
 	for (const [name, value] of steps)
-		console.log(`  ${name.padEnd(33)} ${spread(rows.map(r => value(r, events[r.job])))}`);
+		console.log(
+			`  ${name.padEnd(33)} ${spread(rows.map(r => value(r, events[r.job])))}`);
 }
 
 // What else runs makes a run longer, never shorter: of a round the best counts, of the rounds the median.
 function report_pair(records, name, doorbell)
 {
 	const mine = records.filter(r => r.what === name);
-	const guest = mine.filter(r => r.where === 'guest'), here = mine.filter(r => r.where === 'process');
+	const guest = mine.filter(r => r.where === 'guest');
+	const here = mine.filter(r => r.where === 'process');
 	const best = (list, key) => median(list.map(r => Math.min(...r[key])));
 
 	if (!guest.length || !here.length)
 		return null;
-	console.log(`${name}: ${guest.length} rounds of ${guest[0].total.length} in the guest and in process, ` +
+	console.log(
+		`${name}: ${guest.length} rounds of ${guest[0].total.length} in the guest and in process, ` +
 		`us; medians of a round's best`);
 	for (const [where, list] of [['guest', guest], ['in process', here]])
-		console.log(`  ${where.padEnd(10)} submit to fence ${best(list, 'total').toFixed(0)}, of it on the engine ` +
+		console.log(
+			`  ${where.padEnd(10)} submit to fence ${best(list, 'total').toFixed(0)}, of it on the engine ` +
 			`${best(list, 'busy').toFixed(0)} (before it ${best(list, 'before').toFixed(0)}, ` +
 			`behind it ${best(list, 'after').toFixed(0)})`);
 	return {
@@ -297,20 +311,23 @@ function report_models(records)
 		if (!ratio)
 			continue;
 		verdict('on the engine, guest / in process', ratio.busy, 1.15, true);
-		verdict('submit to fence, guest / (in process + doorbell to interrupt)', ratio.total, 1.15, true);
+		verdict('submit to fence, guest / (in process + doorbell to interrupt)',
+			ratio.total, 1.15, true);
 	}
 }
 
 function report_stream(records, iommu)
 {
-	const maps = records.filter(r => r.what === 'counters').map(r => r.counters.counters['dma-maps']);
+	const maps = records.filter(r => r.what === 'counters')
+		.map(r => r.counters.counters['dma-maps']);
 	const ratio = report_pair(records, 'stream', 0);
 
 	if (!ratio || maps.length < 2)
 		return;
 	if (iommu === 'intel')
 		verdict('messages that map a buffer of 64 MiB', maps[1] - maps[0], 64, true);
-	verdict('speed of a copy of 64 MiB on the engine, guest / in process', 1 / ratio.busy, 0.85, false);
+	verdict('speed of a copy of 64 MiB on the engine, guest / in process', 1 / ratio.busy,
+		0.85, false);
 	verdict('the same from submit to fence', 1 / ratio.total, 0.85, false);
 }
 
@@ -323,7 +340,8 @@ function report_recover(records)
 	for (const fault of faults) {
 		const list = mine.filter(r => r.fault === fault);
 		if (list.length)
-			console.log(`  ${fault.padEnd(16)} ${list.map(r => r.ms.toFixed(0)).join(' ')}` +
+			console.log(
+				`  ${fault.padEnd(16)} ${list.map(r => r.ms.toFixed(0)).join(' ')}` +
 				` (jobs that ended badly before it: ${list.map(r => r.lost).join(' ')})`);
 	}
 }
@@ -354,7 +372,8 @@ async function main()
 	prepare();
 	for (const iommu of option('iommu', 'none,intel').split(',')) {
 		const devices = [
-			await start_device('npu', '--control', path.join(work, 'npu.ctl'), '--threads', String(threads)),
+			await start_device('npu', '--control', path.join(work, 'npu.ctl'),
+				'--threads', String(threads)),
 			await start_device('echo', '--echo'),
 		];
 		const result = await run_guest(devices, iommu);
@@ -366,4 +385,5 @@ async function main()
 	process.exitCode = failed ? 1 : 0;
 }
 
-main().finally(() => option('keep') ? console.log(work) : fs.rmSync(work, { recursive: true, force: true }));
+main().finally(() => option('keep') ? console.log(work) :
+	fs.rmSync(work, { recursive: true, force: true }));

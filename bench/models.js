@@ -22,7 +22,8 @@ const shared = process.env.NPU_SHARED_MODELS ?? path.join(root, '../shared/model
 const precisions = ['f32', 'f16', 'int8'];
 
 const table = [
-	{ name: 'det', range: 'x=1x3x{H=32..1280:32}x{W=32..1280:32}', shapes: ['1x3x640x640', '1x3x320x640'] },
+	{ name: 'det', range: 'x=1x3x{H=32..1280:32}x{W=32..1280:32}',
+		shapes: ['1x3x640x640', '1x3x320x640'] },
 	{ name: 'rec', range: 'x=1x3x48x{W=16..3200:8}', shapes: ['1x3x48x320', '1x3x48x800'] },
 	{ name: 'cls', range: 'x=1x3x48x192', shapes: ['1x3x48x192'] },
 	{ name: 'blazeface_front', shapes: ['1x128x128x3'] },
@@ -51,7 +52,8 @@ function calib_of(model)
 		const dir = path.join(work, 'samples', model.name);
 		return samples.prepare(samples.models.find(m => m.name === model.name), dir).calib;
 	}
-	calib_of.ocr ??= pages.make_calib(path.join(work, 'samples'), path.join(work, 'samples/cache'));
+	calib_of.ocr ??= pages.make_calib(path.join(work, 'samples'),
+		path.join(work, 'samples/cache'));
 	return path.join(calib_of.ocr, model.name);
 }
 
@@ -61,17 +63,20 @@ function compile(model, precision)
 	const calib = precision === 'int8' && !model.as_is ? calib_of(model) : null;
 	const start = performance.now();
 
-	stack.compile(file_of(model), out, model.as_is ? 'f16' : precision, calib, model.range ? ['--shape', model.range] : []);
+	stack.compile(file_of(model), out, model.as_is ? 'f16' : precision, calib,
+		model.range ? ['--shape', model.range] : []);
 	return { out, ms: performance.now() - start };
 }
 
 // Median of one short series on the NPU stack, in ms.
 function run_npu(job, input, shape, threads, iters)
 {
-	const args = [job, `--bench=${iters}`, '--threads', String(threads), '--input', `${input}=random`];
+	const args = [job, `--bench=${iters}`, '--threads', String(threads), '--input',
+		`${input}=random`];
 	if (shape)
 		args.push('--shape', `${input}=${shape}`);
-	const text = execFileSync(tool('npu-run'), args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+	const text = execFileSync(tool('npu-run'), args,
+		{ encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
 	return Number(/median ([0-9.]+) ms/.exec(text)[1]);
 }
 
@@ -93,7 +98,8 @@ const cell = (v, width) => (Number.isFinite(v) ? v.toFixed(2) : '-').padStart(wi
 
 function print_row(model, shape, threads, t)
 {
-	console.log(`${model.name.padEnd(22)} ${shape.padEnd(12)} ${threads} ${cell(t.ort, 9)} ${cell(t.f32, 9)} ` +
+	console.log(
+		`${model.name.padEnd(22)} ${shape.padEnd(12)} ${threads} ${cell(t.ort, 9)} ${cell(t.f32, 9)} ` +
 		`${cell(t.f16, 9)} ${cell(t.int8, 9)}  ${cell(t.ort / t.f32, 7)} ${cell(t.ort / t.f16, 7)} ` +
 		`${cell(t.ort / t.int8, 8)} ${cell(t.f16 / t.int8, 8)}`);
 }
@@ -114,13 +120,16 @@ function bench(model, rounds, seconds)
 			for (let r = 0; r < rounds; r++) {
 				lists.ort.push(run_ort(model, shape, threads, iters));
 				for (const k of kinds)
-					lists[k].push(run_npu(made[k].out, input, model.range?.includes('{') ? shape : null,
+					lists[k].push(run_npu(made[k].out, input,
+						model.range?.includes('{') ? shape : null,
 						threads, iters));
 			}
-			const t = Object.fromEntries(Object.entries(lists).map(([k, v]) => [k, median(v)]));
+			const t = Object.fromEntries(Object.entries(lists)
+				.map(([k, v]) => [k, median(v)]));
 			print_row(model, shape, threads, t);
 			if (t.int8 > t.f16)
-				slower.push(`${model.name} ${shape} on ${threads} (${(t.int8 / t.f16).toFixed(2)})`);
+				slower.push(
+					`${model.name} ${shape} on ${threads} (${(t.int8 / t.f16).toFixed(2)})`);
 		}
 	}
 	return { ms: Object.fromEntries(kinds.map(k => [k, made[k].ms])), slower };
@@ -129,20 +138,24 @@ function bench(model, rounds, seconds)
 // Time until npu-ocr prints its first line, by its own clock of stages and by ours around the process.
 function bench_ocr()
 {
-	const args = [path.join(models, 'imageTextN.png'), '--models', models, '--cache', path.join(work, 'cache')];
+	const args = [path.join(models, 'imageTextN.png'), '--models', models, '--cache',
+		path.join(work, 'cache')];
 	const times = [];
 
 	if (!fs.existsSync(tool('npu-ocr')))
 		return;
 	for (let i = 0; i < 6; i++) {
 		const start = performance.now();
-		const r = spawnSync('sh', ['-c', '"$0" "$@" | { head -n 1 >/dev/null; cat >/dev/null; }', tool('npu-ocr'), ...args],
+		const r = spawnSync('sh',
+			['-c', '"$0" "$@" | { head -n 1 >/dev/null; cat >/dev/null; }',
+				tool('npu-ocr'), ...args],
 			{ encoding: 'utf8' });
 		if (r.status)
 			throw new Error(`npu-ocr: ${r.stderr}`);
 		times.push(performance.now() - start);
 	}
-	console.log(`\nnpu-ocr on imageTextN.png: first start ${times[0].toFixed(0)} ms (compiles three models), ` +
+	console.log(
+		`\nnpu-ocr on imageTextN.png: first start ${times[0].toFixed(0)} ms (compiles three models), ` +
 		`then ${median(times.slice(1)).toFixed(0)} ms`);
 }
 
@@ -152,8 +165,10 @@ for (const dir of ['cache', 'samples'])
 const only = option('only', null);
 const compile_ms = {}, slower = [];
 
-console.log(`${os.cpus()[0].model}, ${os.cpus().length} CPUs; medians of ${option('rounds', 3)} rounds, in ms`);
-console.log('model                  input   threads  ORT     npu f32   npu f16  npu int8  ORT/f32 ORT/f16 ORT/int8 f16/int8');
+console.log(
+	`${os.cpus()[0].model}, ${os.cpus().length} CPUs; medians of ${option('rounds', 3)} rounds, in ms`);
+console.log(
+	'model                  input   threads  ORT     npu f32   npu f16  npu int8  ORT/f32 ORT/f16 ORT/int8 f16/int8');
 for (const model of table) {
 	if (only && only !== model.name)
 		continue;

@@ -48,13 +48,15 @@ async function main()
 {
 	const module = path.resolve(folder, 'node_modules/node-llama-cpp/dist/index.js');
 	const { getLlama, LlamaLogLevel } = await import(pathToFileURL(module).href);
-	const llama = await getLlama({ gpu: false, build: 'never', logLevel: LlamaLogLevel.error, maxThreads: Number(threads) });
+	const llama = await getLlama({ gpu: false, build: 'never', logLevel: LlamaLogLevel.error,
+		maxThreads: Number(threads) });
 	if (file === undefined) {
 		console.log(`${llama.llamaCppRelease.release} ${llama.buildType}`);
 		process.exit(0);
 	}
 	const model = await llama.loadModel({ modelPath: path.resolve(file), gpuLayers: 0 });
-	const context = await model.createContext({ contextSize: 1024, batchSize: prompt_size, threads: Number(threads) });
+	const context = await model.createContext({ contextSize: 1024, batchSize: prompt_size,
+		threads: Number(threads) });
 	const seq = context.getSequence();
 	const tokens = Array.from({ length: prompt_size }, (_, i) => 500 + i * 7919 % 31000);
 

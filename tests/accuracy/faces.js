@@ -16,10 +16,13 @@ function blazeface(scores, rows, grid, per_cell, size)
 		throw new Error(`blazeface: ${scores.length} scores of a ${grid}x${grid} grid`);
 	for (let i = 0; i < scores.length; i++) {
 		const cell = Math.floor(i / per_cell);
-		const [x, y, w, h] = Array.from(rows.subarray(i * width, i * width + 4), v => v / size);
-		const cx = x + (cell % grid + 0.5) / grid, cy = y + (Math.floor(cell / grid) + 0.5) / grid;
+		const [x, y, w, h] = Array.from(rows.subarray(i * width, i * width + 4), v =>
+			v / size);
+		const cx = x + (cell % grid + 0.5) / grid, cy = y + (Math.floor(cell / grid) +
+			0.5) / grid;
 
-		found.push({ score: sigmoid(scores[i]), box: [cx - w / 2, cy - h / 2, cx + w / 2, cy + h / 2] });
+		found.push({ score: sigmoid(scores[i]), box: [cx - w / 2, cy - h / 2, cx + w / 2,
+			cy + h / 2] });
 	}
 	return found;
 }
@@ -28,7 +31,8 @@ function blazeface(scores, rows, grid, per_cell, size)
 function blazeface_boxes(out, size)
 {
 	const of = name => out[name].data;
-	const fine = Math.sqrt(of('Identity:0').length / 2), coarse = Math.sqrt(of('Identity_1:0').length / 6);
+	const fine = Math.sqrt(of('Identity:0').length / 2),
+		coarse = Math.sqrt(of('Identity_1:0').length / 6);
 
 	return [...blazeface(of('Identity:0'), of('Identity_2:0'), fine, 2, size),
 		...blazeface(of('Identity_1:0'), of('Identity_3:0'), coarse, 6, size)];
@@ -70,7 +74,8 @@ function blended(found, least = 0.5, overlap = 0.3)
 		const group = found.filter(f => f.score >= least && iou(f.box, best.box) > overlap);
 		const sum = group.reduce((n, f) => n + f.score, 0);
 
-		return { score: best.score, box: best.box.map((_, i) => group.reduce((n, f) => n + f.score * f.box[i], 0) / sum) };
+		return { score: best.score, box: best.box.map((_, i) => group.reduce((n, f) => n +
+			f.score * f.box[i], 0) / sum) };
 	});
 }
 

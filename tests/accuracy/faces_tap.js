@@ -15,10 +15,12 @@ function test_face(what, f)
 {
 	const { face } = f;
 
-	tap.ok(face.found === 1 && face.expected === 1, `${what}: ${face.found} face on astronaut.png, fp32 finds ${face.expected}`);
+	tap.ok(face.found === 1 && face.expected === 1,
+		`${what}: ${face.found} face on astronaut.png, fp32 finds ${face.expected}`);
 	tap.ok(face.iou >= 0.9, `${what}: its box overlaps fp32's by ${percent(face.iou)} (score ` +
 		`${face.score?.toFixed(3)}, fp32 ${face.ref_score?.toFixed(3)})`);
-	tap.ok(f.no_face < 0.5, `${what}: no face on coffee.png: highest score ${f.no_face.toFixed(3)}, ` +
+	tap.ok(f.no_face < 0.5,
+		`${what}: no face on coffee.png: highest score ${f.no_face.toFixed(3)}, ` +
 		`fp32 ${f.ref_no_face.toFixed(3)}`);
 }
 
@@ -36,7 +38,8 @@ async function test_model(model, precision, dir)
 	else if (model.name === 'mnist-8')
 		tap.ok(f.same_class === 5, `${what}: ${f.same_class} of 5 digits`);
 	else
-		tap.ok(f.least >= 0.99, `${what}: ${model.tests.length} faces, cosine to fp32 at least ${f.least.toFixed(5)}`);
+		tap.ok(f.least >= 0.99,
+			`${what}: ${model.tests.length} faces, cosine to fp32 at least ${f.least.toFixed(5)}`);
 }
 
 tap.run(async () => {
@@ -44,6 +47,7 @@ tap.run(async () => {
 
 	stack.fetch('faces', 'photos', 'mnist', 'accuracy', 'ort');
 	for (const model of models)
-		for (const precision of tap.is_long() ? ['f16', 'int8'] : [process.argv[2] ?? 'int8'])
+		for (const precision of tap.is_long() ? ['f16', 'int8'] : [process.argv[2] ??
+			'int8'])
 			await test_model(model, precision, dir);
 });

@@ -42,7 +42,8 @@ class Measured {
 
 	async open()
 	{
-		({ answers: this.want, input: this.input } = await reference(this.model.name, this.inputs));
+		({ answers: this.want, input: this.input } = await reference(this.model.name,
+			this.inputs));
 		return this;
 	}
 
@@ -59,7 +60,8 @@ class Measured {
 			share: int8_share(job),
 			cosines: output_cosines(got, this.want),
 			// The first output's, of the input where it is worst.
-			least: Math.min(...got.map((g, i) => output_cosines([g], [this.want[i]])[0])),
+			least: Math.min(...got.map((g, i) =>
+				output_cosines([g], [this.want[i]])[0])),
 			// The first test picture has a face, the second has none.
 			face: boxes && same_face(got[0], this.want[0], boxes, join),
 			no_face: boxes && Math.max(...boxes(got[1]).map(b => b.score)),

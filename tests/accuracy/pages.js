@@ -29,7 +29,8 @@ const printed = {
 printed['imageTextR.png'] = printed['imageTextN.png'];
 
 // Text that calibration sees beside the rendered pages, and scenes, some with a little text.
-const calib_pictures = ['page.png', 'text.png', 'board.jpg', 'cards.png', 'box_in_scene.png', 'building.jpg',
+const calib_pictures = ['page.png', 'text.png', 'board.jpg', 'cards.png', 'box_in_scene.png',
+	'building.jpg',
 	'starry_night.jpg', 'rocket.jpg'];
 
 // Draw a set (pages_<set>.txt); returns [{ name, file, text }].
@@ -37,7 +38,8 @@ function render(set, dir)
 {
 	const fonts = path.join(stack.models, 'fonts');
 
-	stack.tool('tests/accuracy/render_pages', [path.join(__dirname, `pages_${set}.txt`), fonts, dir]);
+	stack.tool('tests/accuracy/render_pages', [path.join(__dirname, `pages_${set}.txt`), fonts,
+		dir]);
 	return fs.readdirSync(dir).filter(f => f.endsWith('.png')).sort().map(f => ({
 		name: f.slice(0, -4), file: path.join(dir, f),
 		text: fs.readFileSync(path.join(dir, f.replace('.png', '.txt')), 'utf8').trimEnd(),
@@ -51,7 +53,8 @@ function test_pages(dir)
 }
 
 const ocr = (page, cache, options) =>
-	JSON.parse(stack.tool('npu-ocr', ['--json', '--quiet', '--models', stack.models, '--cache', cache, ...options, page]));
+	JSON.parse(stack.tool('npu-ocr', ['--json', '--quiet', '--models', stack.models, '--cache',
+		cache, ...options, page]));
 
 // Samples of what the networks see, from pages and pictures that are not tested; returns their folder.
 function make_calib(dir, cache)
@@ -59,7 +62,8 @@ function make_calib(dir, cache)
 	const out = path.join(dir, 'calib');
 	const pages = render('calib', path.join(dir, 'calib-pages'));
 
-	for (const file of [...pages.map(p => p.file), ...calib_pictures.map(f => path.join(stack.models, f))])
+	for (const file of [...pages.map(p => p.file), ...calib_pictures.map(f =>
+		path.join(stack.models, f))])
 		ocr(file, cache, ['--dump-calib', out]);
 	return out;
 }
@@ -93,7 +97,8 @@ function reference(pages, dir, cache)
 		const dump = path.join(dir, 'dump', page.name);
 
 		ocr(page.file, cache, ['--precision', 'f32', '--dump', dump]);
-		const r = spawnSync('node', [path.join(stack.root, 'tests/ocr/ort_dump.js'), dump], { encoding: 'utf8' });
+		const r = spawnSync('node', [path.join(stack.root, 'tests/ocr/ort_dump.js'), dump],
+			{ encoding: 'utf8' });
 		if (r.status)
 			throw new Error(`ort_dump.js: ${r.stderr}`);
 		for (const name of fs.readdirSync(dump).sort()) {
@@ -103,7 +108,8 @@ function reference(pages, dir, cache)
 				continue;
 			const base = path.join(dump, name.replace('.in.npy', ''));
 			const ref = npy.read(`${base}.ort.npy`);
-			tensors.worst = Math.max(tensors.worst, stack.compare(npy.read(`${base}.out.npy`).data, ref.data).worst);
+			tensors.worst = Math.max(tensors.worst,
+				stack.compare(npy.read(`${base}.out.npy`).data, ref.data).worst);
 			tensors[m[1]].push({ page: page.name, in: `${base}.in.npy`, ref });
 		}
 	}
@@ -111,7 +117,8 @@ function reference(pages, dir, cache)
 }
 
 // The job that npu-ocr keeps for a network in @cache.
-const cached_job = (cache, net) => path.join(cache, fs.readdirSync(cache).find(f => f.startsWith(`${net}-`)));
+const cached_job = (cache, net) =>
+	path.join(cache, fs.readdirSync(cache).find(f => f.startsWith(`${net}-`)));
 
 // A network's job against the reference: cosine over all maps (or scores) at once, that of the page where it is least,
 // and for a recogniser the share of steps with the same best class.
@@ -131,9 +138,11 @@ function nearness(job, list, steps)
 		if (!steps)
 			continue;
 		for (let t = 0, classes = ref.dims[2]; t < ref.dims[1]; t++, all++)
-			same += arg_max(data, t * classes, classes) === arg_max(ref.data, t * classes, classes);
+			same += arg_max(data, t * classes, classes) ===
+				arg_max(ref.data, t * classes, classes);
 	}
-	const by_page = Object.values(pages).map(p => ({ page: p.page, cosine: stack.compare(join(p.got), join(p.want)).cosine }));
+	const by_page = Object.values(pages).map(p =>
+		({ page: p.page, cosine: stack.compare(join(p.got), join(p.want)).cosine }));
 
 	return {
 		cosine: stack.compare(join(got), join(want)).cosine,

@@ -20,13 +20,15 @@ function tool(name, args)
 	if (r.error)
 		throw r.error;
 	if (r.status)
-		throw new Error(`${name} ${args.join(' ')}: ${(r.stderr || r.stdout).trim() || `ended by ${r.signal}`}`);
+		throw new Error(
+			`${name} ${args.join(' ')}: ${(r.stderr || r.stdout).trim() || `ended by ${r.signal}`}`);
 	return r.stdout;
 }
 
 function fetch(...groups)
 {
-	execFileSync(path.join(root, 'scripts/models.sh'), groups, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
+	execFileSync(path.join(root, 'scripts/models.sh'), groups,
+		{ cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
 // A folder that goes away with the process.
@@ -44,7 +46,8 @@ function picture(file, out, options)
 	const from = path.isAbsolute(file) ? file : path.join(models, file);
 
 	fs.mkdirSync(path.dirname(out), { recursive: true });
-	tool('tests/accuracy/picture_npy', [from, out, ...Object.entries(options).map(([k, v]) => `${k}=${v}`)]);
+	tool('tests/accuracy/picture_npy', [from, out,
+		...Object.entries(options).map(([k, v]) => `${k}=${v}`)]);
 	return out;
 }
 
@@ -52,7 +55,8 @@ function picture(file, out, options)
 const precisions = {
 	'f32': ['--precision', 'f32'],
 	'f16': [],
-	'int8 min-max': ['--int8', '--calib', '%s', '--calib-method', 'minmax', '--budget', 'speed=1'],
+	'int8 min-max': ['--int8', '--calib', '%s', '--calib-method', 'minmax',
+		'--budget', 'speed=1'],
 	'int8': ['--int8', '--calib', '%s'],
 };
 
@@ -60,7 +64,8 @@ function compile(model, out, precision, calib, extra = [])
 {
 	const options = precisions[precision].map(o => o === '%s' ? calib : o);
 
-	tool('npu-compile', [path.isAbsolute(model) ? model : path.join(models, `${model}.onnx`), '-o', out, '--quiet',
+	tool('npu-compile', [path.isAbsolute(model) ? model : path.join(models, `${model}.onnx`),
+		'-o', out, '--quiet',
 		...options, ...extra]);
 	return out;
 }
@@ -82,7 +87,8 @@ function run(job, inputs)
 			args.push('--input', `${name}=${file}`);
 		names.forEach((name, i) => args.push('--output', `${name}=${dir}/${i}.npy`));
 		tool('npu-run', args);
-		return Object.fromEntries(names.map((name, i) => [name, npy.read(`${dir}/${i}.npy`)]));
+		return Object.fromEntries(names.map((name, i) =>
+			[name, npy.read(`${dir}/${i}.npy`)]));
 	} finally {
 		fs.rmSync(dir, { recursive: true, force: true });
 	}
@@ -104,4 +110,5 @@ function compare(a, b)
 	return { cosine: ab / Math.sqrt(aa * bb), worst };
 }
 
-module.exports = { tool, fetch, temp_dir, picture, precisions, compile, report, run, compare, models, root, build };
+module.exports = { tool, fetch, temp_dir, picture, precisions, compile, report, run, compare,
+	models, root, build };

@@ -40,13 +40,18 @@ async function measure_ocr(dir)
 
 		for (const [net, shape] of Object.entries(ocr_shapes)) {
 			say(`${net} ${precision}`);
-			jobs[net] = stack.compile(net, path.join(dir, `${net}-${precision.replace(/\W/g, '-')}.npu`), precision,
-				path.join(calib, net), ['--shape', shape, ...(precision === 'int8' ? ['--budget', ocr_budget] : [])]);
+			jobs[net] = stack.compile(net,
+				path.join(dir, `${net}-${precision.replace(/\W/g, '-')}.npu`),
+				precision, path.join(calib, net), ['--shape', shape,
+					...(precision === 'int8' ? ['--budget', ocr_budget] : [])]);
 			const near = pages.nearness(jobs[net], ref[net], net === 'rec');
-			rows.nets.push([net, precision, share(int8_share(jobs[net])), cos(near.cosine), cos(near.worst.cosine),
-				near.steps === undefined ? '' : `${(100 * near.steps).toFixed(2)} % of steps read the same`]);
+			rows.nets.push([net, precision, share(int8_share(jobs[net])),
+				cos(near.cosine), cos(near.worst.cosine),
+				near.steps === undefined ? '' :
+				`${(100 * near.steps).toFixed(2)} % of steps read the same`]);
 		}
-		const r = pages.read(list, cache, Object.entries(jobs).flatMap(([net, job]) => ['--job', `${net}=${job}`]));
+		const r = pages.read(list, cache,
+			Object.entries(jobs).flatMap(([net, job]) => ['--job', `${net}=${job}`]));
 		rows.ocr.push([precision, `${r.errors} of ${r.characters}`, r.per_100.toFixed(2),
 			`${r.pages.filter(p => !p.errors).length} of ${r.pages.length}`]);
 	}
@@ -63,15 +68,18 @@ async function measure_model(model, dir)
 		const near = Math.min(...f.cosines);
 
 		if (model.boxes)
-			rows.faces.push([model.name, precision, share(f.share), cos(near), f.face.iou.toFixed(3),
+			rows.faces.push([model.name, precision, share(f.share), cos(near),
+				f.face.iou.toFixed(3),
 				`${f.face.score?.toFixed(3)} (${f.face.ref_score.toFixed(3)})`,
 				`${f.no_face.toFixed(3)} (${f.ref_no_face.toFixed(3)})`]);
 		else
-			rows.others.push([model.name, precision, share(f.share), cos(near), cos(f.least)]);
+			rows.others.push([model.name, precision, share(f.share), cos(near),
+				cos(f.least)]);
 	}
 }
 
-const table = (head, body) => [head, head.map(() => '---'), ...body].map(r => `| ${r.join(' | ')} |`).join('\n');
+const table = (head, body) => [head, head.map(() => '---'), ...body]
+	.map(r => `| ${r.join(' | ')} |`).join('\n');
 
 function document(list)
 {

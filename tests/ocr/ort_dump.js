@@ -29,8 +29,10 @@ main(async () => {
 			continue;
 		const session = sessions[net] ??= await open(path.join(models, files[net]));
 		const { type, dims, data } = npy.read(path.join(dir, name));
-		const out = await session.run({ [session.inputNames[0]]: new ort.Tensor(type, data, dims) });
+		const out = await session.run({
+			[session.inputNames[0]]: new ort.Tensor(type, data, dims) });
 
-		npy.write(path.join(dir, name.replace('.in.npy', '.ort.npy')), out[session.outputNames[0]]);
+		npy.write(path.join(dir, name.replace('.in.npy', '.ort.npy')),
+			out[session.outputNames[0]]);
 	}
 });

@@ -51,7 +51,8 @@ if (require.main === module)
 		const keys = read_keys(opt._[1]);
 
 		for (let i = 0; i < n; i++) {
-			const { text, confidence } = decode(data, i * steps * classes, steps, classes, keys);
+			const { text, confidence } = decode(data, i * steps * classes, steps,
+				classes, keys);
 			console.log(`${confidence.toFixed(4)}\t${text}`);
 		}
 	});

@@ -32,19 +32,23 @@ function read(path)
 	const end = start + (wide ? buf.readUInt32LE(8) : buf.readUInt16LE(8));
 	const header = buf.toString('latin1', start, end);
 	const descr = /'descr':\s*'([^']*)'/.exec(header)?.[1].replace('=', '<');
-	const dims = (/'shape':\s*\(([^)]*)\)/.exec(header)?.[1] ?? '').split(',').map(s => s.trim())
+	const dims = (/'shape':\s*\(([^)]*)\)/.exec(header)?.[1] ?? '').split(',')
+		.map(s => s.trim())
 		.filter(s => s).map(Number);
-	const type = TYPES.find(t => t.descr === descr || t.descr.slice(1) === descr?.slice(1) && descr[0] !== '>');
+	const type = TYPES.find(t => t.descr === descr ||
+		t.descr.slice(1) === descr?.slice(1) && descr[0] !== '>');
 
 	if (!type)
-		throw new Error(`${path}: type '${descr}' is not one of ${TYPES.map(t => t.descr).join(' ')}`);
+		throw new Error(
+			`${path}: type '${descr}' is not one of ${TYPES.map(t => t.descr).join(' ')}`);
 	if (!/'fortran_order':\s*False/.test(header))
 		throw new Error(`${path}: is in Fortran order, C order was expected`);
 	const count = dims.reduce((a, b) => a * b, 1);
 	const bytes = count * type.array.BYTES_PER_ELEMENT;
 
 	if (buf.length - end < bytes)
-		throw new Error(`${path}: has ${buf.length - end} bytes of data, its shape needs ${bytes}`);
+		throw new Error(
+			`${path}: has ${buf.length - end} bytes of data, its shape needs ${bytes}`);
 	// The data may start at any offset: copy it to where a typed array may be laid over it.
 	const data = new type.array(new Uint8Array(buf.subarray(end, end + bytes)).buffer);
 	return { type: type.ort, dims, data };

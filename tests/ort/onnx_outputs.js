@@ -5,7 +5,8 @@
 // needed but the wire format; field numbers are onnx.proto's.
 'use strict';
 
-const MODEL_GRAPH = 7, GRAPH_NODE = 1, GRAPH_OUTPUT = 12, NODE_OUTPUT = 2, NODE_OP = 4, VALUE_NAME = 1;
+const MODEL_GRAPH = 7, GRAPH_NODE = 1, GRAPH_OUTPUT = 12, NODE_OUTPUT = 2, NODE_OP = 4,
+	VALUE_NAME = 1;
 
 function varint(buf, pos)
 {
@@ -31,7 +32,8 @@ function put_varint(value)
 	return Buffer.from(out);
 }
 
-const put_field = (number, body) => Buffer.concat([put_varint(number * 8 + 2), put_varint(body.length), body]);
+const put_field = (number, body) =>
+	Buffer.concat([put_varint(number * 8 + 2), put_varint(body.length), body]);
 
 // The fields of one message: { number, body (of a length-delimited one), start, end }.
 function *fields(buf)
@@ -58,7 +60,8 @@ function *fields(buf)
 	}
 }
 
-const text = (buf, number) => [...fields(buf)].filter(f => f.number === number).map(f => f.body.toString());
+const text = (buf, number) => [...fields(buf)].filter(f => f.number === number)
+	.map(f => f.body.toString());
 
 function expose_graph(graph)
 {
@@ -72,7 +75,8 @@ function expose_graph(graph)
 			continue;
 		for (const name of text(f.body, NODE_OUTPUT).filter(n => n && !outputs.has(n))) {
 			outputs.add(name);
-			extra.push(put_field(GRAPH_OUTPUT, put_field(VALUE_NAME, Buffer.from(name))));
+			extra.push(put_field(GRAPH_OUTPUT,
+				put_field(VALUE_NAME, Buffer.from(name))));
 		}
 	}
 	return Buffer.concat([graph, ...extra]);
@@ -82,7 +86,8 @@ function expose_graph(graph)
 function expose(model)
 {
 	return Buffer.concat([...fields(model)].map(f =>
-		f.number === MODEL_GRAPH ? put_field(MODEL_GRAPH, expose_graph(f.body)) : model.subarray(f.start, f.end)));
+		f.number === MODEL_GRAPH ? put_field(MODEL_GRAPH, expose_graph(f.body)) :
+		model.subarray(f.start, f.end)));
 }
 
 module.exports = { expose };

@@ -8,7 +8,8 @@
 'use strict';
 const { load, open, args, fail, main } = require('./session');
 
-const usage = 'ort_bench.js MODEL [--shape [NAME=]DxD...] [--threads N] [--iters N] [--warmup N] [--seconds S]';
+const usage =
+	'ort_bench.js MODEL [--shape [NAME=]DxD...] [--threads N] [--iters N] [--warmup N] [--seconds S]';
 
 function random(count)
 {
@@ -33,12 +34,14 @@ main(async () => {
 
 	for (const spec of opt.shape ?? []) {
 		const at = spec.indexOf('=');
-		const name = at < 0 ? session.inputNames.find(n => !(n in feeds)) : spec.slice(0, at);
+		const name = at < 0 ? session.inputNames.find(n => !(n in feeds)) :
+			spec.slice(0, at);
 		const dims = spec.slice(at + 1).split('x').map(Number);
 
 		if (!session.inputNames.includes(name) || dims.some(d => !(d > 0)))
 			fail(`--shape ${spec}: a shape for one of ${session.inputNames.join(', ')} is expected`);
-		feeds[name] = new ort.Tensor('float32', random(dims.reduce((a, b) => a * b, 1)), dims);
+		feeds[name] = new ort.Tensor('float32', random(dims.reduce((a, b) => a * b, 1)),
+			dims);
 	}
 	for (let i = 0; i < number('warmup', 3); i++)
 		await session.run(feeds);

@@ -28,7 +28,8 @@ function compare(got, want, limit, floats)
 		differ += d > 0;
 		worst = Math.max(worst, d);
 	}
-	return { differ, worst: float && top ? worst / top : worst, bad: !(worst <= (float ? floats * top : limit)) };
+	return { differ, worst: float && top ? worst / top : worst,
+		bad: !(worst <= (float ? floats * top : limit)) };
 }
 
 main(async () => {
@@ -50,18 +51,21 @@ main(async () => {
 			const session = await open(path.join(opt._[0], file));
 
 			for (const input of session.inputNames) {
-				const { type, dims, data } = npy.read(path.join(opt._[0], `${name}.${input}.npy`));
+				const { type, dims, data } =
+					npy.read(path.join(opt._[0], `${name}.${input}.npy`));
 				feeds[input] = new ort.Tensor(type, data, dims);
 			}
 			const want = Object.values(await session.run(feeds))[0];
-			const result = compare(npy.read(path.join(opt._[0], name + '.out.npy')), want, Number(limit), floats);
+			const result = compare(npy.read(path.join(opt._[0], name + '.out.npy')),
+				want, Number(limit), floats);
 
 			sum.elements += want.data.length;
 			sum.differ += result.differ;
 			sum.worst = Math.max(sum.worst, result.worst);
 			sum.bad += result.bad;
 			if (result.bad)
-				console.log(`${name}: ${result.differ} of ${want.data.length} differ, by up to ${result.worst}`);
+				console.log(
+					`${name}: ${result.differ} of ${want.data.length} differ, by up to ${result.worst}`);
 			await session.release();
 		} catch (e) {
 			sum.bad++;
@@ -69,7 +73,8 @@ main(async () => {
 		}
 	}
 	for (const [op, s] of Object.entries(sums)) {
-		console.log(`${op}: ${s.cases} models, ${s.differ} of ${s.elements} values differ, by up to ` +
+		console.log(
+			`${op}: ${s.cases} models, ${s.differ} of ${s.elements} values differ, by up to ` +
 			`${+s.worst.toPrecision(3)}, ${s.bad} too far`);
 		failed += s.bad;
 	}

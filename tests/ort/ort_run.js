@@ -24,12 +24,14 @@ main(async () => {
 	let model = fs.readFileSync(opt._[0]);
 	if (opt.all)
 		model = expose(model);
-	const session = await open(model, Number(opt.threads?.[0] ?? 1), opt.all ? 'disabled' : 'all');
+	const session = await open(model, Number(opt.threads?.[0] ?? 1),
+		opt.all ? 'disabled' : 'all');
 
 	const feeds = {};
 	for (const spec of opt.in ?? []) {
 		const at = spec.indexOf('=');
-		const name = at < 0 ? session.inputNames.find(n => !(n in feeds)) : spec.slice(0, at);
+		const name = at < 0 ? session.inputNames.find(n => !(n in feeds)) :
+			spec.slice(0, at);
 		const { type, dims, data } = npy.read(spec.slice(at + 1));
 
 		if (!session.inputNames.includes(name))

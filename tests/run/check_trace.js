@@ -17,7 +17,8 @@ function check(ok, text) {
 }
 
 for (const e of events) {
-	check('XCM'.includes(e.ph) && e.pid === 1 && typeof e.name === 'string' && Number.isInteger(e.tid), `event ${JSON.stringify(e)}`);
+	check('XCM'.includes(e.ph) && e.pid === 1 && typeof e.name === 'string' &&
+		Number.isInteger(e.tid), `event ${JSON.stringify(e)}`);
 	check(e.ph === 'M' || e.ts >= 0, `time of ${e.name}`);
 	check(e.ph !== 'X' || e.dur >= 0, `duration of ${e.name}`);
 }
@@ -37,7 +38,8 @@ for (const tid of new Set(slices.map(e => e.tid))) {
 		e.depth = open.length;
 		open.push(e);
 	}
-	check(events.some(e => e.ph === 'M' && e.name === 'thread_name' && e.tid === tid), `track ${tid} has no name`);
+	check(events.some(e => e.ph === 'M' && e.name === 'thread_name' && e.tid === tid),
+		`track ${tid} has no name`);
 }
 
 const of = cat => slices.filter(e => e.cat === cat);
@@ -45,16 +47,21 @@ const sum = (list, f) => list.reduce((n, x) => n + f(x), 0);
 const insns = of('instruction').concat(of('host')), layers = of('layer'), jobs = of('job');
 check(jobs.length === +runs, `${jobs.length} jobs, want ${runs}`);
 check(of('program').length === 2 * runs, 'a submit and a wait per run');
-check(of('instruction').every(e => e.depth === 2) && layers.every(e => e.depth === 1) && jobs.every(e => e.depth === 0), 'depth of slices');
+check(of('instruction').every(e => e.depth === 2) && layers.every(e => e.depth === 1) &&
+	jobs.every(e => e.depth === 0), 'depth of slices');
 for (const key of ['macs', 'bytes']) {
 	const want = runs * sum(profile.layers, l => l[key]);
-	check(sum(insns, e => e.args[key]) === want, `${key} of instructions: ${sum(insns, e => e.args[key])}, the profile has ${want}`);
-	check(sum(layers, e => e.args[key]) + sum(of('host'), e => e.args[key]) === want, `${key} of layers`);
+	check(sum(insns, e => e.args[key]) === want,
+		`${key} of instructions: ${sum(insns, e => e.args[key])}, the profile has ${want}`);
+	check(sum(layers, e => e.args[key]) + sum(of('host'), e => e.args[key]) === want,
+		`${key} of layers`);
 }
 check(insns.length === runs * sum(profile.layers, l => l.instructions), 'number of instructions');
-check([...new Set(insns.map(e => e.args.node))].sort().join() === [...new Set(profile.layers.map(l => l.node))].sort().join(), 'names of nodes');
+check([...new Set(insns.map(e => e.args.node))].sort().join() ===
+	[...new Set(profile.layers.map(l => l.node))].sort().join(), 'names of nodes');
 for (const e of insns)
-	check(!e.dur || Math.abs(e.args.gmacs_per_s - e.args.macs / e.dur / 1e3) <= 1e-9 * e.args.gmacs_per_s + 1e-12, `GMAC/s of ${e.args.node}`);
+	check(!e.dur || Math.abs(e.args.gmacs_per_s - e.args.macs / e.dur / 1e3) <=
+		1e-9 * e.args.gmacs_per_s + 1e-12, `GMAC/s of ${e.args.node}`);
 const time = sum(insns, e => e.dur), all = sum(jobs, e => e.dur);
 check(time <= all + eps, `instructions take ${time}, jobs ${all}`);
 for (const name of ['GMAC/s', 'GB/s']) {
@@ -62,4 +69,5 @@ for (const name of ['GMAC/s', 'GB/s']) {
 	check(c.length >= runs && c.at(-1).args.value === 0, `counter ${name}`);
 	check(c.every((e, i) => !i || e.ts >= c[i - 1].ts - eps), `times of counter ${name}`);
 }
-console.log(`${wrong} wrong in ${events.length} events: ${jobs.length} jobs, ${layers.length} layers, ${insns.length} instructions`);
+console.log(
+	`${wrong} wrong in ${events.length} events: ${jobs.length} jobs, ${layers.length} layers, ${insns.length} instructions`);
