@@ -12,7 +12,8 @@ GEN_OPERATORS_OBJ := $(call obj,Documentation/gen_operators.c)
 $(call obj,$(wildcard Documentation/gen_operators*.c)): EXTRA_CFLAGS += -IDocumentation
 $(call obj,$(wildcard Documentation/gen_operators*.c)): | $(ONNX_PB).h
 
-$(BUILD)/gen-operators: $(GEN_OPERATORS_OBJ) $(call obj,Documentation/gen_operators_main.c) $(BUILD)/libnpu.a
+$(BUILD)/gen-operators: $(GEN_OPERATORS_OBJ) $(call obj,Documentation/gen_operators_main.c) \
+		$(BUILD)/libnpu.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBNPU_LIBS)
 

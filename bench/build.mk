@@ -34,7 +34,8 @@ bench-kv: tools $(BUILD)/kjv.npu $(BUILD)/bench/llm_model $(BUILD)/bench/kv_offl
 	@$(BUILD)/bench/llm_model $(BUILD)/bench/kv.gguf
 	@$(BUILD)/npu-compile -q $(BUILD)/bench/kv.gguf --quant w4g32 -o $(BUILD)/bench/kv.npu
 	@rm $(BUILD)/bench/kv.gguf
-	@for m in $(BUILD)/kjv.npu $(BUILD)/bench/kv.npu; do $(BUILD)/bench/kv_offload $$m || exit 1; done
+	@for m in $(BUILD)/kjv.npu $(BUILD)/bench/kv.npu; do \
+		$(BUILD)/bench/kv_offload $$m || exit 1; done
 
 ## make bench-serve	npu-llm --serve: what clients get together, by their number (MODEL=x.npu ROUNDS=5 SERVE=--speculate)
 .PHONY: bench-serve

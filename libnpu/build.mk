@@ -3,9 +3,9 @@
 # the engine.
 
 ENGINE_SRC	:= $(call src,tools/vnpu/engine)
-LIBNPU_SRC	:= $(call src,uapi libnpu/core libnpu/host libnpu/kernels libnpu/compiler libnpu/quant libnpu/llm) \
+LIBNPU_SRC	:= $(call src,uapi $(addprefix libnpu/,core host kernels compiler quant llm)) \
 		   $(ENGINE_SRC)
-ONNX_PROTO	?= $(firstword $(wildcard /usr/include/onnx/onnx.proto /usr/include/onnx/onnx-ml.proto))
+ONNX_PROTO	?= $(firstword $(wildcard $(addprefix /usr/include/onnx/,onnx.proto onnx-ml.proto)))
 ONNX_PB		:= $(BUILD)/gen/onnx.pb-c
 LIBNPU_OBJ	:= $(call obj,$(LIBNPU_SRC)) $(BUILD)/obj/gen/onnx.pb-c.o
 LIBNPU_LIBS	:= -lprotobuf-c -ldrm -lz -lm
@@ -29,7 +29,8 @@ $(BUILD)/obj/gen/onnx.pb-c.o: $(ONNX_PB).c
 $(call obj,$(wildcard libnpu/compiler/*.c)): | $(ONNX_PB).h
 
 # The drm backend: libdrm and the kernel's own drm.h.
-$(call obj,$(wildcard libnpu/core/*.c tests/libnpu/*.c)): EXTRA_CFLAGS += -isystem /usr/include/libdrm
+$(call obj,$(wildcard libnpu/core/*.c tests/libnpu/*.c)): \
+		EXTRA_CFLAGS += -isystem /usr/include/libdrm
 
 $(BUILD)/libnpu.a: $(LIBNPU_OBJ)
 	@rm -f $@

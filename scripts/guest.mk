@@ -23,7 +23,8 @@ guest: all firmware modules
 
 # A guest that cannot be had fails or skips its own tests, not all the others'.
 .PHONY: check-guest
-check-guest: firmware $(BUILD)/tests/guest/wrong_firmware $(addprefix $(BUILD)/tests/llm/test_,sessions memory offload)
+check-guest: firmware $(BUILD)/tests/guest/wrong_firmware \
+		$(addprefix $(BUILD)/tests/llm/test_,sessions memory offload)
 	-@scripts/guest-root.sh && scripts/modules.sh -s >/dev/null
 
 ## make selftests	build the kernel driver's selftests for the guest

@@ -5,7 +5,8 @@
 
 wanted		:= $(or $(MAKECMDGOALS),all)
 setup-level	:= $(if $(filter check% test%,$(wanted)),check,$(if $(filter demo% models bench%,$(filter-out demo-llm,$(wanted))),demo,build))
-setup-level	+= $(if $(filter guest% modules selftests lint,$(wanted)),guest) $(if $(filter firmware guest,$(wanted)),firmware)
+setup-level	+= $(if $(filter guest% modules selftests lint,$(wanted)),guest) \
+		   $(if $(filter firmware guest,$(wanted)),firmware)
 setup-level	+= $(if $(filter tidy,$(wanted)),tidy) $(if $(filter fuzz%,$(wanted)),fuzz)
 # Nothing is installed for `make clean`, `make help` or a dry run.
 ifneq ($(filter-out clean distclean help,$(wanted)),)
@@ -72,7 +73,8 @@ install: lib tools
 	sed -e 's|@PREFIX@|$(PREFIX)|;s|@LIBDIR@|$(LIBDIR)|;s|@INCLUDEDIR@|$(INCLUDEDIR)|;s|@VERSION@|$(VERSION)|;s|@LIBS@|$(LIBNPU_LIBS)|' \
 		scripts/libnpu.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/libnpu.pc
 	install -m 644 $(PUBLIC_HEADERS) $(DESTDIR)$(INCLUDEDIR)/npu
-	$(if $(TOOLS),install -m 755 $(INSTALL_STRIP) $(addprefix $(BUILD)/,$(TOOLS)) $(DESTDIR)$(BINDIR))
+	$(if $(TOOLS),install -m 755 $(INSTALL_STRIP) $(addprefix $(BUILD)/,$(TOOLS)) \
+		$(DESTDIR)$(BINDIR))
 	install -m 755 tools/npu-qemu/npu-qemu $(DESTDIR)$(BINDIR)
 	install -d $(DESTDIR)$(PREFIX)/share/npu
 	install -m 755 scripts/apt-lib.sh $(addprefix scripts/guest-,lib.sh root.sh initrd.sh init) $(DESTDIR)$(PREFIX)/share/npu

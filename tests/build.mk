@@ -33,8 +33,10 @@ $(foreach t,$(TOOLS),$(eval $(call tool-archive-rule,$t)))
 tool-archive	= $(patsubst %,$(BUILD)/tests/%.a,$(filter npu-$(patsubst %/,%,$1),$(TOOLS)))
 
 define test-rule
-$(BUILD)/tests/$1: $(BUILD)/obj/tests/$1.o $(call obj,$(filter-out tests/$(dir $1)test_%,$(wildcard tests/$(dir $1)*.c))) \
-		$(call obj,$(wildcard tests/common/*.c)) $(call tool-archive,$(dir $1)) $(TOOL_COMMON_OBJ) \
+$(BUILD)/tests/$1: $(BUILD)/obj/tests/$1.o \
+		$(call obj,$(filter-out tests/$(dir $1)test_%,$(wildcard tests/$(dir $1)*.c))) \
+		$(call obj,$(wildcard tests/common/*.c)) $(call tool-archive,$(dir $1)) \
+		$(TOOL_COMMON_OBJ) \
 		$(area-libs-$(patsubst %/,%,$(dir $1))) $(CHECK_LIBS) $(BUILD)/libnpu.a
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
@@ -76,10 +78,12 @@ $(PIPELINE_BIN):
 
 # What accuracy is measured on: pages with known text, drawn by FreeType, and pictures as tensors.
 ACCURACY_BIN	:= $(addprefix $(BUILD)/tests/accuracy/,render_pages picture_npy)
-$(ACCURACY_BIN): $(BUILD)/tests/accuracy/%: $(BUILD)/obj/tests/accuracy/%.o $(TOOL_COMMON_OBJ) $(BUILD)/libnpu.a
+$(ACCURACY_BIN): $(BUILD)/tests/accuracy/%: $(BUILD)/obj/tests/accuracy/%.o $(TOOL_COMMON_OBJ) \
+		$(BUILD)/libnpu.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(if $(findstring pages,$@),-lfreetype) $(TOOL_LIBS) $(LIBNPU_LIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(if $(findstring pages,$@),-lfreetype) $(TOOL_LIBS) \
+		$(LIBNPU_LIBS)
 $(call obj,tests/accuracy/render_pages.c): EXTRA_CFLAGS += -isystem /usr/include/freetype2
 
 ## make accuracy		measure every model in every precision, write Documentation/accuracy.md
@@ -180,7 +184,8 @@ export TSAN_OPTIONS	?= halt_on_error=1:second_deadlock_stack=1:die_after_fork=0
 export NPU_BUILD	= $(abspath $(BUILD))
 
 # 50 times each of what takes a device away, with three guests, are an hour and more.
-RUN		= perl tests/run.pl -j $(JOBS) $(if $(filter-out 0,$(NPU_TEST_LONG)),-t 14400) -l $(BUILD)/test-log
+RUN		= perl tests/run.pl -j $(JOBS) $(if $(filter-out 0,$(NPU_TEST_LONG)),-t 14400) \
+		  -l $(BUILD)/test-log
 JOBS		?= 2
 
 .PHONY: list-run build-run check check-long check-asan check-tsan check-models tidy
@@ -194,7 +199,8 @@ check-models:
 	-@scripts/models.sh all
 
 ## make check		every test; the last line is "N passed, N failed"
-check: all build-run check-models $(if $(filter tests/guest/%,$(pick)),check-guest) $(CHECK_LEGS:%=build-%)
+check: all build-run check-models $(if $(filter tests/guest/%,$(pick)),check-guest) \
+		$(CHECK_LEGS:%=build-%)
 	@$(RUN) $(RUN_BIN) $(RUN_SCRIPTS) $(foreach l,$(CHECK_LEGS),$(call leg-programs,$l))
 
 # One after the other, after the plain build: each has as many jobs as there are processors.
@@ -221,9 +227,11 @@ check-clang:
 
 ## make tidy		clang-tidy over the library, the tools and the tests
 TIDY_SRC	= $(filter %.c,$(LIBNPU_SRC) $(VDEV_SRC) $(filter-out %/entry.c,$(FW_SRC)) \
-		  $(call src,firmware/pack tools/common tools/check $(addprefix tools/,$(TOOLS))) $(wildcard tests/*/*.c))
+		  $(call src,firmware/pack tools/common tools/check $(addprefix tools/,$(TOOLS))) \
+		  $(wildcard tests/*/*.c))
 # As one build has them: the firmware's sources for the host, headers of every area.
-TIDY_FLAGS	= $(filter-out $(WARN),$(ALL_CFLAGS)) -Itests -IDocumentation -Itools/vnpu/device -Ifirmware -DFW_HOST \
+TIDY_FLAGS	= $(filter-out $(WARN),$(ALL_CFLAGS)) -Itests -IDocumentation -Itools/vnpu/device \
+		  -Ifirmware -DFW_HOST \
 		  $(addprefix -isystem /usr/include/,libdrm freetype2)
 tidy: $(ONNX_PB).h
 	@printf '%s\n' $(filter-out %_avx2.c %_avx512.c %_avxvnni.c %_avx512vnni.c,$(TIDY_SRC)) | \
