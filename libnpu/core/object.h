@@ -203,6 +203,9 @@ int npu_run_choose(struct npu_run *run, struct npu_error *err);
 int npu_run_check_shape(struct npu_run *run, npu_u32 name, struct npu_error *err);
 /* -EBUSY while a submit is in flight. */
 int npu_run_check_idle(struct npu_run *run, struct npu_error *err);
+/* The same, and the place of @tensor in run->job->names. -ENOENT. */
+int npu_run_find_idle(struct npu_run *run, const char *tensor, npu_u32 *name,
+		      struct npu_error *err);
 /*
  * What run of a host step of @work is: builds the arguments, calls the operator, keeps the dims
  * that it found. *@bytes: read and written.

@@ -60,6 +60,14 @@ int npu_run_check_idle(struct npu_run *run, struct npu_error *err)
 	return 0;
 }
 
+int npu_run_find_idle(struct npu_run *run, const char *tensor, npu_u32 *name,
+		      struct npu_error *err)
+{
+	int ret = npu_run_check_idle(run, err);
+
+	return ret ? ret : npu_job_find_name(run->job, tensor, name, err);
+}
+
 void npu_run_forget(struct npu_run *run)
 {
 	run->resolved = false;
@@ -74,9 +82,7 @@ int npu_run_set_shape(struct npu_run *run, const char *tensor, unsigned int rank
 	npu_u32 name;
 	int ret;
 
-	ret = npu_run_check_idle(run, err);
-	if (!ret)
-		ret = npu_job_find_name(run->job, tensor, &name, err);
+	ret = npu_run_find_idle(run, tensor, &name, err);
 	if (ret)
 		return ret;
 	if (rank > NPU_TENSOR_MAX_RANK || (rank && !dims))

@@ -113,9 +113,7 @@ int npu_run_set_stride(struct npu_run *run, const char *tensor, uint64_t bytes,
 	npu_u32 name;
 	int ret;
 
-	ret = npu_run_check_idle(run, err);
-	if (!ret)
-		ret = npu_job_find_name(run->job, tensor, &name, err);
+	ret = npu_run_find_idle(run, tensor, &name, err);
 	if (ret)
 		return ret;
 	if (!is_plane(run->job, name))

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/run.h"
 #include "npu_host.h"
 #include "run_job.h"
 
@@ -179,7 +180,6 @@ static int read_outputs(struct runner *r, struct named_array *out, int max, stru
 int runner_run(struct runner *r, const struct named_array *in, int num_in, struct named_array *out,
 	       int max)
 {
-	struct npu_fence *fence = NULL;
 	struct npu_error err = { 0 };
 	int ret = 0;
 
@@ -190,11 +190,7 @@ int runner_run(struct runner *r, const struct named_array *in, int num_in, struc
 		ret = npu_run_write(r->run, in[i].name, in[i].arr.data,
 				    in[i].arr.count * npu_npy_type_size(in[i].arr.type), &err);
 	if (!ret)
-		ret = npu_queue_submit(r->queue, r->run, NULL, &fence, &err);
-	if (!ret) {
-		ret = npu_fence_wait(fence, NPU_FOREVER, &err);
-		npu_fence_put(fence);
-	}
+		ret = run_and_wait(r->queue, r->run, &err);
 	if (!ret)
 		ret = read_outputs(r, out, max, &err);
 	snprintf(r->why, sizeof(r->why), "%s", err.text);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/onnx_lines.h"
+#include "common/run.h"
 #include "frame_case.h"
 #include "npu_compiler.h"
 #include "npu.h"
@@ -85,17 +86,6 @@ static struct npu_run *open_run(const struct npu_compile_result *r, struct npu_j
 	    npu_run_create(*job, &run, &err))
 		tap_diag("%s", err.text);
 	return run;
-}
-
-static int submit(struct npu_run *run)
-{
-	struct npu_fence *fence = NULL;
-	int ret = npu_queue_submit(queue, run, NULL, &fence, &err);
-
-	if (!ret)
-		ret = npu_fence_wait(fence, NPU_FOREVER, &err);
-	npu_fence_put(fence);
-	return ret;
 }
 
 /* ---- frames in buffers ----------------------------------------------------------------------- */
@@ -216,7 +206,7 @@ static bool try_frame(const struct frame_spec *s, const struct shape *d)
 					  row + (size_t)below(2) * (size_t)below((int)row),
 			      (size_t)below(70), below(2)) :
 			!npu_run_write_image(run, "x", frame, bytes, &err)) &&
-	    !submit(run))
+	    !run_and_wait(queue, run, &err))
 		bad = differing(run, d, want);
 	if (bad)
 		tap_diag("%s: %s", text, bad > 1 ? "other bits" : err.text);

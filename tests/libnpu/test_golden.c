@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "common/run.h"
 #include "npu.h"
 #include "tap.h"
 #include "tools/common/npy.h"
@@ -50,7 +51,6 @@ static double worst(const float *a, const float *b, size_t n)
 static void check(struct npu_device *dev, struct npu_queue *queue, const struct golden *g)
 {
 	struct npu_npy in = { 0 }, want = { 0 };
-	struct npu_fence *fence = NULL;
 	struct npu_run *run = NULL;
 	struct npu_job *job = NULL;
 	float out[64];
@@ -68,15 +68,13 @@ static void check(struct npu_device *dev, struct npu_queue *queue, const struct 
 	ret = npu_run_create(job, &run, &err) ||
 	      npu_run_set_shape(run, g->input, in.rank, in.dims, &err) ||
 	      npu_run_write(run, g->input, in.data, in.count * 4, &err) ||
-	      npu_queue_submit(queue, run, NULL, &fence, &err) ||
-	      npu_fence_wait(fence, NPU_FOREVER, &err) ||
+	      run_and_wait(queue, run, &err) ||
 	      npu_run_read(run, g->output, out, want.count * 4, &err);
 	if (tap_ok(!ret, "%s runs %s", g->name, err.text)) {
 		d = worst(out, want.data, want.count);
 		tap_ok(d <= g->tolerance, "%s: %.3g of the largest value off, %.3g allowed",
 		       g->name, d, g->tolerance);
 	}
-	npu_fence_put(fence);
 	npu_run_destroy(run);
 out_job:
 	npu_npy_free(&in);
@@ -90,7 +88,6 @@ static void check_frame(struct npu_device *dev, struct npu_queue *queue)
 	const struct golden g = { "golden-1.3-frame", "x", "y", 0 };
 	struct npu_image_info img = NPU_INIT(img);
 	struct npu_npy in = { 0 }, want = { 0 };
-	struct npu_fence *fence = NULL;
 	struct npu_run *run = NULL;
 	struct npu_job *job = NULL;
 	float out[720];
@@ -108,11 +105,9 @@ static void check_frame(struct npu_device *dev, struct npu_queue *queue)
 	ret = npu_run_create(job, &run, &err) || npu_run_set_stride(run, "x", 61, &err) ||
 	      npu_run_set_stride(run, "x.uv", 29, &err) ||
 	      npu_run_write_image(run, "x", in.data, in.count, &err) ||
-	      npu_queue_submit(queue, run, NULL, &fence, &err) ||
-	      npu_fence_wait(fence, NPU_FOREVER, &err) ||
+	      run_and_wait(queue, run, &err) ||
 	      npu_run_read(run, "y", out, sizeof(out), &err);
 	tap_ok(!ret && worst(out, want.data, 720) == 0, "%s: the same bits %s", g.name, err.text);
-	npu_fence_put(fence);
 	npu_run_destroy(run);
 out_job:
 	npu_npy_free(&in);

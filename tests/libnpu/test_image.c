@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/run.h"
 #include "fixture.h"
 #include "tap.h"
 
@@ -53,17 +54,6 @@ static void fill(unsigned int p, unsigned char *at, size_t stride)
 			at[r * stride + i] = byte_at(p, r, i);
 }
 
-static int run_once(struct npu_queue *queue, struct npu_run *run)
-{
-	struct npu_fence *fence = NULL;
-	int ret = npu_queue_submit(queue, run, NULL, &fence, &err);
-
-	if (!ret)
-		ret = npu_fence_wait(fence, NPU_FOREVER, &err);
-	npu_fence_put(fence);
-	return ret;
-}
-
 /* Outputs @first .. @last are the planes. */
 static bool planes_are_right(struct npu_queue *queue, struct npu_run *run, unsigned int first,
 			     unsigned int last)
@@ -72,7 +62,7 @@ static bool planes_are_right(struct npu_queue *queue, struct npu_run *run, unsig
 	unsigned char got[32];
 	unsigned int p, r, i;
 
-	if (run_once(queue, run)) {
+	if (run_and_wait(queue, run, &err)) {
 		tap_diag("%s", err.text);
 		return false;
 	}
@@ -140,7 +130,7 @@ static void test_bind(struct npu_device *dev, struct npu_queue *queue, struct np
 	       !npu_run_bind(run, "cam.uv", buf, 4096 - 72, &err) &&
 	       planes_are_right(queue, run, 0, 1), "planes at places of their own, up to the end");
 	tap_ok(!npu_run_bind(run, "cam.uv", buf, 4096 - 71, &err) &&
-		       run_once(queue, run) == -EINVAL &&
+		       run_and_wait(queue, run, &err) == -EINVAL &&
 		       strstr(err.text, "'cam.uv' needs 72 bytes"),
 	       "%s", err.text);
 	tap_ok(!npu_run_bind_image(run, "cam", NULL, 0, 0, &err), "the bindings are taken back");

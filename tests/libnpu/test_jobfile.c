@@ -210,6 +210,13 @@ static void test_bits(struct env *e)
 
 typedef void (*change)(unsigned char *file, size_t size);
 
+struct change_case {
+	const char *what;
+	change fn;
+	int ret;
+	const char *text;
+};
+
 #define HEADER(f)	((struct npu_jf_header *)(f))
 #define RECORD(f, t, i, type) ((type *)((f) + section(f, t)->offset) + (i))
 
@@ -341,7 +348,7 @@ static void c_insn(unsigned char *f, size_t n)
 	f[section(f, NPU_JF_STREAMS)->offset + sizeof(struct npu_stream_header)] = 0xee;
 }
 
-static const struct { const char *what; change fn; int ret; const char *text; } changes[] = {
+static const struct change_case changes[] = {
 	{ "another magic", c_magic, -EBADMSG, "magic" },
 	{ "format 2.0", c_major, -ENOTSUP, "needs libnpu >= 0.9" },
 	{ "a newer runtime", c_runtime, -ENOTSUP, "needs libnpu >= 3.7" },
@@ -440,7 +447,7 @@ static void h_twice(unsigned char *f, size_t n)
 	HOST(f, 0)->num_attr = 4;
 }
 
-static const struct { const char *what; change fn; int ret; const char *text; } host_changes[] = {
+static const struct change_case host_changes[] = {
 	{ "an operator that nobody has", h_op, -ENOTSUP, "needs the host operator NonZero_1" },
 	{ "a domain that nobody has", h_domain, -ENOTSUP, "needs the host operator test.NonZero" },
 	{ "an operator set before the operator's", h_opset, -ENOTSUP, "operator set 8" },
@@ -468,28 +475,23 @@ static const struct { const char *what; change fn; int ret; const char *text; } 
 	{ "one host step twice", h_twice, -EINVAL, "HOSTATTRS are another" },
 };
 
-static void try_change(struct env *e, unsigned char *copy, const char *what, change fn, int want,
-		       const char *text)
-{
-	int ret;
-
-	memcpy(copy, e->good, e->size);
-	fn(copy, e->size);
-	repair(copy, e->size);
-	ret = try_file(e, copy, e->size);
-	tap_ok(ret == want && err.code == ret && strstr(err.text, text), "%s: %s", what, err.text);
-}
-
-static void test_changes(struct env *e)
+static void try_changes(struct env *e, const struct change_case *c, size_t n)
 {
 	unsigned char *copy = malloc(e->size);
 	size_t i;
+	int ret;
 
-	for (i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
-		try_change(e, copy, changes[i].what, changes[i].fn, changes[i].ret,
-			   changes[i].text);
+	for (i = 0; i < n; i++) {
+		memcpy(copy, e->good, e->size);
+		c[i].fn(copy, e->size);
+		repair(copy, e->size);
+		ret = try_file(e, copy, e->size);
+		tap_ok(ret == c[i].ret && err.code == ret && strstr(err.text, c[i].text), "%s: %s",
+		       c[i].what, err.text);
+	}
 	free(copy);
 }
+#define TRY_CHANGES(e, list)	try_changes(e, list, sizeof(list) / sizeof((list)[0]))
 
 /* Programs that stood for the same records would multiply the work of loading. */
 static void test_shared(const struct fixture *f, struct env *e)
@@ -699,31 +701,29 @@ static void test_sums(void)
 	       "XXH64 with a seed");
 }
 
-/* A file with host steps: format 1.1, and every check behind its sections. */
-static void test_host(struct env *e)
+/* The file of another fixture than the tiny one: its own checks, and what holds of any file. */
+static void test_file(const struct env *e, void (*make)(struct fixture *f),
+		      void (*check)(struct env *e, const struct fixture *f))
 {
-	unsigned char *tiny = e->good, *copy;
-	size_t tiny_size = e->size, i;
+	struct env other = *e;
 	struct fixture f;
 
-	host_make(&f);
-	e->good = fixture_encode(&f, &e->size);
-	copy = malloc(e->size);
-	tap_ok(HEADER(tiny)->minor == 0 && HEADER(tiny)->num_sections == 11,
-	       "a file without host steps is one of format 1.0");
-	tap_ok(HEADER(e->good)->minor == 1 && !try_file(e, e->good, e->size),
-	       "one with them is of format 1.1 and loads");
-	for (i = 0; i < sizeof(host_changes) / sizeof(host_changes[0]); i++)
-		try_change(e, copy, host_changes[i].what, host_changes[i].fn, host_changes[i].ret,
-			   host_changes[i].text);
-	free(copy);
-	test_repeat(&f, e);
-	test_truncated(e);
-	test_mutated(e);
-	free(e->good);
+	make(&f);
+	other.good = fixture_encode(&f, &other.size);
+	check(&other, &f);
+	test_repeat(&f, &other);
+	test_truncated(&other);
+	test_mutated(&other);
+	free(other.good);
 	fixture_free(&f);
-	e->good = tiny;
-	e->size = tiny_size;
+}
+
+/* A file with host steps: format 1.1, and every check behind its sections. */
+static void check_host(struct env *e, const struct fixture *f)
+{
+	tap_ok(HEADER(e->good)->minor == 1 && !try_file(e, e->good, e->size),
+	       "a file with host steps is of format 1.1 and loads");
+	TRY_CHANGES(e, host_changes);
 }
 
 /* Files with images: format 1.3. */
@@ -804,12 +804,7 @@ static void i_features(unsigned char *f, size_t size)
 	HEADER(f)->features = 0;
 }
 
-static const struct {
-	const char *what;
-	change fn;
-	int ret;
-	const char *text;
-} image_changes[] = {
+static const struct change_case image_changes[] = {
 	{ "an image of no program", i_program, -EINVAL, "IMAGES, record 1: program 1" },
 	{ "an image without a name", i_name, -EINVAL, "no name" },
 	{ "two images of one name", i_twice, -EINVAL, "two images are named 'cam'" },
@@ -827,7 +822,7 @@ static const struct {
 	{ "strides that the header does not tell of", i_features, -EINVAL, "features" },
 };
 
-static void check_images(const struct env *e, const struct fixture *f)
+static void compare_images(const struct env *e, const struct fixture *f)
 {
 	const struct npu_jobfile_image *a = f->images, *b;
 	struct npu_jobfile *back;
@@ -846,30 +841,13 @@ static void check_images(const struct env *e, const struct fixture *f)
 	npu_jobfile_free(back);
 }
 
-static void test_images(struct env *e)
+static void check_images(struct env *e, const struct fixture *f)
 {
-	unsigned char *tiny = e->good, *copy;
-	size_t tiny_size = e->size, i;
-	struct fixture f;
-
-	frame_make(&f);
-	e->good = fixture_encode(&f, &e->size);
-	copy = malloc(e->size);
 	tap_ok(HEADER(e->good)->minor == 3 && HEADER(e->good)->features == NPU_JF_FEATURE_STRIDES &&
 	       !try_file(e, e->good, e->size), "a file with images is of format 1.3 and loads %s",
 	       err.text);
-	check_images(e, &f);
-	for (i = 0; i < sizeof(image_changes) / sizeof(image_changes[0]); i++)
-		try_change(e, copy, image_changes[i].what, image_changes[i].fn,
-			   image_changes[i].ret, image_changes[i].text);
-	free(copy);
-	test_repeat(&f, e);
-	test_truncated(e);
-	test_mutated(e);
-	free(e->good);
-	fixture_free(&f);
-	e->good = tiny;
-	e->size = tiny_size;
+	compare_images(e, f);
+	TRY_CHANGES(e, image_changes);
 }
 
 int main(void)
@@ -890,10 +868,12 @@ int main(void)
 		return tap_done();
 	}
 	tap_ok(!try_file(&e, e.good, e.size), "the good file loads");
+	tap_ok(HEADER(e.good)->minor == 0 && HEADER(e.good)->num_sections == 11,
+	       "a file without host steps is one of format 1.0");
 	test_sums();
 	test_repeat(&f, &e);
 	test_save(&f, &e);
-	test_changes(&e);
+	TRY_CHANGES(&e, changes);
 	test_shared(&f, &e);
 	test_metadata(&f, &e);
 	test_newer_minor(&e);
@@ -901,8 +881,8 @@ int main(void)
 	test_truncated(&e);
 	test_bits(&e);
 	test_mutated(&e);
-	test_host(&e);
-	test_images(&e);
+	test_file(&e, host_make, check_host);
+	test_file(&e, frame_make, check_images);
 	npu_queue_destroy(e.queue);
 	npu_device_close(e.dev);
 	free(e.good);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "common/run.h"
 #include "common/tmp.h"
 #include "fixture.h"
 #include "tap.h"
@@ -99,7 +100,6 @@ static int cycle(const char *path, struct npu_device *dev, int i)
 	int64_t dims[2] = { 1 + i % TINY_ROWS, 4 };
 	struct npu_device *own = NULL;
 	struct npu_queue *queue;
-	struct npu_fence *fence;
 	struct npu_buffer *big;
 	struct npu_run *run;
 	struct npu_job *job;
@@ -119,11 +119,7 @@ static int cycle(const char *path, struct npu_device *dev, int i)
 	npu_run_set_shape(run, "x", 2, dims, &err);
 	if (i % 3 == 0)
 		npu_run_bind(run, "x", big, 4096, &err);
-	ret = npu_queue_submit(queue, run, NULL, &fence, &err);
-	if (!ret) {
-		ret = npu_fence_wait(fence, NPU_FOREVER, &err);
-		npu_fence_put(fence);
-	}
+	ret = run_and_wait(queue, run, &err);
 	npu_run_destroy(run);
 	npu_job_unload(job);
 	npu_buffer_put(big);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/run.h"
 #include "fixture.h"
 #include "tap.h"
 
@@ -37,16 +38,13 @@ static int run_once(struct npu_queue *queue, struct npu_run *run, unsigned int r
 {
 	float x[TINY_ROWS * TINY_COLS], y[TINY_ROWS * TINY_COLS] = { 0 };
 	int64_t dims[2] = { rows, TINY_COLS };
-	struct npu_fence *fence = NULL;
 	int ret;
 
 	fill(x, rows * TINY_COLS, seed);
 	ret = npu_run_set_shape(run, "x", 2, dims, &err) ||
 	      npu_run_write(run, "x", x, rows * 16, &err) ||
-	      npu_queue_submit(queue, run, NULL, &fence, &err) ||
-	      npu_fence_wait(fence, NPU_FOREVER, &err) ||
+	      run_and_wait(queue, run, &err) ||
 	      npu_run_read(run, "y", y, rows * 16, &err);
-	npu_fence_put(fence);
 	if (ret)
 		tap_diag("%s", err.text);
 	return !ret && right(x, y, rows);

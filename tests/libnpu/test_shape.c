@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/run.h"
 #include "fixture.h"
 #include "tap.h"
 
@@ -156,7 +157,6 @@ static int run_planes(struct npu_queue *queue, struct npu_run *run, unsigned int
 	size_t n = (size_t)2 * h * w, i, bad = 0;
 	float *x = malloc(n * 4), *y = malloc(n * 4);
 	int64_t dims[8] = { 1, 2, h, w };
-	struct npu_fence *fence = NULL;
 	unsigned int rank, c, p;
 	int ret;
 
@@ -164,14 +164,12 @@ static int run_planes(struct npu_queue *queue, struct npu_run *run, unsigned int
 		x[i] = i;
 	ret = npu_run_set_shape(run, "x", 4, dims, &err) || npu_run_program(run, &p, NULL, &err) ||
 	      p || npu_run_write(run, "x", x, n * 4, &err) ||
-	      npu_queue_submit(queue, run, NULL, &fence, &err) ||
-	      npu_fence_wait(fence, NPU_FOREVER, &err) ||
+	      run_and_wait(queue, run, &err) ||
 	      npu_run_get_shape(run, "y", &rank, dims, &err) || rank != 4 || dims[1] != h ||
 	      dims[2] != w || dims[3] != 2 || npu_run_read(run, "y", y, n * 4, &err);
 	for (c = 0; c < 2 && !ret; c++)
 		for (i = 0; i < (size_t)h * w; i++)
 			bad += y[2 * i + c] != (float)(c * h * w + i);
-	npu_fence_put(fence);
 	free(x);
 	free(y);
 	return !ret && !bad;
@@ -181,7 +179,6 @@ static void test_programs(struct npu_device *dev, struct npu_queue *queue)
 {
 	struct npu_job *job = two_programs(dev);
 	struct npu_symbol_info sym = NPU_INIT(sym);
-	struct npu_fence *fence = NULL;
 	unsigned int h, w, good = 0, all = 0, p = 9;
 	float x[75], y[75];
 	struct npu_run *run;
@@ -219,15 +216,13 @@ static void test_programs(struct npu_device *dev, struct npu_queue *queue)
 		x[i] = 1000 + i;
 	ret = npu_run_set_shape(run, "x", 4, (int64_t[]){ 1, 3, 5, 5 }, &err) ||
 	      npu_run_program(run, &p, NULL, &err) || npu_run_write(run, "x", x, sizeof(x), &err) ||
-	      npu_queue_submit(queue, run, NULL, &fence, &err) ||
-	      npu_fence_wait(fence, NPU_FOREVER, &err) ||
+	      run_and_wait(queue, run, &err) ||
 	      npu_run_read(run, "y", y, sizeof(y), &err) ||
 	      npu_run_tensor_size(run, "y", &bytes, &err);
 	tap_ok(!ret && p == 1 && !memcmp(x, y, sizeof(x)),
 	       "another shape chooses program 1; rows with gaps come out dense");
 	tap_ok(bytes == 480, "its memory has the gaps: %llu bytes", (unsigned long long)bytes);
 	tap_ok(run_planes(queue, run, 12, 10), "and back to program 0");
-	npu_fence_put(fence);
 	npu_run_destroy(run);
 	npu_job_unload(job);
 }

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/run.h"
 #include "fixture.h"
 #include "tap.h"
 
@@ -82,7 +83,6 @@ static int run_tiny(struct shared *s, struct npu_queue *queue, unsigned int rows
 {
 	float x[TINY_ROWS * TINY_COLS], y[TINY_ROWS * TINY_COLS];
 	int64_t dims[2] = { rows, TINY_COLS };
-	struct npu_fence *fence = NULL;
 	struct npu_error err;
 	struct npu_run *run;
 	unsigned int i, bad = 0;
@@ -93,12 +93,10 @@ static int run_tiny(struct shared *s, struct npu_queue *queue, unsigned int rows
 	npu_run_create(s->tiny, &run, &err);
 	ret = npu_run_set_shape(run, "x", 2, dims, &err) ||
 	      npu_run_write(run, "x", x, rows * 16, &err) ||
-	      npu_queue_submit(queue, run, NULL, &fence, &err) ||
-	      npu_fence_wait(fence, NPU_FOREVER, &err) ||
+	      run_and_wait(queue, run, &err) ||
 	      npu_run_read(run, "y", y, rows * 16, &err);
 	for (i = 0; i < rows * TINY_COLS && !ret; i++)
 		bad += y[i] != tiny_ref(x[i], i % TINY_COLS);
-	npu_fence_put(fence);
 	npu_run_destroy(run);
 	return ret || bad;
 }
