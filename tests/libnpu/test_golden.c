@@ -4,7 +4,7 @@
  * not from this stack: ONNX Runtime fp32 for mnist, exact arithmetic for rows (y = relu(x * w + x),
  * the number of rows given at run time) and for det (y = -det(relu(x)) of small integers, Det on
  * the host); for frame (y = -x, x a picture out of a camera's frame) the formulas of
- * Documentation/camera.md, pixel by pixel.
+ * Documentation/camera.md, pixel by pixel (tests/compiler/test_golden_frame.c makes them).
  */
 #include <math.h>
 #include <stdio.h>
