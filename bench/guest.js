@@ -5,9 +5,9 @@
 //          [--only noop,flight,trace,model,stream,recover] [--keep 1]
 //
 // The driver in a guest, held against what it may cost: two devices, one of them in echo mode for
-// the floor (bench/guest/npu_floor.c); models and a large copy in the guest and in process by turns.
-// Prints medians, ratios within this run, the targets, and how busy the machine was. The guest's
-// requests (bench/guest/main.c):
+// the floor (bench/guest/npu_floor.c); models and a large copy in the guest and in process by
+// turns. Prints medians, ratios within this run, the targets, and how busy the machine was. The
+// guest's requests (bench/guest/main.c):
 //	sim ARGUMENT...		the same benchmark in process on the host, one round
 //	fault NAME		arm a fault of the device; "kill": kill its worker
 //	counters		the device's counters
@@ -277,7 +277,8 @@ function report_trace(records, lines)
 			`  ${name.padEnd(33)} ${spread(rows.map(r => value(r, events[r.job])))}`);
 }
 
-// What else runs makes a run longer, never shorter: of a round the best counts, of the rounds the median.
+// What else runs makes a run longer, never shorter: of a round the best counts, of the rounds the
+// median.
 function report_pair(records, name, doorbell)
 {
 	const mine = records.filter(r => r.what === name);

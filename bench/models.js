@@ -3,10 +3,11 @@
 //
 // models.js [--rounds 3] [--seconds 2] [--only NAME] [--threads 1,2]
 //
-// This stack (f32, f16, int8) beside ONNX Runtime (fp32, CPU) on the same models, shapes and threads, in one run: rounds
-// of one after the other, so that what else the machine does hits all. Two models that were quantized elsewhere are run
-// by both as they are. Prints medians over the rounds and their ratios, then which models are slower in int8 than in
-// f16, compile times, and how long npu-ocr takes to its first line when everything is compiled already.
+// This stack (f32, f16, int8) beside ONNX Runtime (fp32, CPU) on the same models, shapes and
+// threads, in one run: rounds of one after the other, so that what else the machine does hits all.
+// Two models that were quantized elsewhere are run by both as they are. Prints medians over the
+// rounds and their ratios, then which models are slower in int8 than in f16, compile times, and how
+// long npu-ocr takes to its first line when everything is compiled already.
 'use strict';
 const { execFileSync, spawnSync } = require('child_process');
 const fs = require('fs');
@@ -104,7 +105,8 @@ function print_row(model, shape, threads, t)
 		`${cell(t.ort / t.int8, 8)} ${cell(t.f16 / t.int8, 8)}`);
 }
 
-// One model at all shapes and numbers of threads. Returns compile times and where int8 was slower than f16.
+// One model at all shapes and numbers of threads. Returns compile times and where int8 was slower
+// than f16.
 function bench(model, rounds, seconds)
 {
 	const kinds = model.as_is ? ['int8'] : precisions;
@@ -135,7 +137,8 @@ function bench(model, rounds, seconds)
 	return { ms: Object.fromEntries(kinds.map(k => [k, made[k].ms])), slower };
 }
 
-// Time until npu-ocr prints its first line, by its own clock of stages and by ours around the process.
+// Time until npu-ocr prints its first line, by its own clock of stages and by ours around the
+// process.
 function bench_ocr()
 {
 	const args = [path.join(models, 'imageTextN.png'), '--models', models, '--cache',

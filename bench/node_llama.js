@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
 //
-// node_llama.js FOLDER MODEL.gguf THREADS: tokens a second of node-llama-cpp, which is installed in FOLDER, as
-// "pp512 N" and "tg128 N": a prompt of 512 tokens of which only the last has logits, and 128 tokens one by one, the
-// most likely each time.
+// node_llama.js FOLDER MODEL.gguf THREADS: tokens a second of node-llama-cpp, which is installed in
+// FOLDER, as "pp512 N" and "tg128 N": a prompt of 512 tokens of which only the last has logits, and
+// 128 tokens one by one, the most likely each time.
 'use strict';
 const path = require('path');
 const { pathToFileURL } = require('url');

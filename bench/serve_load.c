@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * serve_load PORT CLIENTS TOKENS whole|stream: as many clients of npu-llm --serve ask at once for that
- * many tokens each. Prints the tokens that all got together, the seconds until the last one had his,
- * and the seconds of processor time of this program: it is on the same machine, so it does as little
- * with an answer as can be.
+ * serve_load PORT CLIENTS TOKENS whole|stream: as many clients of npu-llm --serve ask at once for
+ * that many tokens each. Prints the tokens that all got together, the seconds until the last one
+ * had his, and the seconds of processor time of this program: it is on the same machine, so it does
+ * as little with an answer as can be.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
 #
 # lint.sh [KERNEL | checkpatch | kernel-doc | coccinelle]...: what the kernel's own tools say of
 # driver/ and uapi/, nothing where all is well. For a kernel of the guest's root: sparse, and the
-# warnings of W=1. checkpatch.pl --strict also looks at selftests/. Without an argument all of it; the
-# semantic patches of coccinelle then only if it is there (make guest-root
+# warnings of W=1. checkpatch.pl --strict also looks at selftests/. Without an argument all of it;
+# the semantic patches of coccinelle then only if it is there (make guest-root
 # WITH=coccinelle,python3-dev).
 set -u
 . "$(dirname "$(readlink -f "$0")")/guest-lib.sh"

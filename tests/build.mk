@@ -51,7 +51,8 @@ $(BUILD)/tests/guest/wrong_firmware: $(BUILD)/obj/tests/guest/wrong_firmware.o
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lz
 
 # What runs in the guest beside the tools: memory and fences of other devices, through libnpu.
-GUEST_SHARE_OBJ	:= $(addprefix $(BUILD)/obj/tests/guest/,share.o share_fences.o share_give.o share_odd.o share_sources.o share_unbind.o sum.o)
+GUEST_SHARE_OBJ	:= $(patsubst %,$(BUILD)/obj/tests/guest/%.o, \
+		   share share_fences share_give share_odd share_sources share_unbind sum)
 $(GUEST_SHARE_OBJ): EXTRA_CFLAGS += -isystem /usr/include/libdrm
 check-guest: $(BUILD)/tests/guest/share
 $(BUILD)/tests/guest/share: $(GUEST_SHARE_OBJ) $(BUILD)/libnpu.a
@@ -61,7 +62,8 @@ $(BUILD)/tests/guest/share: $(GUEST_SHARE_OBJ) $(BUILD)/libnpu.a
 
 # A camera's frames, converted once more.
 check-guest: $(BUILD)/tests/guest/cam_check
-$(BUILD)/tests/guest/cam_check: $(call obj,tests/guest/cam_check.c tools/common/frame_ref.c tests/common/onnx_lines.c)
+$(BUILD)/tests/guest/cam_check: $(call obj,tests/guest/cam_check.c \
+		tools/common/frame_ref.c tests/common/onnx_lines.c)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm

@@ -36,7 +36,8 @@ struct npu_pass {
 	X(qdq, true, "DequantizeLinear and QuantizeLinear around a node: it works on the codes") \
 	X(final, false, "check the canonical form, drop what nothing uses")
 
-#define NPU_PASS_DECLARE(name, optional, help) int npu_pass_##name(struct npu_graph *g, struct npu_diag *diag);
+#define NPU_PASS_DECLARE(name, optional, help) \
+	int npu_pass_##name(struct npu_graph *g, struct npu_diag *diag);
 NPU_PASS_LIST(NPU_PASS_DECLARE)
 #undef NPU_PASS_DECLARE
 

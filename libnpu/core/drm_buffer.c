@@ -311,7 +311,8 @@ static const char *import_reason(struct drm_device *drm, int error)
 	switch (error) {
 	case -ENODEV:
 		return drmIoctl(drm->fd, DRM_IOCTL_NPU_DEV_QUERY, &q) && errno == ENODEV ?
-		       "the device is gone" : "its exporter does not give the memory out (any more)";
+		       "the device is gone" :
+		       "its exporter does not give the memory out (any more)";
 	case -EADDRNOTAVAIL:
 		return "its pieces do not begin and end at pages, which the device can not map";
 	case -EOPNOTSUPP:

@@ -530,11 +530,11 @@ int npu_run_set_stride(struct npu_run *run, const char *tensor, uint64_t bytes,
 		       struct npu_error *err);
 
 /*
- * Let all planes of image @name lie in @buf from @offset on as V4L2's formats of one buffer have them:
- * one behind the other, each with rows of @stride bytes (0: the job's own). For other places of the
- * planes, or one buffer each: npu_run_set_stride() and npu_run_bind() of each plane. NULL takes the
- * bindings back. Errors: as npu_run_set_stride() and npu_run_bind(); -ENOENT (no such image; the text
- * lists those there are). On error all planes are where they were.
+ * Let all planes of image @name lie in @buf from @offset on as V4L2's formats of one buffer have
+ * them: one behind the other, each with rows of @stride bytes (0: the job's own). For other places
+ * of the planes, or one buffer each: npu_run_set_stride() and npu_run_bind() of each plane. NULL
+ * takes the bindings back. Errors: as npu_run_set_stride() and npu_run_bind(); -ENOENT (no such
+ * image; the text lists those there are). On error all planes are where they were.
  */
 int npu_run_bind_image(struct npu_run *run, const char *name, struct npu_buffer *buf,
 		       uint64_t offset, uint64_t stride, struct npu_error *err);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Boxes from the outputs of the face detectors, after their published formats. A box is { score, box: [x0, y0, x1, y1] }
-// with corners as fractions of the picture.
+// Boxes from the outputs of the face detectors, after their published formats. A box is { score,
+// box: [x0, y0, x1, y1] } with corners as fractions of the picture.
 'use strict';
 
 const sigmoid = x => 1 / (1 + Math.exp(-x));
 
-// BlazeFace: anchors of size 1 at the centres of a coarse and a fine grid, @per_cell of them in each cell; a row is
-// centre and size (then six points, which are not used here) in pixels of the input.
+// BlazeFace: anchors of size 1 at the centres of a coarse and a fine grid, @per_cell of them in
+// each cell; a row is centre and size (then six points, which are not used here) in pixels of the
+// input.
 function blazeface(scores, rows, grid, per_cell, size)
 {
 	const width = rows.length / scores.length, found = [];
@@ -38,7 +39,8 @@ function blazeface_boxes(out, size)
 		...blazeface(of('Identity_1:0'), of('Identity_3:0'), coarse, 6, size)];
 }
 
-// RFB-320: the network ends in the decoding from priors itself: corners, and scores of background and face.
+// RFB-320: the network ends in the decoding from priors itself: corners, and scores of background
+// and face.
 function rfb_boxes(out)
 {
 	const { data: scores } = out.scores, { data: boxes } = out.boxes;
@@ -56,7 +58,8 @@ function iou(a, b)
 	return both / (area(a) + area(b) - both);
 }
 
-// Non-maximum suppression: the surest boxes above @least that do not overlap a surer one, best first.
+// Non-maximum suppression: the surest boxes above @least that do not overlap a surer one, best
+// first.
 function faces(found, least = 0.5, overlap = 0.3)
 {
 	const kept = [];

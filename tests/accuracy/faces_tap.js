@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The face models and mnist in int8 (or the precision that is given) against ONNX Runtime in fp32: the same face, no face
-// where there is none, the same embedding, the same digits. Run by test_faces.sh.
+// The face models and mnist in int8 (or the precision that is given) against ONNX Runtime in fp32:
+// the same face, no face where there is none, the same embedding, the same digits. Run by
+// test_faces.sh.
 'use strict';
 const path = require('path');
 const tap = require('./tap');

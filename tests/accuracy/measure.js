@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The figures of a model in one precision against ONNX Runtime in fp32, for the tests and for the table.
+// The figures of a model in one precision against ONNX Runtime in fp32, for the tests and for the
+// table.
 'use strict';
 const path = require('path');
 const npy = require('../ort/npy');
@@ -23,7 +24,8 @@ async function reference(model, files)
 	return { answers, input: s.inputNames[0] };
 }
 
-// What share of a job's multiply-accumulates has 8-bit operands, 0..1; the compiler counts them at the size of the samples.
+// What share of a job's multiply-accumulates has 8-bit operands, 0..1; the compiler counts them at
+// the size of the samples.
 function int8_share(job)
 {
 	const q = stack.report(job).quantization;
@@ -31,7 +33,8 @@ function int8_share(job)
 	return q ? q.int8_macs / q.macs : 0;
 }
 
-// Of one of samples.js: the cosine of each output, and for detectors the face found and what is seen where none is.
+// Of one of samples.js: the cosine of each output, and for detectors the face found and what is
+// seen where none is.
 class Measured {
 	constructor(model, dir)
 	{

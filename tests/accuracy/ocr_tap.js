@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// npu-ocr in int8 on pages with known text, calibrated on other text in other fonts: at most one wrong character in a
-// hundred, nine tenths of the arithmetic in int8, and maps close to ONNX Runtime's fp32. Run by test_ocr.sh.
+// npu-ocr in int8 on pages with known text, calibrated on other text in other fonts: at most one
+// wrong character in a hundred, nine tenths of the arithmetic in int8, and maps close to ONNX
+// Runtime's fp32. Run by test_ocr.sh.
 'use strict';
 const fs = require('fs');
 const path = require('path');
@@ -59,7 +60,8 @@ tap.run(async () => {
 		if (net !== 'det')
 			continue;
 		tap.diag(near.by_page.map(p => `${p.page} ${p.cosine.toFixed(4)}`).join(', '));
-		// 0.99 on every page is the aim; as things are, one may miss it by half a hundredth.
+		// 0.99 on every page is the aim; as things are, one may miss it by half a
+		// hundredth.
 		const below = near.by_page.filter(p => p.cosine < 0.99);
 
 		tap.ok(near.by_page.length === list.length && near.worst.cosine >= 0.985 &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Reading pages with npu-ocr: the pages, samples for calibration, how many characters are wrong, and how near the
-// networks are to ONNX Runtime on what they were given.
+// Reading pages with npu-ocr: the pages, samples for calibration, how many characters are wrong,
+// and how near the networks are to ONNX Runtime on what they were given.
 'use strict';
 const { spawnSync } = require('child_process');
 const fs = require('fs');
@@ -56,7 +56,8 @@ const ocr = (page, cache, options) =>
 	JSON.parse(stack.tool('npu-ocr', ['--json', '--quiet', '--models', stack.models, '--cache',
 		cache, ...options, page]));
 
-// Samples of what the networks see, from pages and pictures that are not tested; returns their folder.
+// Samples of what the networks see, from pages and pictures that are not tested; returns their
+// folder.
 function make_calib(dir, cache)
 {
 	const out = path.join(dir, 'calib');
@@ -68,7 +69,8 @@ function make_calib(dir, cache)
 	return out;
 }
 
-// Read every page; wrong characters are counted over a page's whole text, a line's end being a space.
+// Read every page; wrong characters are counted over a page's whole text, a line's end being a
+// space.
 function read(pages, cache, options)
 {
 	const sum = { pages: [], errors: 0, characters: 0, lines: 0 };
@@ -87,8 +89,8 @@ function read(pages, cache, options)
 	return sum;
 }
 
-// The f32 job's tensors on the test pages, and ONNX Runtime's answers beside them: { det: [{ page, in, ref }], ... }. Where
-// a page is read a second time upside down, that is left out.
+// The f32 job's tensors on the test pages, and ONNX Runtime's answers beside them: { det: [{ page,
+// in, ref }], ... }. Where a page is read a second time upside down, that is left out.
 function reference(pages, dir, cache)
 {
 	const tensors = { det: [], cls: [], rec: [], worst: 0 };
@@ -120,8 +122,8 @@ function reference(pages, dir, cache)
 const cached_job = (cache, net) =>
 	path.join(cache, fs.readdirSync(cache).find(f => f.startsWith(`${net}-`)));
 
-// A network's job against the reference: cosine over all maps (or scores) at once, that of the page where it is least,
-// and for a recogniser the share of steps with the same best class.
+// A network's job against the reference: cosine over all maps (or scores) at once, that of the page
+// where it is least, and for a recogniser the share of steps with the same best class.
 function nearness(job, list, steps)
 {
 	const got = [], want = [], pages = {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The models that take pictures: what their inputs look like, which pictures calibration sees and which accuracy is
-// measured on (never the same ones), and how near two answers are.
+// The models that take pictures: what their inputs look like, which pictures calibration sees and
+// which accuracy is measured on (never the same ones), and how near two answers are.
 'use strict';
 const fs = require('fs');
 const path = require('path');
@@ -40,8 +40,8 @@ function write_pictures(dir, list, options)
 	});
 }
 
-// The first half of lfw_subset.npy: a hundred grey faces of 25x25, values 0 to 1; every @step-th is brought to
-// @size x @size by linear interpolation.
+// The first half of lfw_subset.npy: a hundred grey faces of 25x25, values 0 to 1; every @step-th is
+// brought to @size x @size by linear interpolation.
 function write_small_faces(dir, size, channels, low, high, step)
 {
 	const { data } = npy.read(path.join(stack.models, 'lfw_subset.npy'));
@@ -153,7 +153,8 @@ const models = [
 	},
 ];
 
-// Write the calibration set of a model to @dir/calib and its test inputs to @dir; returns their paths.
+// Write the calibration set of a model to @dir/calib and its test inputs to @dir; returns their
+// paths.
 function prepare(model, dir)
 {
 	const calib = path.join(dir, 'calib');

@@ -51,7 +51,8 @@ function picture(file, out, options)
 	return out;
 }
 
-// The precisions that figures are given for, as options of npu-compile; %s is the folder of samples.
+// The precisions that figures are given for, as options of npu-compile; %s is the folder of
+// samples.
 const precisions = {
 	'f32': ['--precision', 'f32'],
 	'f16': [],

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
 //
-// table.js OUT.md: measure every model in every precision and write Documentation/accuracy.md (make accuracy). Takes
-// some minutes: int8 is calibrated and its layers are tried.
+// table.js OUT.md: measure every model in every precision and write Documentation/accuracy.md (make
+// accuracy). Takes some minutes: int8 is calibrated and its layers are tried.
 'use strict';
 const fs = require('fs');
 const path = require('path');

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "frame_ref.h"
+#include "frame_case.h"
 #include "tap.h"
 #include "tools/common/npy.h"
 

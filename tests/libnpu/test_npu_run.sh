@@ -68,29 +68,40 @@ if [ -e "$face" ]; then
 	tap_run "a frame from a file" "$run" "$tap_tmp/face.npu" -i "input:0=$tap_tmp/frame.yuv" \
 		-o "Identity:0=$tap_tmp/a.npy"
 	head -c 4607 "$tap_tmp/frame.yuv" >"$tap_tmp/short"
-	tap_refused "'input:0' is a frame nv12:64x48.* of 4608 bytes, not 4607" "a frame that is too short" \
-		"$run" "$tap_tmp/face.npu" -i "input:0=$tap_tmp/short"
-	tap_refused "longer than the tensor" "a frame that is too long" "$run" "$tap_tmp/face.npu" -i "input:0=$NPU_MODELS/mnist-8.onnx"
-	tap_refused "not the bytes of a frame" "an array for a frame" "$run" "$tap_tmp/face.npu" -i "input:0=$rows.in.npy"
-	perl -0777 -ne 'print map { $_ . "\xaa" x 13 } unpack "(a64)*", $_; print "\xbb" x 4096' "$tap_tmp/frame.yuv" >"$tap_tmp/frame.77"
-	tap_run "a frame in rows that are further apart" "$run" "$tap_tmp/face.npu" -i "input:0=$tap_tmp/frame.77" --stride input:0=77 \
+	tap_refused "'input:0' is a frame nv12:64x48.* of 4608 bytes, not 4607" \
+		"a frame that is too short" "$run" "$tap_tmp/face.npu" -i "input:0=$tap_tmp/short"
+	tap_refused "longer than the tensor" "a frame that is too long" "$run" "$tap_tmp/face.npu" \
+		-i "input:0=$NPU_MODELS/mnist-8.onnx"
+	tap_refused "not the bytes of a frame" "an array for a frame" "$run" "$tap_tmp/face.npu" \
+		-i "input:0=$rows.in.npy"
+	perl -0777 -ne 'print map { $_ . "\xaa" x 13 } unpack "(a64)*", $_; print "\xbb" x 4096' \
+		"$tap_tmp/frame.yuv" >"$tap_tmp/frame.77"
+	tap_run "a frame in rows that are further apart" "$run" "$tap_tmp/face.npu" \
+		-i "input:0=$tap_tmp/frame.77" --stride input:0=77 \
 		-o "Identity:0=$tap_tmp/b.npy"
 	tap_run "is the same frame" cmp "$tap_tmp/a.npy" "$tap_tmp/b.npy"
-	tap_refused "rows have 64 bytes" "rows that are too near" "$run" "$tap_tmp/face.npu" -i "input:0=$tap_tmp/frame.77" --stride input:0=63
+	tap_refused "rows have 64 bytes" "rows that are too near" "$run" "$tap_tmp/face.npu" \
+		-i "input:0=$tap_tmp/frame.77" --stride input:0=63
 	tap_refused "ends in row 21 of plane 1" "a file that ends too early" \
 		"$run" "$tap_tmp/face.npu" -i "input:0=$tap_tmp/frame.yuv" --stride input:0=66
-	tap_refused "want bytes" "a stride that is none" "$run" "$tap_tmp/face.npu" -i "input:0=$tap_tmp/frame.77" --stride input:0=7x
+	tap_refused "want bytes" "a stride that is none" "$run" "$tap_tmp/face.npu" \
+		-i "input:0=$tap_tmp/frame.77" --stride input:0=7x
 	tap_refused "there is no --input x that is a camera's frame" "the stride of an array" \
 		"$run" "$rows.npu" -i "x=$rows.in.npy" --stride x=16
-	tap_run "--check beside the model in f32" "$run" --check "$tap_tmp/face.npu" --against "$face" -i "input:0=$tap_tmp/frame.yuv"
-	check=$("$run" --check=json "$tap_tmp/face.npu" --against "$face" -i "input:0=$tap_tmp/frame.yuv" 2>&1)
+	tap_run "--check beside the model in f32" "$run" --check "$tap_tmp/face.npu" \
+		--against "$face" -i "input:0=$tap_tmp/frame.yuv"
+	check=$("$run" --check=json "$tap_tmp/face.npu" --against "$face" \
+		-i "input:0=$tap_tmp/frame.yuv" 2>&1)
 	tap_is "$(perl -MJSON::PP -0777 -ne '
 		my ($l) = grep { $_->{tensor} eq "input:0.pixels" } @{decode_json($_)->{layers}};
 		print join " ", map { $l->{fp32}{$_} // "?" } qw(match compared differ)' <<<"$check")" "compared 36864 0" "the picture has the bits that the formulas give, 128 x 96 of 3 colours"
-	"$NPU_BUILD/npu-compile" -q "$face" -o "$tap_tmp/other.npu" --input-format nv12:64x48,matrix=bt709,fit=crop,order=bgr,range=full,stride=70
-	tap_run "in other colours, cropped, with a stride of its own" "$run" --check "$tap_tmp/other.npu" --against "$face"
+	"$NPU_BUILD/npu-compile" -q "$face" -o "$tap_tmp/other.npu" \
+		--input-format nv12:64x48,matrix=bt709,fit=crop,order=bgr,range=full,stride=70
+	tap_run "in other colours, cropped, with a stride of its own" \
+		"$run" --check "$tap_tmp/other.npu" --against "$face"
 	perl tests/run/edit_job.pl "$tap_tmp/other.npu" replace matrix=bt709 matrix=bt601
-	tap_refused "layer 'input:0.camera' .Camera. is the first that is off" "colours that are not those that the file says" \
+	tap_refused "layer 'input:0.camera' .Camera. is the first that is off" \
+		"colours that are not those that the file says" \
 		"$run" --check "$tap_tmp/other.npu" --against "$face"
 	tap_like "$("$run" "$tap_tmp/face.npu" --bench=2 2>&1)" 'median' "made-up frames"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
 //
-// ort_dump.js DIR: run ONNX Runtime on every det-, cls- and rec-*.in.npy that `npu-ocr --dump DIR` left there, and
-// write what it says beside the NPU's answer, as *.ort.npy.
+// ort_dump.js DIR: run ONNX Runtime on every det-, cls- and rec-*.in.npy that `npu-ocr --dump DIR`
+// left there, and write what it says beside the NPU's answer, as *.ort.npy.
 'use strict';
 const fs = require('fs');
 const path = require('path');

@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
 //
-// ctc.js OUTPUT.npy KEYS.txt: print the text that a recognition model's output spells, one line a picture.
+// ctc.js OUTPUT.npy KEYS.txt: print the text that a recognition model's output spells, one line a
+// picture.
 //
-// OUTPUT is [N, T, C] probabilities. The best class of each step is taken, repeats are merged, class 0 is the
-// blank, class i is line i of KEYS, and the class after the last line is a space. A line is "confidence<TAB>
-// text", with the mean probability of the steps that gave a character.
+// OUTPUT is [N, T, C] probabilities. The best class of each step is taken, repeats are merged,
+// class 0 is the blank, class i is line i of KEYS, and the class after the last line is a space. A
+// line is "confidence<TAB> text", with the mean probability of the steps that gave a character.
 'use strict';
 const fs = require('fs');
 const { args, fail, main } = require('./session');

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Make every tensor of an ONNX model one of its outputs, by editing the protobuf itself: a name alone is
-// appended to graph.output (field 12) for each node output, and ONNX Runtime infers the rest. So nothing is
-// needed but the wire format; field numbers are onnx.proto's.
+// Make every tensor of an ONNX model one of its outputs, by editing the protobuf itself: a name
+// alone is appended to graph.output (field 12) for each node output, and ONNX Runtime infers the
+// rest. So nothing is needed but the wire format; field numbers are onnx.proto's.
 'use strict';
 
 const MODEL_GRAPH = 7, GRAPH_NODE = 1, GRAPH_OUTPUT = 12, NODE_OUTPUT = 2, NODE_OP = 4,

@@ -1,10 +1,12 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
 //
-// ort_bench.js MODEL [--shape [NAME=]1x3x640x640 ...] [--threads 1] [--iters 20] [--warmup 3] [--seconds S]
+// ort_bench.js MODEL [--shape [NAME=]1x3x640x640 ...] [--threads 1] [--iters 20] [--warmup 3]
+// [--seconds S]
 //
-// Time an ONNX model in ONNX Runtime, fp32 on the CPU, on uniform random input in [0, 1). Prints one line
-// of JSON: median and fastest time of a run in milliseconds. --seconds ends early on slow models.
+// Time an ONNX model in ONNX Runtime, fp32 on the CPU, on uniform random input in [0, 1). Prints
+// one line of JSON: median and fastest time of a run in milliseconds. --seconds ends early on slow
+// models.
 'use strict';
 const { load, open, args, fail, main } = require('./session');
 

@@ -3,10 +3,11 @@
 //
 // ort_cases.js DIR [--floats LIMIT]
 //
-// Hold what the NPU computed against ONNX Runtime, for many small models in one process. DIR has, for every
-// case, OPERATOR.LIMIT.NUMBER.onnx, the inputs as <case>.<name>.npy and the NPU's first output as
-// <case>.out.npy. Codes may be LIMIT away; floats 4e-3 of the largest value (they are f16 inside) or what
-// --floats says. Prints one line an operator, and exits with status 1 when a case is further away or does not run.
+// Hold what the NPU computed against ONNX Runtime, for many small models in one process. DIR has,
+// for every case, OPERATOR.LIMIT.NUMBER.onnx, the inputs as <case>.<name>.npy and the NPU's first
+// output as <case>.out.npy. Codes may be LIMIT away; floats 4e-3 of the largest value (they are f16
+// inside) or what --floats says. Prints one line an operator, and exits with status 1 when a case
+// is further away or does not run.
 'use strict';
 const fs = require('fs');
 const path = require('path');

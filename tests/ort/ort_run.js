@@ -3,10 +3,10 @@
 //
 // ort_run.js MODEL --in [NAME=]FILE.npy ... [--out DIR] [--all] [--threads N]
 //
-// Run an ONNX model in ONNX Runtime, fp32 on the CPU, and write every output to DIR/<name>.npy ('/' in a
-// name becomes '_'). --all writes every intermediate tensor as well; graph optimizations are off then, so
-// that the tensors are those of the file. An input without a name is the first that has none yet. Prints
-// one line of JSON with each output's file, type and shape.
+// Run an ONNX model in ONNX Runtime, fp32 on the CPU, and write every output to DIR/<name>.npy ('/'
+// in a name becomes '_'). --all writes every intermediate tensor as well; graph optimizations are
+// off then, so that the tensors are those of the file. An input without a name is the first that
+// has none yet. Prints one line of JSON with each output's file, type and shape.
 'use strict';
 const fs = require('fs');
 const path = require('path');

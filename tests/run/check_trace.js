@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // check_trace.js TRACE.json PROFILE.json RUNS: hold a trace of npu-run against the rules of the
-// format and against the same model's profile. Prints a line per thing that is wrong, then a summary.
+// format and against the same model's profile. Prints a line per thing that is wrong, then a
+// summary.
 const fs = require('fs');
 const [tracePath, profilePath, runs] = process.argv.slice(2);
 const trace = JSON.parse(fs.readFileSync(tracePath));
