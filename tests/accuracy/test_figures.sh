@@ -15,7 +15,8 @@ js()
 
 	shift
 	tap_run "$text" node -e '
-		const edit = require("./tests/accuracy/edit"), faces = require("./tests/accuracy/faces");
+		const edit = require("./tests/accuracy/edit");
+		const faces = require("./tests/accuracy/faces");
 		const { compare } = require("./tests/accuracy/stack");
 		for (const e of process.argv.slice(1))
 			if (!eval(e))
@@ -33,7 +34,8 @@ js "overlap of boxes" 'faces.iou([0, 0, 2, 2], [1, 1, 3, 3]) === 1 / 7' \
 	'faces.iou([0, 0, 1, 1], [1, 0, 2, 1]) === 0' 'faces.iou([0, 0, 1, 1], [5, 5, 6, 6]) === 0'
 js "of boxes that overlap the surest stays" '
 	(f => f.length === 2 && f[0].score === 0.9 && f[1].score === 0.6)(faces.faces([
-		{ score: 0.6, box: [5, 5, 6, 6] }, { score: 0.8, box: [0, 0, 1, 1.1] }, { score: 0.9, box: [0, 0, 1, 1] },
+		{ score: 0.6, box: [5, 5, 6, 6] }, { score: 0.8, box: [0, 0, 1, 1.1] },
+		{ score: 0.9, box: [0, 0, 1, 1] },
 		{ score: 0.4, box: [8, 8, 9, 9] }]))'
 
 # The anchor of score 2 * (16 * 3 + 5) of BlazeFace front lies at the centre of cell (5, 3)
@@ -41,7 +43,8 @@ js "of boxes that overlap the surest stays" '
 js "blazeface: a row is centre and size in pixels, seen from its anchor" '
 	(() => {
 		const tensor = n => ({ data: new Float32Array(n) });
-		const out = { "Identity:0": tensor(512), "Identity_1:0": tensor(384), "Identity_2:0": tensor(512 * 16),
+		const out = { "Identity:0": tensor(512), "Identity_1:0": tensor(384),
+			"Identity_2:0": tensor(512 * 16),
 			"Identity_3:0": tensor(384 * 16) };
 		const at = 2 * (16 * 3 + 5);
 		out["Identity_2:0"].data.set([4, -8, 32, 64], at * 16);
@@ -65,14 +68,16 @@ node -e '
 		return ~c >>> 0;
 	};
 	const chunk = (type, data) => {
-		const body = Buffer.concat([Buffer.from(type), data]), len = Buffer.alloc(4), sum = Buffer.alloc(4);
+		const body = Buffer.concat([Buffer.from(type), data]), len = Buffer.alloc(4),
+			sum = Buffer.alloc(4);
 		len.writeUInt32BE(data.length);
 		sum.writeUInt32BE(crc(body));
 		return Buffer.concat([len, body, sum]);
 	};
 	fs.writeFileSync(process.argv[1], Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"),
 		chunk("IHDR", Buffer.from([0, 0, 0, 2, 0, 0, 0, 1, 8, 2, 0, 0, 0])),
-		chunk("IDAT", zlib.deflateSync(Buffer.from([0, 255, 0, 0, 128, 128, 128]))), chunk("IEND", Buffer.alloc(0))]));
+		chunk("IDAT", zlib.deflateSync(Buffer.from([0, 255, 0, 0, 128, 128, 128]))),
+		chunk("IEND", Buffer.alloc(0))]));
 	' "$tap_tmp/two.png"
 values()
 {

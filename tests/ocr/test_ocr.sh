@@ -35,8 +35,10 @@ tap_like "$(head -c 8 "$tap_tmp/a.png" | od -An -tx1)" '89 50 4e 47' \
 tap_is "$(cat "$tap_tmp/err")" "" "the second start compiles nothing"
 tap_run "JSON holds lines, milliseconds and placement, and starts in less than a second" node -e '
 	const r = JSON.parse(require("fs").readFileSync(process.argv[1], "utf8"));
-	const ok = r.lines.length === 13 && r.lines.every(l => l.box.length === 4 && l.confidence > 0.9 && !l.flipped) &&
-		r.width === 556 && r.placement.macs === r.placement.macs_on_npu && r.placement.macs > 1e9 &&
+	const ok = r.lines.length === 13 &&
+		r.lines.every(l => l.box.length === 4 && l.confidence > 0.9 && !l.flipped) &&
+		r.width === 556 && r.placement.macs === r.placement.macs_on_npu &&
+		r.placement.macs > 1e9 &&
 		r.milliseconds.start < 1000;
 	if (!ok)
 		console.log(JSON.stringify(r));

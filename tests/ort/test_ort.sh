@@ -42,7 +42,8 @@ tap_run "and the result is the same to 1e-4" node -e '
 	const npy = require("./tests/ort/npy");
 	const [a, b] = process.argv.slice(1).map(f => npy.read(f).data);
 	const top = Math.max(...a.map(Math.abs));
-	process.exit(a.length === 10 && a.every((v, i) => Math.abs(v - b[i]) <= 1e-4 * top) ? 0 : 1);
+	process.exit(a.length === 10 &&
+		a.every((v, i) => Math.abs(v - b[i]) <= 1e-4 * top) ? 0 : 1);
 	' "$tap_tmp/nine.npy" "$tap_tmp/all/Plus214_Output_0.npy"
 
 # Files written byte by byte, as NumPy writes them, and read back as NumPy would.
@@ -50,13 +51,17 @@ tap_run "npy: each type is read and written back byte for byte" node -e '
 	const fs = require("fs"), npy = require("./tests/ort/npy");
 	for (const { descr, array } of npy.TYPES) {
 		const bytes = 6 * array.BYTES_PER_ELEMENT;
-		const text = `{"descr": "${descr}", "fortran_order": False, "shape": (2, 3), }`.replaceAll("\"", "\x27");
-		const head = Buffer.from("\x93NUMPY\x01\x00v\x00" + text.padEnd(117) + "\n", "latin1");
-		const file = Buffer.concat([head, Buffer.from(Array.from({ length: bytes }, (_, i) => i * 7 % 2))]);
+		const text = `{"descr": "${descr}", "fortran_order": False, "shape": (2, 3), }`
+			.replaceAll("\"", "\x27");
+		const head = Buffer.from("\x93NUMPY\x01\x00v\x00" + text.padEnd(117) + "\n",
+			"latin1");
+		const file = Buffer.concat(
+			[head, Buffer.from(Array.from({ length: bytes }, (_, i) => i * 7 % 2))]);
 		fs.writeFileSync(process.argv[1], file);
 		const t = npy.read(process.argv[1]);
 		npy.write(process.argv[1], t);
-		if (t.dims.join() !== "2,3" || t.data.length !== 6 || !fs.readFileSync(process.argv[1]).equals(file))
+		if (t.dims.join() !== "2,3" || t.data.length !== 6 ||
+			!fs.readFileSync(process.argv[1]).equals(file))
 			throw new Error(descr);
 	}' "$tap_tmp/t.npy"
 head -c 1000 "$tap_tmp/0.npy" >"$tap_tmp/short.npy"
@@ -68,8 +73,10 @@ tap_refused "no input 'x'; it has Input3" "an unknown input is refused, the know
 # Two pictures of five steps over blank, a, b, c, space.
 node -e '
 	const npy = require("./tests/ort/npy");
-	const rows = [1, 1, 0, 1, 4, 0, 3, 3, 2, 0].flatMap(k => [0, 1, 2, 3, 4].map(c => c === k ? 0.5 : 0.125));
-	npy.write(process.argv[1], { type: "float32", dims: [2, 5, 5], data: Float32Array.from(rows) })' "$tap_tmp/c.npy"
+	const rows = [1, 1, 0, 1, 4, 0, 3, 3, 2, 0].flatMap(k =>
+		[0, 1, 2, 3, 4].map(c => c === k ? 0.5 : 0.125));
+	npy.write(process.argv[1], { type: "float32", dims: [2, 5, 5],
+		data: Float32Array.from(rows) })' "$tap_tmp/c.npy"
 printf 'a\nb\nc' >"$tap_tmp/keys"
 tap_is "$(node $ort/ctc.js "$tap_tmp/c.npy" "$tap_tmp/keys")" $'0.5000\taa \n0.5000\tcb' \
 	"CTC: repeats merge, a blank parts them, the last class is a space"

@@ -17,8 +17,14 @@ tap_diag "$out"
 
 # The picture as the detector's input: through a model that hands its input through.
 cat >"$tap_tmp/identity.js" <<'EOT'
-const varint = n => { const o = []; for (; n > 127; n = n >> 7) o.push(n % 128 + 128); return [...o, n]; };
-const field = (n, b) => Buffer.concat([Buffer.from([...varint(n * 8 + 2), ...varint(b.length)]), b]);
+const varint = n => {
+	const o = [];
+	for (; n > 127; n = n >> 7)
+		o.push(n % 128 + 128);
+	return [...o, n];
+};
+const field = (n, b) =>
+	Buffer.concat([Buffer.from([...varint(n * 8 + 2), ...varint(b.length)]), b]);
 const number = (n, v) => Buffer.from([...varint(n * 8), ...varint(v)]);
 const text = (n, s) => field(n, Buffer.from(s));
 const all = (...b) => Buffer.concat(b);
@@ -40,8 +46,10 @@ for (let i = 0; i < a.length || i < b.length; i++) {
 	most = d <= most ? most : d;
 	differ += d > 0;
 }
-console.log(`${differ} of ${a.length} values differ, by up to ${most.toFixed(6)}; best ${best(a).toFixed(4)} ${best(b).toFixed(4)}`);
-process.exit(a.length === b.length && most <= Number(process.argv[4]) && Math.abs(best(a) - best(b)) <= 0.01 ? 0 : 1);
+console.log(
+	`${differ} of ${a.length} values differ, by up to ${most.toFixed(6)}; best ${best(a).toFixed(4)} ${best(b).toFixed(4)}`);
+process.exit(a.length === b.length && most <= Number(process.argv[4]) &&
+	Math.abs(best(a) - best(b)) <= 0.01 ? 0 : 1);
 EOT
 if [ ! -f "$shared/fr_detect_qop_u8s8.onnx" ]; then
 	tap_skip "a quantized face detector" \

@@ -110,9 +110,12 @@ tap_is $? 0 "--check=json: exit status 0"
 out=$(node -e '
 	const r = JSON.parse(require("fs").readFileSync(process.argv[1]));
 	const l = r.layers;
-	console.log(r.good, r.type, l.length, r.arithmetic.instructions === l.reduce((n, x) => n + x.instructions, 0),
-		r.arithmetic.same + r.arithmetic.within, l.every(x => x.bits === "same" && x.fp32.good && x.fp32.cosine > 0.999),
-		l.map(x => x.op).join(), r.outputs[0].name, r.outputs[0].fp32.compared, r.first_bad, r.first_differs);
+	console.log(r.good, r.type, l.length,
+		r.arithmetic.instructions === l.reduce((n, x) => n + x.instructions, 0),
+		r.arithmetic.same + r.arithmetic.within,
+		l.every(x => x.bits === "same" && x.fp32.good && x.fp32.cosine > 0.999),
+		l.map(x => x.op).join(), r.outputs[0].name, r.outputs[0].fp32.compared,
+		r.first_bad, r.first_differs);
 ' "$tap_tmp/check.json")
 tap_is "$out" \
 	"true f16 5 true 5 true Conv,MaxPool,Conv,MaxPool,MatMul Plus214_Output_0 10 null null" \

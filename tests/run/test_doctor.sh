@@ -66,7 +66,9 @@ for want in "compiler +.* of ${totals:-what operators.md says}, [0-9]+ on the ho
 done
 tap_is "$("$run" --doctor=json "$golden" | node -e '
 	const r = JSON.parse(require("fs").readFileSync(0));
-	console.log(r.good, r.lines.length, r.lines[0].topic, r.lines.at(-1).state)')" "true 12 libnpu good" "the same as JSON"
+	console.log(r.good, r.lines.length, r.lines[0].topic,
+		r.lines.at(-1).state)')" \
+	"true 12 libnpu good" "the same as JSON"
 
 # ---- files ----
 found 'No such file' 'check the name' "a name that is wrong" "$tap_tmp/jop.npu"
