@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Write the model that picks the surest box of BlazeFace, for the NPU to run between a detector and what
- * looks at the face:
+ * Write the model that picks the surest box of BlazeFace, for the NPU to run between a detector and
+ * what looks at the face:
  *	cc select_box.c -lm -o select_box
  *	./select_box 128 1280x720 1.2 select.onnx
  *	npu-compile select.onnx --precision f32 --fail-on-host
- * Inputs are the detector's four outputs, by their names. Output "score", 0 to 1, is that of the box;
- * "box", [1, 4], is y0, x0, y1, x1 in pixels of the frame: a square, the given factor as wide as the
- * face, as far as it lies in the frame, of 8 pixels at least. Frames are WIDTHxHEIGHT and were fitted
- * to the detector's input, of 128 or 256 pixels each way, by fit=letterbox.
+ * Inputs are the detector's four outputs, by their names. Output "score", 0 to 1, is that of the
+ * box; "box", [1, 4], is y0, x0, y1, x1 in pixels of the frame: a square, the given factor as wide
+ * as the face, as far as it lies in the frame, of 8 pixels at least. Frames are WIDTHxHEIGHT and
+ * were fitted to the detector's input, of 128 or 256 pixels each way, by fit=letterbox.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -21,7 +21,7 @@
 #define ANCHORS	896
 #define ROW	16		/* numbers of a box: x, y, width, height, and six points */
 
-/* ---- protobuf --------------------------------------------------------------------------------- */
+/* ---- protobuf -------------------------------------------------------------------------------- */
 
 struct msg {
 	uint8_t *data;
@@ -75,7 +75,7 @@ static void put_msg(struct msg *m, unsigned int field, struct msg *part)
 	*part = (struct msg){ 0 };
 }
 
-/* ---- ONNX ------------------------------------------------------------------------------------- */
+/* ---- ONNX ------------------------------------------------------------------------------------ */
 
 enum { F32 = 1, I64 = 7 };	/* TensorProto.DataType */
 enum { INT = 2, INTS = 7 };	/* AttributeProto.AttributeType */
@@ -150,7 +150,7 @@ static void add_node(struct msg *graph, const char *op, const char *in, const ch
 	put_msg(graph, 1, &n);
 }
 
-/* ---- the model -------------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 /* Where the frame lies in the detector's input, and pixels of the frame in one of the input. */
 struct fit {
@@ -166,7 +166,9 @@ static struct fit letterbox(int size, int width, int height)
 	return (struct fit){ floor((size - w) / 2), floor((size - h) / 2), width / w, height / h };
 }
 
-/* Centres y, x of anchors in pixels of the frame: 2 in each of 16 x 16 cells, 6 in each of 8 x 8. */
+/*
+ * Centres y, x of anchors in pixels of the frame: 2 in each of 16 x 16 cells, 6 in each of 8 x 8.
+ */
 static void add_anchors(struct msg *graph, int size, const struct fit *f)
 {
 	static const int grid[2] = { 16, 8 }, in_cell[2] = { 2, 6 };

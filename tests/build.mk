@@ -194,7 +194,9 @@ JOBS		?= 2
 list-run:
 	@echo $(RUN_BIN) $(RUN_SCRIPTS)
 
-build-run: $(RUN_BIN) $(if $(filter tests/firmware/%.sh,$(pick)),firmware) $(if $(filter tests/accuracy/%,$(pick)),$(ACCURACY_BIN)) $(if $(filter tests/e2e/%.sh,$(pick)),$(PIPELINE_BIN))
+build-run: $(RUN_BIN) $(if $(filter tests/firmware/%.sh,$(pick)),firmware) \
+		$(if $(filter tests/accuracy/%,$(pick)),$(ACCURACY_BIN)) \
+		$(if $(filter tests/e2e/%.sh,$(pick)),$(PIPELINE_BIN))
 
 # A model that cannot be had fails its own test, not all the others'.
 check-models:

@@ -501,11 +501,14 @@ OP(DYN_QUANT, 0x50, "dyn_quant", "quantize by the range of the data",
 END(DYN_QUANT)
 
 OP(COLOR, 0x51, "color", "camera pixels, cut out and resampled, to a planar or interleaved tensor",
-   "v = (y, u, v) or (r, g, b) of each pixel, those of a pixel of NV12 and YUYV being the nearest to its left and above; "
-   "with BOX y0, x0, y1, x1 of n, in pixels of in: y = fma(oh + 0.5, (y1 - y0) / OH, y0) - 0.5, x likewise, v = the components "
-   "of the four pixels t at the floors and one beyond, t > first ? min(t, last) : first with those of the box: floor(y0) and "
-   "ceil(y1) - 1, each 0 below 0 and for NaN, H - 1 above it; fma(b - a, f, a) along W, then along H; acc = +0; for i in order: acc = fma(v[i] - OFFSET[i], "
-   "matrix[c][i], acc); with LIMIT acc = 0 below 0 and LIMIT above it; fma(acc, MUL[c], ADD[c]), q()")
+   "v = (y, u, v) or (r, g, b) of each pixel, those of a pixel of NV12 and YUYV being the nearest "
+   "to its left and above; with BOX y0, x0, y1, x1 of n, in pixels of in: "
+   "y = fma(oh + 0.5, (y1 - y0) / OH, y0) - 0.5, x likewise, v = the components of the four pixels "
+   "t at the floors and one beyond, t > first ? min(t, last) : first with those of the box: "
+   "floor(y0) and ceil(y1) - 1, each 0 below 0 and for NaN, H - 1 above it; "
+   "fma(b - a, f, a) along W, then along H; acc = +0; for i in order: "
+   "acc = fma(v[i] - OFFSET[i], matrix[c][i], acc); with LIMIT acc = 0 below 0 and LIMIT above it; "
+   "fma(acc, MUL[c], ADD[c]), q()")
 	SLOT(COLOR, OUT, OUT, T_DATA, 4, 4, S_REQ, "[N, OH, OW, 3]; OH = H and OW = W without BOX")
 	SLOT(COLOR, IN, IN, T_U8, 3, 4, S_REQ,
 	     "[N, H, W] luma of NV12, [N, H, W, 2] YUYV, [N, H, W, 3] RGB; "

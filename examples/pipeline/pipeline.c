@@ -14,7 +14,7 @@
 
 #define NO_EVENT_MS	20000
 
-/* ---- jobs and what they are bound to ---------------------------------------------------------- */
+/* ---- jobs and what they are bound to --------------------------------------------------------- */
 
 /* Frame and box of the last stage: the image, and NAME.box beside it. */
 static int check_images(struct pipeline *p)
@@ -92,7 +92,7 @@ static int bind_slot(struct pipeline *p, struct slot *slot)
 	return ret ? ret : link_tensor(p, slot->run[SELECT], "box", slot->run[REFINE], box);
 }
 
-/* ---- frames ----------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 static void frame_done(void *ctx, struct npu_fence *fence)
 {
@@ -222,7 +222,7 @@ static int loop(struct pipeline *p)
 	return ret;
 }
 
-/* ---- from begin to end ------------------------------------------------------------------------ */
+/* ---- from begin to end ----------------------------------------------------------------------- */
 
 /* A frame's memory is not given back while the NPU may look at it. */
 static void close_all(struct pipeline *p)

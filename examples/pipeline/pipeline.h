@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pipeline of two models on one frame: a detector, a small job that picks the surest of its boxes,
- * and a second model that is fed with that part of the same frame. See Documentation/pipeline.md.
+ * A pipeline of two models on one frame: a detector, a small job that picks the surest of its
+ * boxes, and a second model that is fed with that part of the same frame. See
+ * Documentation/pipeline.md.
  */
 #ifndef PIPELINE_H
 #define PIPELINE_H
@@ -19,7 +20,7 @@ struct options {
 	const char *model[NUM_STAGES];	/* job files */
 	const char *file;		/* raw frames, one behind the other; NULL: a camera */
 	const char *camera;		/* /dev/videoN */
-	const char *heap;		/* --file: the frames lie in /dev/dma_heap/NAME; NULL: the NPU's */
+	const char *heap;		/* --file: frames of /dev/dma_heap/NAME; NULL: the NPU's */
 	const char *npu;		/* NULL: the first one */
 	const char *dump;		/* folder for what goes in and comes out, or NULL */
 	unsigned int frames;		/* in all */

@@ -85,8 +85,8 @@ void npu_camera_fit(const struct npu_camera *c, int64_t height, int64_t width,
 
 /*
  * The 18 numbers of COLOR: offsets, matrix to red, green and blue in the model's order, or to
- * three times grey, and what makes the input's values of colours from 0 to 255; for an input of type
- * u8 (@bytes) the colours, rounded by the truncation of the store.
+ * three times grey, and what makes the input's values of colours from 0 to 255; for an input of
+ * type u8 (@bytes) the colours, rounded by the truncation of the store.
  */
 void npu_camera_coefficients(const struct npu_camera *c, bool grey, bool bytes, float m[18]);
 /* The colour of the padding in channel @k of the model's, from 0 to 255. */

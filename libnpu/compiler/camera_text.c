@@ -209,10 +209,14 @@ static const struct key {
 	const char *name, *value, *help;
 	value_fn take;
 } keys[] = {
-	{ "crop", "X:Y:W:H|box", "the part of the frame that is taken; box: what each run gives as input NAME.box, "
-	  "y0 x0 y1 x1 in pixels; all of it", take_crop },
-	{ "fit", "stretch|letterbox|crop", "how it gets the input's size: each side by itself (default), "
-	  "whole with borders, or what fills it", take_fit },
+	{ "crop", "X:Y:W:H|box",
+	  "the part of the frame that is taken; box: what each run gives as input NAME.box, "
+	  "y0 x0 y1 x1 in pixels; all of it",
+	  take_crop },
+	{ "fit", "stretch|letterbox|crop",
+	  "how it gets the input's size: each side by itself (default), "
+	  "whole with borders, or what fills it",
+	  take_fit },
 	{ "pad", "N|R:G:B", "colour of the borders, 0..255; 0", take_pad },
 	{ "matrix", "bt601|bt709", "how the camera made luma and chroma; bt601", take_matrix },
 	{ "range", "limited|full", "whether luma runs from 16 to 235 or from 0 to 255; limited",
@@ -376,7 +380,8 @@ static int parse_one(struct npu_camera *c, const char *text, struct npu_diag *di
 	}
 	if (!err && c->boxed && c->fit != NPU_FIT_STRETCH)
 		err = npu_diag_add(diag, -EINVAL, "input format",
-				   "'%s': crop=box: the box is stretched to the input, fit=stretch", c->text);
+				   "'%s': crop=box: the box is stretched to the input, fit=stretch",
+				   c->text);
 	return err;
 }
 

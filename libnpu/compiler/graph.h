@@ -532,7 +532,7 @@ struct npu_gimage {
 	const struct npu_camera *camera;
 	unsigned int num_planes;
 	struct npu_gtensor *plane[2];
-	struct npu_gtensor *box;	/* f32 [N, 4], an input of the graph, too; NULL: it is fixed */
+	struct npu_gtensor *box;	/* f32 [N, 4], a graph input, too; NULL: it is fixed */
 };
 
 /* ---- host placement -------------------------------------------------------------------------- */

@@ -400,9 +400,10 @@ int npu_job_tensor(const struct npu_job *job, unsigned int program, unsigned int
 		   struct npu_tensor_info *info);
 
 /*
- * An input of the model that is fed with a camera's frame as it is (npu-compile --input-format). Each of
- * its planes is an input tensor of the job, u8 [rows][row_bytes]: bind or write these as any input.
- * With "crop=box" in its spec, input NAME.box says which part of the frame: f32 [N, 4], y0, x0, y1, x1.
+ * An input of the model that is fed with a camera's frame as it is (npu-compile --input-format).
+ * Each of its planes is an input tensor of the job, u8 [rows][row_bytes]: bind or write these as
+ * any input. With "crop=box" in its spec, input NAME.box says which part of the frame: f32 [N, 4],
+ * y0, x0, y1, x1.
  */
 struct npu_image_info {
 	uint32_t size;

@@ -140,11 +140,11 @@ NPU_API void npu_quant_options_init(struct npu_quant_options *options);
  * @host_ops, @num_host_ops: operators of the application's, see npu_host.h; the device that runs
  *	the job must be opened with them, too. Needed until the compilation ends.
  * @input_formats, @num_input_formats: inputs that come as frames of a camera, as text:
- *	"[input=]format:WIDTHxHEIGHT[,key=value...]", e.g. "nv12:1280x720,fit=letterbox"; the job takes
- *	the camera's bytes (npu_job_image()) and converts, crops, scales and normalises them itself.
- *	With "crop=box" the part of the frame is an input of the job, too: "input.box", f32 [N, 4].
- *	npu_compile_input_format_help() lists formats and keys. Not with int8's calibration samples,
- *	which stay the model's tensors
+ *	"[input=]format:WIDTHxHEIGHT[,key=value...]", e.g. "nv12:1280x720,fit=letterbox"; the job
+ *	takes the camera's bytes (npu_job_image()) and converts, crops, scales and normalises them
+ *	itself. With "crop=box" the part of the frame is an input of the job, too: "input.box", f32
+ *	[N, 4]. npu_compile_input_format_help() lists formats and keys. Not with int8's calibration
+ *	samples, which stay the model's tensors
  */
 struct npu_compile_options {
 	size_t size;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * --input-format with crop=box: the device takes the boxes that a run is given, one for each picture,
- * and makes of each what the formula says, bit by bit; of boxes that reach out of the frame, lie outside
- * of it, are empty, wrong way round, or no numbers, too, without a fault. And inputs of one channel.
+ * --input-format with crop=box: the device takes the boxes that a run is given, one for each
+ * picture, and makes of each what the formula says, bit by bit; of boxes that reach out of the
+ * frame, lie outside of it, are empty, wrong way round, or no numbers, too, without a fault. And
+ * inputs of one channel.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -166,8 +167,8 @@ static size_t differing(const struct shape *d, int picture, const float *y, cons
 		if (v == w || (isnan(v) && isnan(w)))
 			continue;
 		if (!bad)
-			tap_diag("picture %d, at %zu of %d x %d: %.9g, expected %.9g", picture, i / c,
-				 d->width, d->height, (double)v, (double)w);
+			tap_diag("picture %d, at %zu of %d x %d: %.9g, expected %.9g", picture,
+				 i / c, d->width, d->height, (double)v, (double)w);
 		bad++;
 	}
 	return bad;
@@ -323,8 +324,9 @@ static void test_grey(void)
 
 static void test_refused(void)
 {
-	static const struct shape colours = { 1, 8, 8, 3, 1, false }, two = { 2, 8, 8, 3, 1, false },
-				  grey = { 1, 8, 8, 1, 1, false }, four = { 1, 8, 8, 4, 1, false };
+	static const struct shape colours = { 1, 8, 8, 3, 1, false },
+				  two = { 2, 8, 8, 3, 1, false }, grey = { 1, 8, 8, 1, 1, false },
+				  four = { 1, 8, 8, 4, 1, false };
 	static const struct {
 		const struct shape *input;
 		const char *text, *says;

@@ -27,10 +27,11 @@ struct model_case {
 };
 
 static const struct model_case cases[] = {
-	{ "blazeface_front.onnx", "input:0", NULL, 128, 128, true, "nv12", 320, 240, { 31, 7, 251, 201 },
+	{ "blazeface_front.onnx", "input:0", NULL, 128, 128, true, "nv12", 320, 240,
+	  { 31, 7, 251, 201 },
 	  "letterbox", false, false, 1 / 127.5, 1, 1 },
-	{ "ch_ppocr_mobile_v2.0_cls_infer.onnx", "x", "x=1x3x48x192", 48, 192, false, "uyvy", 640, 480,
-	  { 0, 0, 640, 480 }, "crop", true, false, 1.0 / 255, 0.5, 0.5 },
+	{ "ch_ppocr_mobile_v2.0_cls_infer.onnx", "x", "x=1x3x48x192", 48, 192, false,
+	  "uyvy", 640, 480, { 0, 0, 640, 480 }, "crop", true, false, 1.0 / 255, 0.5, 0.5 },
 	{ "ch_PP-OCRv4_det_infer.onnx", "x", "x=1x3x96x160", 96, 160, false, "rgb24", 161, 99,
 	  { 0, 0, 161, 99 }, "stretch", true, false, 1.0 / 255, 0.45, 0.225 },
 	{ "fr_landmark.onnx", "input", NULL, 64, 64, false, "nv12", 320, 240, { 31, 7, 251, 201 },

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two models on one frame: a detector says where, a job picks the box, a second model is fed with that
- * part of the same frame. The box is handed over on the device: three jobs of three frames are submitted
- * on two queues before the first has begun, nobody waits in between, and what the second model sees is
- * the formula's cut of the frame at the box that the frame was made for.
+ * Two models on one frame: a detector says where, a job picks the box, a second model is fed with
+ * that part of the same frame. The box is handed over on the device: three jobs of three frames are
+ * submitted on two queues before the first has begun, nobody waits in between, and what the second
+ * model sees is the formula's cut of the frame at the box that the frame was made for.
  */
 #include <errno.h>
 #include <math.h>
@@ -34,7 +34,7 @@ static struct npu_error err;
 static struct frame_spec spec;
 static float table[CELLS][4];		/* a box for each cell */
 
-/* ---- a pool of threads that does nothing while the gate is closed ------------------------------ */
+/* ---- a pool of threads that does nothing while the gate is closed ---------------------------- */
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;	/* gate_closed, gate_reached */
 static pthread_cond_t gate_cond = PTHREAD_COND_INITIALIZER;

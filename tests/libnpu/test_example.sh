@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # The examples build with what pkg-config says of an installed library, and run: two queues; an
-# operator of the program's own; two models on one frame (tests/e2e and tests/guest have more of that).
+# operator of the program's own; two models on one frame (tests/e2e and tests/guest have more of
+# that).
 . tests/tap.sh
 
 root=$tap_tmp/root
@@ -37,13 +38,15 @@ out=$("$NPU_BUILD/npu-compile" "$tap_tmp/own.onnx" -o "$tap_tmp/own.npu" 2>&1)
 tap_is "$?" 1 "which npu-compile alone refuses"
 tap_like "$out" "Threshold" "by its name"
 
-tap_run "examples/pipeline compiles" ${CC:-gcc} -std=gnu11 -Wall -Wextra -Werror -o "$tap_tmp/pipeline" \
-	examples/pipeline/*.c $(pkg-config --cflags --libs libnpu)
-tap_run "examples/select_box.c compiles" ${CC:-gcc} -std=c11 -Wall -Wextra -Werror -o "$tap_tmp/select_box" \
-	examples/select_box.c -lm
+tap_run "examples/pipeline compiles" ${CC:-gcc} -std=gnu11 -Wall -Wextra -Werror \
+	-o "$tap_tmp/pipeline" examples/pipeline/*.c $(pkg-config --cflags --libs libnpu)
+tap_run "examples/select_box.c compiles" ${CC:-gcc} -std=c11 -Wall -Wextra -Werror \
+	-o "$tap_tmp/select_box" examples/select_box.c -lm
 tap_run "and writes a model" "$tap_tmp/select_box" 128 640x480 1.2 "$tap_tmp/select.onnx"
-tap_run "that the NPU runs" "$NPU_BUILD/npu-compile" -q --fail-on-host --precision f32 "$tap_tmp/select.onnx" -o "$tap_tmp/select.npu"
+tap_run "that the NPU runs" "$NPU_BUILD/npu-compile" -q --fail-on-host --precision f32 \
+	"$tap_tmp/select.onnx" -o "$tap_tmp/select.npu"
 golden=tests/data/golden-1.0-mnist.npu
 out=$("$tap_tmp/pipeline" --npu sim --file /dev/null $golden $golden $golden 2>&1)
-tap_is "$? $out" "1 pipeline: $golden takes no frames: npu-compile --input-format" "models without frames are refused"
+tap_is "$? $out" "1 pipeline: $golden takes no frames: npu-compile --input-format" \
+	"models without frames are refused"
 tap_done

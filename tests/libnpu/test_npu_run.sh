@@ -107,17 +107,19 @@ if [ -e "$face" ]; then
 
 	# A box of it, in grey.
 	points=$NPU_MODELS/fr_landmark.onnx
-	tap_run "a model for a box of a frame" "$NPU_BUILD/npu-compile" -q "$points" -o "$tap_tmp/points.npu" \
-		--input-format nv12:64x48,crop=box,scale=1/256
+	tap_run "a model for a box of a frame" "$NPU_BUILD/npu-compile" -q "$points" \
+		-o "$tap_tmp/points.npu" --input-format nv12:64x48,crop=box,scale=1/256
 	perl -e 'print pack("f<4", -2.5, 7.25, 40, 70)' >"$tap_tmp/box"
-	tap_run "--check of it" "$run" --check "$tap_tmp/points.npu" --against "$points" -i "input=$tap_tmp/frame.yuv" \
-		-i "input.box=$tap_tmp/box"
-	check=$("$run" --check=json "$tap_tmp/points.npu" --against "$points" -i "input=$tap_tmp/frame.yuv" \
+	tap_run "--check of it" "$run" --check "$tap_tmp/points.npu" --against "$points" \
+		-i "input=$tap_tmp/frame.yuv" -i "input.box=$tap_tmp/box"
+	check=$("$run" --check=json "$tap_tmp/points.npu" --against "$points" \
+		-i "input=$tap_tmp/frame.yuv" \
 		-i "input.box=$tap_tmp/box" 2>&1)
 	tap_is "$(perl -MJSON::PP -0777 -ne '
 		my ($l) = grep { $_->{tensor} eq "input.pixels" } @{decode_json($_)->{layers}};
 		print join " ", map { $l->{fp32}{$_} // "?" } qw(match compared differ)' <<<"$check")" "compared 12288 0" "the box has the bits that the formulas give, 64 x 64 of grey, three times"
-	tap_refused "input 'input.box'" "a frame without its box" "$run" "$tap_tmp/points.npu" -i "input=$tap_tmp/frame.yuv"
+	tap_refused "input 'input.box'" "a frame without its box" "$run" "$tap_tmp/points.npu" \
+		-i "input=$tap_tmp/frame.yuv"
 else
 	tap_skip "a camera's frame" "there is no $face"
 fi
