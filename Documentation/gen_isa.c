@@ -79,7 +79,8 @@ static const struct rule {
 	  "DIMS is even and at most D; COS_TABLE and SIN_TABLE come together, "
 	  "without them BASE is positive" },
 	{ NPU_OP_DYN_QUANT,
-	  "without GROUP out is u8, SCALE f32 and ZERO is there; with GROUP out is i8 and ZERO is not" },
+	  "without GROUP out is u8, SCALE f32 and ZERO is there; with GROUP out is i8 and ZERO is "
+	  "not" },
 	{ NPU_OP_COLOR, "CHROMA goes with nv12, for which H and W are even; W is even for yuyv" },
 	{ NPU_OP_LOAD_SCALAR, "INDEX is a scalar that the stream declares, MIN is at most MAX" },
 };

@@ -193,10 +193,10 @@ struct npu_llm_memory {
 	uint64_t host;			/* of this process beside these: tables and metadata */
 	uint64_t total;
 	uint64_t available;		/* now, before or after opening; UINT64_MAX: not known */
-	uint64_t kv_host;		/* with a KV budget, what blocks can have of the host; in total */
+	uint64_t kv_host;		/* with a KV budget, what the host has for blocks */
 	/*
-	 * What this process has beside the total: resident now, and code that a first run reads in. So
-	 * it is right before the model has run; 0: not known.
+	 * What this process has beside the total: resident now, and code that a first run reads in.
+	 * So it is right before the model has run; 0: not known.
 	 */
 	uint64_t process;
 };
