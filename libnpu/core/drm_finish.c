@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include "core/drm.h"
 #include "npu_isa_desc.h"
 
@@ -10,6 +11,7 @@ _Static_assert(sizeof(struct drm_npu_fault) == sizeof(struct npu_fault), "one la
 
 #define CLOCK_TRIES	4
 #define CLOCK_FAST_NS	100000u		/* no need to ask again */
+#define WAIT_AGAIN_NS	2000000u	/* from a wait that failed to the next */
 
 struct ending {
 	int status;
@@ -141,13 +143,69 @@ static void check_waits(const struct npu_work *work, struct ending *e)
 	}
 }
 
+/*
+ * 0 when the driver says that the job has ended, or knows it no more; -EAGAIN when it has not, or
+ * can not be asked just now; -ENODEV and -EBADF: nobody is there to be asked.
+ */
+static int ask_whether_ended(struct drm_queue *dq, const struct drm_work *dw)
+{
+	struct drm_npu_job_get_result res = { .job_id = dw->job_id };
+	int ret = 0;
+
+	pthread_mutex_lock(&dq->lock);
+	res.queue_id = dw->kqueue->id;
+	/* A queue that was thrown away has taken its jobs with it. */
+	if (res.queue_id && drmIoctl(dq->drm->fd, DRM_IOCTL_NPU_JOB_GET_RESULT, &res))
+		ret = -errno;
+	pthread_mutex_unlock(&dq->lock);
+	switch (ret) {
+	case 0:
+		return res.queue_id && res.status == DRM_NPU_JOB_PENDING ? -EAGAIN : 0;
+	case -ENOENT:
+		return 0;
+	case -ENODEV:
+	case -EBADF:
+		return ret;
+	default:
+		return -EAGAIN;
+	}
+}
+
+/* Until @deadline, or for a moment. -ETIME: it has come. */
+static int wait_a_moment(uint64_t deadline)
+{
+	struct timespec moment = { .tv_nsec = WAIT_AGAIN_NS };
+	uint64_t now = npu_now();
+
+	if (now >= deadline)
+		return -ETIME;
+	if (deadline - now < WAIT_AGAIN_NS)
+		moment.tv_nsec = (long)(deadline - now);
+	nanosleep(&moment, NULL);
+	return 0;
+}
+
+/*
+ * That waiting failed, for want of memory for one, says nothing of the job: it may be running, and
+ * what it uses must not be used for something else. Then the driver is asked now and again.
+ */
 int drm_work_wait(struct drm_queue *dq, const struct drm_work *dw, uint64_t deadline)
 {
 	int64_t until = deadline > INT64_MAX ? INT64_MAX : (int64_t)deadline;
+	int ret;
 
 	if (!dw->kqueue)
 		return 0;
-	return drmSyncobjWait(dq->drm->fd, &dw->sync->handle, 1, until, 0, NULL);
+	for (;;) {
+		ret = drmSyncobjWait(dq->drm->fd, &dw->sync->handle, 1, until, 0, NULL);
+		if (!ret || ret == -ETIME || ret == -ENODEV)
+			return ret;
+		ret = ask_whether_ended(dq, dw);
+		if (ret != -EAGAIN)
+			return ret;
+		if (wait_a_moment(deadline))
+			return -ETIME;
+	}
 }
 
 /* What became of the job that has been waited for. */

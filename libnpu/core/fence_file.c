@@ -21,6 +21,9 @@
 /* As many fences as may be joined in a file and still be told apart; see file_status(). */
 #define MAX_JOINED	64
 
+/* From a poll() that failed to the next. */
+#define AGAIN_MS	2
+
 int npu_fd_copy(int fd, int *copy, struct npu_error *err)
 {
 	*copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -87,6 +90,16 @@ static int poll_time(uint64_t deadline)
 	return ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
+/* As poll(). That it fails, for want of memory, says nothing of the fence: then a moment passes. */
+static int poll_patiently(struct pollfd *p, nfds_t num, int ms)
+{
+	int n = poll(p, num, ms);
+
+	if (n < 0 && errno != EINTR)
+		poll(NULL, 0, ms < 0 || ms > AGAIN_MS ? AGAIN_MS : ms);
+	return n;
+}
+
 void npu_fence_file_wait(struct npu_fence *fence, uint64_t deadline)
 {
 	struct pollfd p = { .fd = fence->file, .events = POLLIN };
@@ -94,8 +107,8 @@ void npu_fence_file_wait(struct npu_fence *fence, uint64_t deadline)
 
 	do {
 		ms = poll_time(deadline);
-		n = poll(&p, 1, ms);
-	} while ((n < 0 && errno == EINTR) || (!n && ms == INT_MAX));
+		n = poll_patiently(&p, 1, ms);
+	} while ((n < 0 && (ms || errno == EINTR)) || (!n && ms == INT_MAX));
 	if (n > 0)
 		signal_file(fence);
 }
@@ -124,7 +137,7 @@ static void *watch(void *arg)
 	};
 
 	do {
-		if (poll(p, 2, -1) > 0 && p[0].revents) {
+		if (poll_patiently(p, 2, -1) > 0 && p[0].revents) {
 			signal_file(fence);
 			break;
 		}

@@ -512,6 +512,8 @@ static int get_result(struct drm_npu_job_get_result *a)
 	struct queue *q = queue_find(a->queue_id);
 	struct job *j;
 
+	if (fake_drm.no_result)
+		return ENOMEM;
 	for (j = q ? q->jobs : NULL; j; j = j->next) {
 		if (j->id != a->job_id)
 			continue;
@@ -567,6 +569,8 @@ static int sync_wait(struct drm_syncobj_wait *a)
 	fence = f.sync[*handle].last;
 	if (!fence || a->flags)
 		return EINVAL;
+	if (fake_drm.wait_error)
+		return fake_drm.wait_error;
 	while (f.sync[*handle].done < fence && !fake_drm.gone)
 		if (pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until))
 			return ETIME;

@@ -27,6 +27,8 @@ struct fake_drm_switches {
 	bool no_nice;		/* high priority is refused */
 	unsigned int fail_create;	/* so many buffers on, counted down, one has no memory */
 	bool no_cancel;		/* JOB_CANCEL is not known: a driver of minor version 0 */
+	int wait_error;		/* errno that every wait for a syncobj fails with, 0: none */
+	bool no_result;		/* nor is there memory to tell how a job ended */
 	int major;		/* of the driver */
 	unsigned int isa;	/* major of the instruction set */
 	const char *name;	/* of the driver */

@@ -374,6 +374,44 @@ static void test_waits(struct env *e)
 	npu_run_destroy(b);
 }
 
+/*
+ * A wait that fails tells nothing of the job: it does not end before it has ended, whoever is in
+ * charge of it, and its result is not what the wait said.
+ */
+static void check_wait_error(struct env *e, int error, bool no_result)
+{
+	struct npu_run *run = tiny_run(e->tiny, 6);
+	struct npu_fence *f;
+
+	fake_drm_set(&fake_drm.hang, true);
+	fake_drm.wait_error = error;
+	fake_drm_set(&fake_drm.no_result, no_result);
+	npu_queue_submit(e->q[0], run, NULL, &f, &err);
+	tap_ok(npu_fence_wait(f, npu_deadline_after(20000000), &err) == -ETIMEDOUT &&
+	       npu_fence_status(f) == -EINPROGRESS, "waits fail, %s%s: the job has not ended",
+	       strerror(error), no_result ? ", and the driver does not say" : "");
+	/* The queue's own thread is in charge now. */
+	npu_fence_status(f);
+	usleep(20000);
+	tap_ok(npu_fence_status(f) == -EINPROGRESS, "nor a while later");
+	fake_drm_set(&fake_drm.hang, false);
+	fake_drm_set(&fake_drm.no_result, false);
+	tap_ok(!npu_fence_wait(f, SECONDS(5), &err) && tiny_right(run, 6),
+	       "and when it has ended, it has ended well");
+	fake_drm.wait_error = 0;
+	npu_fence_put(f);
+	npu_run_destroy(run);
+}
+
+static void test_wait_errors(struct env *e)
+{
+	static const int errors[] = { ENOMEM, EINTR, EAGAIN, EINVAL, ENOENT, EIO, EFAULT };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		check_wait_error(e, errors[i], i % 2);
+}
+
 /* Fences of another device, and of jobs with host steps, are waited for by the host. */
 static void test_foreign(struct env *e)
 {
@@ -575,6 +613,7 @@ int main(void)
 	check_ending(&e, &fake_drm.time_out, -ETIME, "2000 ms");
 	check_ending(&e, &fake_drm.lose, -ECANCELED, "did not cause");
 	test_waits(&e);
+	test_wait_errors(&e);
 	test_foreign(&e);
 	test_cancel(&e);
 	test_threads(&e);
