@@ -72,12 +72,12 @@ static uint8_t decode_op_imm(uint32_t raw, uint32_t *imm)
 	return funct7 ? RV32_ILLEGAL : ops[funct3];
 }
 
-/* FENCE orders what is in order already; its other forms and hints are no different. */
+/* FENCE's other forms and hints are no different from the full one. */
 static uint8_t decode_fence(uint32_t raw)
 {
 	switch (bits(raw, 14, 12)) {
 	case 0:
-		return RV32_ADD;
+		return RV32_FENCE;
 	case 1:
 		return RV32_FENCE_I;
 	default:

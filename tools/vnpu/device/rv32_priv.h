@@ -59,6 +59,7 @@
 	X(EBREAK)						\
 	X(MRET)							\
 	X(WFI)							\
+	X(FENCE)						\
 	X(FENCE_I)						\
 	X(ILLEGAL)						\
 	X(FETCH_FAULT)						\
