@@ -38,6 +38,7 @@ static int bus_store(void *ctx, uint32_t addr, unsigned int size, uint32_t value
 			       -EFAULT;
 	if (npu_mcu_is_tail(mcu, addr))
 		value += mcu->skew.messages;
+	npu_mcu_tamper(mcu, addr, &value);
 	return npu_mmu_store(&mcu->core->mmu, NPU_KERNEL_CONTEXT, npu_mcu_skewed(mcu, addr), size,
 			     value);
 }

@@ -100,10 +100,11 @@ int npu_mcu_reg_load(struct npu_mcu *mcu, npu_u32 offset, npu_u32 *value);
 int npu_mcu_reg_store(struct npu_mcu *mcu, npu_u32 offset, npu_u32 value);
 
 /*
- * mcu_fault.c: faults of the firmware that the control socket arms. Before the driver is told of
- * messages; and, while messages were slipped in, where an access to the ring goes to.
+ * mcu_fault.c: faults of the firmware that the control socket arms. Before a word is stored in
+ * kernel memory, which makes a message the driver's when it is the message ring's tail; and, while
+ * messages were slipped in, where an access to the ring goes to.
  */
-void npu_mcu_tamper(struct npu_mcu *mcu);
+void npu_mcu_tamper(struct npu_mcu *mcu, npu_u32 addr, npu_u32 *value);
 npu_u32 npu_mcu_skewed(const struct npu_mcu *mcu, npu_u32 addr);
 /* Whether @addr is the message ring's tail, as the firmware counts it. */
 bool npu_mcu_is_tail(const struct npu_mcu *mcu, npu_u32 addr);

@@ -18,14 +18,14 @@ static bool take(struct npu_mcu *mcu, enum npu_vdev_fault id)
 }
 
 /* Slip a message in behind the last one; the firmware does not know of it. */
-static void insert_message(struct npu_mcu *mcu, const struct npu_fw_config *cfg, npu_u32 tail,
+static void insert_message(struct npu_mcu *mcu, const struct npu_fw_config *cfg, npu_u32 *tail,
 			   struct npu_fw_msg *msg)
 {
-	npu_u64 next = cfg->msg_ring + tail % cfg->msg_entries * sizeof(*msg);
+	npu_u64 next = cfg->msg_ring + *tail % cfg->msg_entries * sizeof(*msg);
 
-	if (!kernel_copy(mcu, next, msg, sizeof(*msg), NPU_ACCESS_WRITE) ||
-	    npu_mmu_store(&mcu->core->mmu, NPU_KERNEL_CONTEXT, cfg->msg_index, 4, tail + 1))
+	if (!kernel_copy(mcu, next, msg, sizeof(*msg), NPU_ACCESS_WRITE))
 		return;
+	++*tail;
 	mcu->skew.messages++;
 	mcu->skew.ring = cfg->msg_ring;
 	mcu->skew.entries = cfg->msg_entries;
@@ -40,9 +40,9 @@ static struct npu_fw_msg bad_tail(const struct npu_fw_msg *msg)
 				    .arg = offsetof(struct npu_fw_index, tail) };
 }
 
-static void tamper_message(struct npu_mcu *mcu, const struct npu_fw_config *cfg, npu_u32 tail)
+static void tamper_message(struct npu_mcu *mcu, const struct npu_fw_config *cfg, npu_u32 *tail)
 {
-	npu_u64 last = cfg->msg_ring + (tail - 1) % cfg->msg_entries * sizeof(struct npu_fw_msg);
+	npu_u64 last = cfg->msg_ring + (*tail - 1) % cfg->msg_entries * sizeof(struct npu_fw_msg);
 	struct npu_fw_msg msg, more;
 
 	/* These are about jobs: answers to control messages pass. */
@@ -79,9 +79,9 @@ static bool any_armed(struct npu_mcu *mcu)
 	return false;
 }
 
-void npu_mcu_tamper(struct npu_mcu *mcu)
+void npu_mcu_tamper(struct npu_mcu *mcu, npu_u32 addr, npu_u32 *value)
 {
-	npu_u32 at = npu_reg_get(&mcu->core->regs, NPU_REG_FW_CONFIG), tail;
+	npu_u32 at = npu_reg_get(&mcu->core->regs, NPU_REG_FW_CONFIG);
 	struct npu_fw_config cfg;
 
 	if (!any_armed(mcu))
@@ -89,13 +89,12 @@ void npu_mcu_tamper(struct npu_mcu *mcu)
 	if (!kernel_copy(mcu, at, &cfg, sizeof(cfg), NPU_ACCESS_READ) ||
 	    cfg.magic != NPU_FW_CONFIG_MAGIC || !cfg.msg_entries ||
 	    cfg.msg_entries & (cfg.msg_entries - 1) ||
-	    npu_mmu_load(&mcu->core->mmu, NPU_KERNEL_CONTEXT, cfg.msg_index, 4, &tail))
+	    addr != cfg.msg_index + offsetof(struct npu_fw_index, tail))
 		return;
 	if (take(mcu, NPU_VDEV_FAULT_BAD_LENGTH))
-		npu_mmu_store(&mcu->core->mmu, NPU_KERNEL_CONTEXT, cfg.msg_index, 4,
-			      tail + cfg.msg_entries + 1);
+		*value += cfg.msg_entries + 1;
 	else
-		tamper_message(mcu, &cfg, tail);
+		tamper_message(mcu, &cfg, value);
 }
 
 npu_u32 npu_mcu_skewed(const struct npu_mcu *mcu, npu_u32 addr)

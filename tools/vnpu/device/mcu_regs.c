@@ -163,7 +163,6 @@ int npu_mcu_reg_store(struct npu_mcu *mcu, npu_u32 offset, npu_u32 value)
 	struct npu_unit *unit;
 
 	if (offset == NPU_MCU_HOST_IRQ) {
-		npu_mcu_tamper(mcu);
 		npu_events_message(mcu->core);
 		return 0;
 	}
