@@ -11,6 +11,8 @@
  * vms           address spaces and their mappings
  * queues        queues, as the driver and as the firmware see them
  * force_reset   write anything: the device is reset
+ * look_ms       how often the clock of npu_tdr.c looks at jobs, for tests that must notice when it
+ *               has to find what an interrupt or a doorbell should have told
  * timeout_ms    how long a job may be without progress, for tests that have many of them hang
  */
 #include <linux/debugfs.h>
@@ -30,6 +32,7 @@
 #include "npu_hw.h"
 #include "npu_job.h"
 #include "npu_queue.h"
+#include "npu_tdr.h"
 #include "npu_vm.h"
 
 static struct npu_device *npu_debugfs_device(struct seq_file *m)
@@ -105,6 +108,7 @@ static int npu_debugfs_counters(struct seq_file *m, void *data)
 	if (ret)
 		return ret;
 	npu_debugfs_hw_counters(m, npu);
+	npu_hw_reap(npu);
 	pm_runtime_mark_last_busy(npu->base.dev);
 	pm_runtime_put_autosuspend(npu->base.dev);
 
@@ -236,6 +240,31 @@ static const struct file_operations npu_debugfs_force_reset_fops = {
 	.llseek = noop_llseek,
 };
 
+static int npu_debugfs_get_look(void *data, u64 *value)
+{
+	struct npu_device *npu = data;
+
+	*value = READ_ONCE(npu->reset.look_ms);
+
+	return 0;
+}
+
+static int npu_debugfs_set_look(void *data, u64 value)
+{
+	struct npu_device *npu = data;
+
+	if (value < NPU_TDR_PERIOD_MS || value > NPU_TDR_PERIOD_MAX_MS)
+		return -EINVAL;
+	WRITE_ONCE(npu->reset.look_ms, value);
+	/* What it would have found later it finds now. */
+	npu_tdr_kick(npu);
+
+	return 0;
+}
+
+DEFINE_DEBUGFS_ATTRIBUTE(npu_debugfs_look_fops, npu_debugfs_get_look, npu_debugfs_set_look,
+			 "%llu\n");
+
 static int npu_debugfs_get_timeout(void *data, u64 *value)
 {
 	struct npu_device *npu = data;
@@ -274,6 +303,7 @@ void npu_debugfs_init(struct npu_device *npu)
 	drm_debugfs_add_files(&npu->base, npu_debugfs_files, ARRAY_SIZE(npu_debugfs_files));
 	debugfs_create_file("force_reset", 0200, npu->base.debugfs_root, npu,
 			    &npu_debugfs_force_reset_fops);
+	debugfs_create_file("look_ms", 0600, npu->base.debugfs_root, npu, &npu_debugfs_look_fops);
 	debugfs_create_file("timeout_ms", 0600, npu->base.debugfs_root, npu,
 			    &npu_debugfs_timeout_fops);
 }

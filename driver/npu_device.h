@@ -5,6 +5,7 @@
 
 #include <linux/bitmap.h>
 #include <linux/completion.h>
+#include <linux/irq_work.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
@@ -93,6 +94,9 @@ struct npu_device {
 		/** @hw.online: the firmware runs and knows the queues that are active */
 		bool online;
 
+		/** @hw.starting: it is being told of the queues. Under @hw.lock */
+		bool starting;
+
 		/**
 		 * @hw.gone: unplugged, or beyond recovery. Never cleared; written with @hw.lock
 		 * held for writing, read without where a stale value does no harm.
@@ -125,6 +129,9 @@ struct npu_device {
 
 		/** @irq.count: interrupts taken, for debugfs */
 		u64 count;
+
+		/** @irq.work: takes messages that have come without one */
+		struct irq_work work;
 
 		/** @irq.wait: woken when a message or an invalidation has come */
 		wait_queue_head_t wait;
@@ -183,7 +190,11 @@ struct npu_device {
 	 */
 	atomic_t pm_refs;
 
-	/** @inflight: jobs that the hardware has, or will have when it is back */
+	/**
+	 * @inflight: jobs that the hardware has, or will have when it is back, and calls of SUBMIT
+	 * that came meanwhile. From the first one on the clock of npu_tdr.c runs, until it finds
+	 * none
+	 */
 	atomic_t inflight;
 
 	/** @reset: recovery */

@@ -22,6 +22,7 @@
 #include "npu_drv.h"
 #include "npu_file.h"
 #include "npu_gem.h"
+#include "npu_hw.h"
 #include "npu_job.h"
 #include "npu_limits.h"
 #include "npu_query.h"
@@ -509,13 +510,13 @@ static int npu_drm_ioctl_##name(struct drm_device *drm, void *data, struct drm_f
 	return ret;										\
 }
 
-/* These look at memory of the program, and enter when that is over. */
+/*
+ * These look at memory of the program, and enter when that is over. That a device has gone long ago
+ * drm_ioctl() has found out.
+ */
 #define NPU_IOCTL_FUNC_USER(name)								\
 static int npu_drm_ioctl_##name(struct drm_device *drm, void *data, struct drm_file *drm_file)	\
 {												\
-	if (drm_dev_is_unplugged(drm))								\
-		return -ENODEV;									\
-												\
 	return npu_ioctl_##name(to_npu_device(drm), data, drm_file);				\
 }
 
@@ -619,7 +620,12 @@ static void npu_drm_postclose(struct drm_device *drm, struct drm_file *drm_file)
 static void npu_drm_show_fdinfo(struct drm_printer *p, struct drm_file *drm_file)
 {
 	struct npu_file *file = drm_file->driver_priv;
+	int cookie;
 
+	if (drm_dev_enter(&file->npu->base, &cookie)) {
+		npu_hw_reap(file->npu);
+		drm_dev_exit(cookie);
+	}
 	drm_printf(p, "drm-engine-npu:\t%lld ns\n", atomic64_read(&file->stats->busy_ns));
 	drm_printf(p, "drm-engine-capacity-npu:\t%u\n", file->npu->caps.num_engines);
 	drm_printf(p, "npu-jobs:\t%lld\n", atomic64_read(&file->stats->jobs));

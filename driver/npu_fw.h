@@ -114,6 +114,7 @@ int npu_fw_image_copy(struct npu_device *npu);
 void npu_fw_ctl_start(struct npu_device *npu);
 int npu_fw_ctl(struct npu_device *npu, struct npu_fw_ctl *cmd, unsigned int timeout_ms);
 void npu_fw_process_messages(struct npu_device *npu);
+bool npu_fw_has_messages(struct npu_device *npu);
 const char *npu_fw_status_text(u32 status);
 const char *npu_fw_boot_text(u32 status);
 

@@ -78,6 +78,8 @@ static int npu_fw_ctl_wait(struct npu_device *npu, unsigned int timeout_ms)
 		npu_hw_irq_process(npu);
 		if (completion_done(&npu->fw.ctl_done))
 			return 0;
+		if (npu_reset_is_coming(npu))
+			return -EAGAIN;
 		if (time_after(jiffies, end))
 			return -ETIMEDOUT;
 	}
@@ -110,7 +112,8 @@ static int npu_fw_ctl_result(struct npu_device *npu, const struct npu_fw_ctl *cm
  *
  * Allocates nothing: recovery comes this way.
  *
- * Return: 0, -ETIMEDOUT, -EBUSY, or -EPROTO when the firmware refuses it.
+ * Return: 0, -ETIMEDOUT, -EAGAIN when a reset comes before the answer, -EBUSY, or -EPROTO when the
+ * firmware refuses it.
  */
 int npu_fw_ctl(struct npu_device *npu, struct npu_fw_ctl *cmd, unsigned int timeout_ms)
 {
@@ -129,6 +132,8 @@ int npu_fw_ctl(struct npu_device *npu, struct npu_fw_ctl *cmd, unsigned int time
 	npu_fw_ctl_write(npu, cmd);
 	ret = npu_fw_ctl_wait(npu, timeout_ms);
 	npu_fw_ctl_expect(npu, 0);
+	if (ret == -EAGAIN)
+		return ret;
 	if (ret) {
 		drm_err_ratelimited(&npu->base, "firmware: no answer to command %u of queue %u\n",
 				    cmd->cmd, cmd->queue);
@@ -188,6 +193,19 @@ static void npu_fw_handle(struct npu_device *npu, const struct npu_fw_msg *msg)
 }
 
 /**
+ * npu_fw_has_messages() - look whether there are messages that have not been taken
+ * @npu: device whose memory has not been freed
+ *
+ * From any context, without a lock.
+ *
+ * Return: whether there are; those that another processor takes just now may count.
+ */
+bool npu_fw_has_messages(struct npu_device *npu)
+{
+	return READ_ONCE(npu_fw_msg_index(npu)->tail) != READ_ONCE(npu->fw.msg_head);
+}
+
+/**
  * npu_fw_process_messages() - take what the firmware has put into the message ring
  * @npu: device
  *
@@ -215,7 +233,7 @@ void npu_fw_process_messages(struct npu_device *npu)
 
 		/* One copy: the firmware could change it between check and use. */
 		memcpy(&msg, npu_kbo_at(fw->msg, at * sizeof(msg)), sizeof(msg));
-		fw->msg_head++;
+		WRITE_ONCE(fw->msg_head, fw->msg_head + 1);
 		npu_fw_handle(npu, &msg);
 	}
 	/* Messages have been read before the firmware may write there again. */

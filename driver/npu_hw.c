@@ -205,6 +205,36 @@ void npu_hw_irq_process(struct npu_device *npu)
 	wake_up_all(&npu->irq.wait);
 }
 
+/**
+ * npu_hw_reap() - look at messages that no interrupt has told of, see npu_queue.c
+ * @npu: device whose memory has not been freed
+ *
+ * Costs two words read where there are none.
+ */
+void npu_hw_reap(struct npu_device *npu)
+{
+	if (npu_fw_has_messages(npu))
+		npu_hw_irq_process(npu);
+}
+
+static void npu_hw_reap_work(struct irq_work *work)
+{
+	npu_hw_irq_process(container_of(work, struct npu_device, irq.work));
+}
+
+/**
+ * npu_hw_reap_soon() - npu_hw_reap(), from where the locks that it takes may be held
+ * @npu: device whose memory has not been freed
+ *
+ * A full barrier comes first, for what has been written to the firmware's memory.
+ */
+void npu_hw_reap_soon(struct npu_device *npu)
+{
+	dma_mb();
+	if (npu_fw_has_messages(npu))
+		irq_work_queue(&npu->irq.work);
+}
+
 static irqreturn_t npu_hw_irq_handler(int irq, void *data)
 {
 	struct npu_device *npu = data;
@@ -220,6 +250,7 @@ int npu_hw_irq_init(struct npu_device *npu)
 	struct pci_dev *pdev = to_pci_dev(npu->base.dev);
 	int ret;
 
+	init_irq_work(&npu->irq.work, npu_hw_reap_work);
 	ret = pci_alloc_irq_vectors(pdev, 1, 1, PCI_IRQ_MSI);
 	if (ret < 0)
 		return ret;
@@ -235,5 +266,6 @@ int npu_hw_irq_init(struct npu_device *npu)
 void npu_hw_irq_fini(struct npu_device *npu)
 {
 	free_irq(npu->hw.irq, npu);
+	irq_work_sync(&npu->irq.work);
 	pci_free_irq_vectors(to_pci_dev(npu->base.dev));
 }

@@ -50,6 +50,8 @@ int npu_hw_reset(struct npu_device *npu);
 int npu_hw_irq_init(struct npu_device *npu);
 void npu_hw_irq_fini(struct npu_device *npu);
 void npu_hw_irq_process(struct npu_device *npu);
+void npu_hw_reap(struct npu_device *npu);
+void npu_hw_reap_soon(struct npu_device *npu);
 const char *npu_hw_fatal_text(u32 code);
 
 #endif

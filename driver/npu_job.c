@@ -58,6 +58,38 @@ static void npu_fence_release(struct dma_fence *fence)
 }
 
 /*
+ * Somebody waits for it: only then the firmware tells of its end at once, see npu_queue.c. With its
+ * lock held, before it has signalled.
+ */
+static bool npu_fence_enable_signaling(struct dma_fence *fence)
+{
+	struct npu_job *job = container_of(fence, struct npu_job, fence);
+
+	npu_queue_notify(job->queue, job);
+
+	return true;
+}
+
+/*
+ * Somebody looks, perhaps again and again, and never waits: the next look is told. Nothing can be
+ * signalled here, as others' locks may be held. Without the fence's lock the job may end meanwhile,
+ * and the queue go; who has it, asks for the fence's status, which the clock of npu_tdr.c keeps.
+ */
+static bool npu_fence_signaled(struct dma_fence *fence)
+{
+	struct npu_job *job = container_of(fence, struct npu_job, fence);
+	unsigned long flags;
+
+	if (!spin_trylock_irqsave(&job->fence_lock, flags))
+		return false;
+	if (!test_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &fence->flags))
+		npu_queue_notify(job->queue, job);
+	spin_unlock_irqrestore(&job->fence_lock, flags);
+
+	return false;
+}
+
+/*
  * A fence may live longer than all files, in a sync file for one, and so do the scheduler's, which
  * hold ours: older kernels ask their operations for names even when they have signalled, and the
  * scheduler for its own. While there are any, or jobs that wait for their turn, the module stays.
@@ -65,6 +97,8 @@ static void npu_fence_release(struct dma_fence *fence)
 static const struct dma_fence_ops npu_fence_ops = {
 	.get_driver_name = npu_fence_driver_name,
 	.get_timeline_name = npu_fence_timeline_name,
+	.enable_signaling = npu_fence_enable_signaling,
+	.signaled = npu_fence_signaled,
 	.release = npu_fence_release,
 };
 
@@ -255,7 +289,9 @@ int npu_job_start(struct npu_job *job, bool ring)
 	/* For the list. */
 	dma_fence_get(&job->fence);
 	npu_queue_add(queue, job);
-	atomic_inc(&npu->inflight);
+	/* The clock runs until it finds that there is none. */
+	if (atomic_inc_return(&npu->inflight) == 1)
+		npu_tdr_start(npu);
 	trace_npu_job_run(job);
 	npu_queue_feed(queue, ring);
 
@@ -275,11 +311,8 @@ static struct dma_fence *npu_job_run(struct drm_sched_job *sched_job)
 	spin_lock_irq(&queue->lock);
 	queue->num_scheduled--;
 	ret = npu_job_start(job, true);
-	/* With the lock: npu_queues_end() comes behind it, and then nothing is queued any more. */
 	if (ret)
 		npu_job_refuse(job, ret);
-	else
-		npu_tdr_start(queue->npu);
 	spin_unlock_irq(&queue->lock);
 
 	return &job->fence;

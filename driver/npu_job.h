@@ -41,8 +41,11 @@ struct npu_job {
 	/** @scheduled: the scheduler frees what it holds, else npu_job_end() does */
 	bool scheduled;
 
-	/** @ringed: it is in the queue's ring. Under npu_queue.lock */
+	/** @ringed: it is in the queue's ring. Changed under npu_queue.lock */
 	bool ringed;
+
+	/** @slot: where in the ring, with @ringed. Changed under npu_queue.lock */
+	u32 slot;
 
 	/** @has_pm: it holds one of npu_device.pm_refs */
 	bool has_pm;
@@ -61,7 +64,7 @@ struct npu_job {
 
 	/**
 	 * @desc: what the firmware gets, save for the address of the regions. Its cancel is under
-	 * npu_queue.lock
+	 * npu_queue.lock; its notify is set without a lock, see npu_queue_notify()
 	 */
 	struct npu_fw_job desc;
 

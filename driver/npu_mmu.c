@@ -83,23 +83,18 @@ static bool npu_mmu_inv_done(struct npu_device *npu)
 	return READ_ONCE(npu->hw.events->inv_seq) == npu->mmu.inv_seq;
 }
 
-/* A reset that has been asked for does the same: then there is nothing to wait for. */
-static bool npu_mmu_inv_in_vain(struct npu_device *npu)
-{
-	return npu->hw.online && READ_ONCE(npu->reset.pending);
-}
-
 static int npu_mmu_inv_wait(struct npu_device *npu, unsigned int timeout_ms)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
 
 	while (!npu_mmu_inv_done(npu)) {
 		wait_event_timeout(npu->irq.wait,
-				   npu_mmu_inv_done(npu) || npu_mmu_inv_in_vain(npu),
+				   npu_mmu_inv_done(npu) || npu_reset_is_coming(npu),
 				   msecs_to_jiffies(NPU_MMU_INV_POLL_MS));
 		if (npu_mmu_inv_done(npu))
 			break;
-		if (npu_mmu_inv_in_vain(npu))
+		/* A reset does the same. */
+		if (npu_reset_is_coming(npu))
 			return -EAGAIN;
 		if (time_after(jiffies, end))
 			return -ETIMEDOUT;

@@ -2,13 +2,14 @@
 /*
  * DOC: power management
  *
- * SUBMIT holds a runtime PM reference, as resuming may sleep and allocate. A job that it gives to
- * the scheduler holds another one until it is freed, so that npu_job_run() needs none. One that has
- * been started needs none either: the device is not suspended while it has jobs, and the worker of
- * npu_tdr.c, which runs as long, asks for it when they have ended. Whatever else speaks to the
- * device only does so while it is online, under npu_device.hw.lock, and has nothing to do
- * otherwise: a device that is off knows no translation and no queue, and learns of all of them when
- * it starts. It always starts cold.
+ * SUBMIT holds a runtime PM reference, as resuming may sleep and allocate; or, where there are jobs
+ * in flight, it counts as one of them: the device is not suspended while there are any. A job that
+ * it gives to the scheduler holds another reference until it is freed, so that npu_job_run() needs
+ * none. One that has been started needs none either: the worker of npu_tdr.c, which runs as long,
+ * asks for the device to be suspended when all have ended. Whatever else speaks to the device only
+ * does so while it is online, under npu_device.hw.lock, and has nothing to do otherwise: a device
+ * that is off knows no translation and no queue, and learns of all of them when it starts. It
+ * always starts cold.
  *
  * System sleep and function level reset are the same with jobs under way. Those that have been
  * started are given a moment to end before sleep, and none before a reset; what is lost is told to

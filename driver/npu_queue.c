@@ -8,6 +8,29 @@
  * after the other and are refused there, so that they signal in order and with -ECANCELED. Each of
  * them holds a reference; the last one leaves the release to a worker, as the scheduler can not
  * free itself.
+ *
+ * DOC: what driver and firmware do not tell each other
+ *
+ * A doorbell and an interrupt cost more than an empty job. With NPU_FW_ABI_QUIET they are left out
+ * where the other side looks anyway:
+ *
+ * - The driver writes an entry and the tail, and then looks at the state of the queue. While that
+ *   is not IDLE the firmware will look at the tail by itself, and no doorbell is rung. The firmware
+ *   publishes IDLE, and then looks at the tail once more.
+ * - The driver marks an entry whose fence somebody waits for, and then looks whether the message
+ *   about it is there. The firmware writes the message, and then looks whether the entry is marked;
+ *   if not, it raises no interrupt, and the message is found by whoever looks next: the next
+ *   SUBMIT, a question about a job or a queue, or the clock of npu_tdr.c, which does so four times
+ *   a second.
+ *
+ * Both are the same pattern: each side stores, and then loads what the other one stores. A full
+ * barrier between the two, dma_mb() here and FENCE there, sees to it that not both load what was
+ * there before. Without it on either side both may, and the job waits for the clock; then tests
+ * (test_wakeup, tests/firmware/test_bells) fail.
+ *
+ * The first entry of each half of the ring is marked in any case. So what comes behind a full ring
+ * finds room in time, and what ended jobs hold is given back; and the firmware tells, too, when
+ * half of the message ring is full. Ends that are not good, and answers, are always told at once.
  */
 #include <linux/delay.h>
 #include <linux/log2.h>
@@ -280,6 +303,12 @@ static struct npu_fw_job *npu_queue_entry(struct npu_queue *queue, u32 slot)
 			  sizeof(struct npu_fw_index) + slot * sizeof(struct npu_fw_job));
 }
 
+/* The first of each half. */
+static bool npu_queue_is_milestone(struct npu_queue *queue, u32 slot)
+{
+	return !(slot & (max(queue->depth / 2, 1u) - 1));
+}
+
 static void npu_queue_write_job(struct npu_queue *queue, struct npu_job *job)
 {
 	u32 slot = queue->tail & (queue->depth - 1);
@@ -294,7 +323,14 @@ static void npu_queue_write_job(struct npu_queue *queue, struct npu_job *job)
 		       desc->num_regions * sizeof(*job->regions));
 	}
 
-	job->ringed = true;
+	WRITE_ONCE(job->slot, slot);
+	/* Whoever sees it ringed sees the slot. */
+	smp_store_release(&job->ringed, true);
+	/* Pairs with that of npu_queue_notify(): one of the two sees what the other has written. */
+	smp_mb();
+	if (READ_ONCE(job->desc.notify) || npu_queue_is_milestone(queue, slot))
+		WRITE_ONCE(desc->notify, 1);
+
 	queue->num_ringed++;
 	queue->ringed = job->id;
 	dma_wmb();
@@ -335,6 +371,32 @@ void npu_queue_del(struct npu_queue *queue, struct npu_job *job)
 	list_del_init(&job->node);
 }
 
+/* Does the firmware look at the tail, which has been written, only when it is told to? */
+static bool npu_queue_is_idle(struct npu_queue *queue)
+{
+	struct npu_device *npu = queue->npu;
+
+	if (npu->fw.abi < NPU_FW_ABI_QUIET)
+		return true;
+
+	/* The firmware has one between its store of IDLE and its look at the tail. */
+	dma_mb();
+	switch (READ_ONCE(npu_fw_queue_state(npu, queue->id)->state)) {
+	case NPU_FW_QUEUE_READY:
+	case NPU_FW_QUEUE_RUNNING:
+	case NPU_FW_QUEUE_SAVED:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static void npu_queue_doorbell(struct npu_queue *queue)
+{
+	if (npu_queue_is_idle(queue))
+		npu_hw_write(queue->npu, NPU_REG_DOORBELL(queue->id), 1);
+}
+
 /* Of a dead queue nothing goes into the ring any more: behind what is in there all jobs end. */
 static void npu_queue_feed_dead(struct npu_queue *queue)
 {
@@ -373,7 +435,7 @@ void npu_queue_feed(struct npu_queue *queue, bool ring)
 		new = true;
 	}
 	if (new && ring)
-		npu_hw_write(queue->npu, NPU_REG_DOORBELL(queue->id), 1);
+		npu_queue_doorbell(queue);
 }
 
 /* Tell the firmware about what npu_queue_feed() has not told it about. */
@@ -381,8 +443,28 @@ void npu_queue_ring(struct npu_queue *queue)
 {
 	spin_lock_irq(&queue->lock);
 	if (queue->active)
-		npu_hw_write(queue->npu, NPU_REG_DOORBELL(queue->id), 1);
+		npu_queue_doorbell(queue);
 	spin_unlock_irq(&queue->lock);
+}
+
+/**
+ * npu_queue_notify() - somebody waits for a job's end: the firmware is to tell of it at once
+ * @queue: of it
+ * @job: it, whose fence has not signalled; so it, the queue and the ring are there
+ *
+ * From any context, with the fence's lock held: nothing that an interrupt takes may be taken. A
+ * mark on an entry that has another job by now costs an interrupt and nothing else.
+ */
+void npu_queue_notify(struct npu_queue *queue, struct npu_job *job)
+{
+	WRITE_ONCE(job->desc.notify, 1);
+	/* Pairs with that of npu_queue_write_job(). */
+	smp_mb();
+	/* And then the slot. */
+	if (smp_load_acquire(&job->ringed))
+		WRITE_ONCE(npu_queue_entry(queue, READ_ONCE(job->slot))->notify, 1);
+	/* The firmware may not have seen the mark: then its message is there. */
+	npu_hw_reap_soon(queue->npu);
 }
 
 /**
@@ -412,7 +494,7 @@ static u64 npu_queue_rewind(struct npu_queue *queue)
 
 	spin_lock_irq(&queue->lock);
 	list_for_each_entry(job, &queue->jobs, node)
-		job->ringed = false;
+		WRITE_ONCE(job->ringed, false);
 	job = list_first_entry_or_null(&queue->jobs, struct npu_job, node);
 	first = job ? job->id : queue->ringed + 1;
 	queue->next = job;
@@ -506,7 +588,7 @@ static int npu_queue_start_or_reset(struct npu_queue *queue)
 	struct npu_device *npu = queue->npu;
 	int ret = npu_queue_start_if_online(queue);
 
-	if (ret != -ETIMEDOUT)
+	if (ret != -ETIMEDOUT && ret != -EAGAIN)
 		return ret;
 
 	npu_reset_request(npu, "firmware does not take a queue");
@@ -680,7 +762,7 @@ void npu_queues_stop(struct npu_device *npu)
 /* It will be written again. */
 static void npu_queue_take_back(struct npu_queue *queue, struct npu_job *job)
 {
-	job->ringed = false;
+	WRITE_ONCE(job->ringed, false);
 	queue->num_ringed--;
 }
 
@@ -751,6 +833,7 @@ void npu_queue_get_state(struct npu_queue *queue, struct drm_npu_queue_get_state
 {
 	static_assert(sizeof(state->fault) == sizeof(queue->fault));
 
+	npu_hw_reap(queue->npu);
 	spin_lock_irq(&queue->lock);
 	state->state = queue->state;
 	state->job_id = queue->bad;
@@ -785,6 +868,7 @@ int npu_queue_get_result(struct npu_queue *queue, struct drm_npu_job_get_result 
 	struct npu_result pending = { .status = DRM_NPU_JOB_PENDING };
 	int ret = 0;
 
+	npu_hw_reap(queue->npu);
 	spin_lock_irq(&queue->lock);
 	result = &queue->results[args->job_id % queue->num_results];
 	if (!args->job_id || args->job_id > queue->submitted || result->id > args->job_id)

@@ -218,6 +218,7 @@ void npu_queue_add(struct npu_queue *queue, struct npu_job *job);
 void npu_queue_del(struct npu_queue *queue, struct npu_job *job);
 void npu_queue_feed(struct npu_queue *queue, bool ring);
 void npu_queue_ring(struct npu_queue *queue);
+void npu_queue_notify(struct npu_queue *queue, struct npu_job *job);
 void npu_queue_cancel_job(struct npu_queue *queue, struct npu_job *job);
 void npu_queue_get_state(struct npu_queue *queue, struct drm_npu_queue_get_state *state);
 int npu_queue_get_result(struct npu_queue *queue, struct drm_npu_job_get_result *args);

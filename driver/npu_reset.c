@@ -60,7 +60,9 @@ static int npu_device_start(struct npu_device *npu)
 	ret = npu_fw_boot(npu);
 	if (!ret) {
 		npu->hw.online = true;
+		npu->hw.starting = true;
 		ret = npu_queues_start(npu);
+		npu->hw.starting = false;
 	}
 	if (ret)
 		npu_device_start_undo(npu);
@@ -192,20 +194,59 @@ static void npu_reset_work(struct work_struct *work)
  * @npu: device
  * @cause: why, a text that stays
  *
- * From any context. Nothing happens when one has been asked for already.
+ * From any context, also of those who outlive the driver's hold on the device: a file that is being
+ * closed, a buffer that goes. Nothing happens when one has been asked for already, or when the
+ * device is being taken from its driver.
  */
 void npu_reset_request(struct npu_device *npu, const char *cause)
 {
-	if (READ_ONCE(npu->hw.gone) || READ_ONCE(npu->reset.pending))
-		return;
+	unsigned long flags;
 
-	/* Of two that come at once either cause is true. */
-	WRITE_ONCE(npu->reset.cause, cause);
-	if (xchg(&npu->reset.pending, true))
-		return;
+	spin_lock_irqsave(&npu->reset.lock, flags);
+	if (!npu->reset.closed && !READ_ONCE(npu->hw.gone) && !npu->reset.pending) {
+		WRITE_ONCE(npu->reset.cause, cause);
+		WRITE_ONCE(npu->reset.pending, true);
+		queue_work(npu->reset.wq, &npu->reset.work);
+	}
+	spin_unlock_irqrestore(&npu->reset.lock, flags);
 
-	queue_work(npu->reset.wq, &npu->reset.work);
 	wake_up_all(&npu->irq.wait);
+}
+
+/**
+ * npu_reset_look() - have npu_tdr_work() run
+ * @npu: device
+ * @delay: jiffies until then
+ * @sooner: also when it is to run already, but later
+ *
+ * From any context, as npu_reset_request().
+ */
+void npu_reset_look(struct npu_device *npu, unsigned long delay, bool sooner)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&npu->reset.lock, flags);
+	if (!npu->reset.closed && sooner)
+		mod_delayed_work(npu->reset.wq, &npu->reset.tdr, delay);
+	else if (!npu->reset.closed)
+		queue_delayed_work(npu->reset.wq, &npu->reset.tdr, delay);
+	spin_unlock_irqrestore(&npu->reset.lock, flags);
+}
+
+/**
+ * npu_reset_is_coming() - will the device be reset, whatever it answers now?
+ * @npu: device; hw.lock is held
+ *
+ * Then there is no use in waiting for it, and the reset waits for whoever does. Not for those who
+ * start the device: to them it means that they have to try once more.
+ *
+ * Return: whether it will.
+ */
+bool npu_reset_is_coming(struct npu_device *npu)
+{
+	lockdep_assert_held(&npu->hw.lock);
+
+	return npu->hw.online && !npu->hw.starting && READ_ONCE(npu->reset.pending);
 }
 
 /* Until a reset that has been asked for is over. Not from recovery itself. */
@@ -237,18 +278,24 @@ static void npu_reset_unplug_work(struct work_struct *work)
 
 int npu_reset_init(struct npu_device *npu)
 {
+	spin_lock_init(&npu->reset.lock);
 	INIT_WORK(&npu->reset.work, npu_reset_work);
 	INIT_DELAYED_WORK(&npu->reset.tdr, npu_tdr_work);
 	INIT_WORK(&npu->reset.unplug, npu_reset_unplug_work);
+	npu->reset.look_ms = NPU_TDR_PERIOD_MS;
 	npu->reset.timeout_ms = NPU_JOB_TIMEOUT_MS;
 	npu->reset.wq = alloc_ordered_workqueue("npu-reset", WQ_MEM_RECLAIM);
 
 	return npu->reset.wq ? 0 : -ENOMEM;
 }
 
-/* None of the jobs there are will be started, and nobody asks for a reset. */
+/* None of the jobs there are will be started. Whoever asks for a reset from here on is late. */
 void npu_reset_fini(struct npu_device *npu)
 {
+	spin_lock_irq(&npu->reset.lock);
+	npu->reset.closed = true;
+	spin_unlock_irq(&npu->reset.lock);
+
 	cancel_delayed_work_sync(&npu->reset.tdr);
 	cancel_work_sync(&npu->reset.work);
 	cancel_work_sync(&npu->reset.unplug);

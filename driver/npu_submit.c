@@ -29,10 +29,10 @@
 #include "../uapi/drm/npu_drm.h"
 
 #include "npu_device.h"
+#include "npu_hw.h"
 #include "npu_job.h"
 #include "npu_queue.h"
 #include "npu_submit.h"
-#include "npu_tdr.h"
 #include "npu_uobj.h"
 #include "npu_vm.h"
 
@@ -81,8 +81,10 @@ struct npu_submit_job {
  * struct npu_submit_ctx - a call of SUBMIT
  * @queue: of the jobs
  * @file: whose handles they name
- * @exec: locked reservations
+ * @shared: the VM has buffers with reservations of their own
+ * @exec: locked reservations, with @shared; else the VM's is
  * @fence: of the newest job that was taken, with a reference
+ * @counted: the call is one of npu_device.inflight; else it has a reference of runtime PM
  * @unrung: jobs have gone into the ring since the doorbell was rung
  * @count: of @jobs that are prepared
  * @taken: of @jobs
@@ -91,8 +93,10 @@ struct npu_submit_job {
 struct npu_submit_ctx {
 	struct npu_queue *queue;
 	struct drm_file *file;
+	bool shared;
 	struct drm_exec exec;
 	struct dma_fence *fence;
+	bool counted;
 	bool unrung;
 	u32 count;
 	u32 taken;
@@ -400,13 +404,10 @@ static int npu_submit_start(struct npu_submit_ctx *ctx, struct npu_job *job, boo
 	if (!ret)
 		queue->submitted = job->id;
 	spin_unlock_irq(&queue->lock);
-	if (ret)
-		return ret;
+	if (!ret)
+		ctx->unrung = ctx->taken;
 
-	ctx->unrung = ctx->taken;
-	npu_tdr_start(queue->npu);
-
-	return 0;
+	return ret;
 }
 
 /* From drm_sched_job_arm() on nothing fails: what is armed must be pushed. */
@@ -416,8 +417,6 @@ static struct dma_fence *npu_submit_push(struct npu_submit_ctx *ctx, struct npu_
 	struct npu_job *job = sub->job;
 	struct dma_fence *fence;
 
-	/* It has to be on when the job's turn comes. The caller has one: it is only counted up. */
-	pm_runtime_get_noresume(queue->npu->base.dev);
 	atomic_inc(&queue->npu->pm_refs);
 	job->has_pm = true;
 	job->scheduled = true;
@@ -459,6 +458,12 @@ static struct dma_fence *npu_submit_schedule(struct npu_submit_ctx *ctx, struct 
 		}
 	}
 
+	/* It has to be on when the job's turn comes. It is on: a reference is only counted up. */
+	if (pm_runtime_resume_and_get(ctx->queue->npu->base.dev)) {
+		drm_sched_job_cleanup(base);
+		return ERR_PTR(-ENODEV);
+	}
+
 	return npu_submit_push(ctx, sub);
 }
 
@@ -495,10 +500,30 @@ static int npu_submit_commit_job(struct npu_submit_ctx *ctx, struct npu_submit_j
 	return 0;
 }
 
+/* All that is mapped, and ever was, has the VM's reservation. */
+static int npu_submit_lock_alone(struct drm_gpuvm *gpuvm)
+{
+	struct dma_resv *resv = drm_gpuvm_resv(gpuvm);
+	int ret;
+
+	ret = dma_resv_lock_interruptible(resv, NULL);
+	if (ret)
+		return ret;
+	ret = dma_resv_reserve_fences(resv, 1);
+	if (ret)
+		dma_resv_unlock(resv);
+
+	return ret;
+}
+
 static int npu_submit_lock(struct npu_submit_ctx *ctx)
 {
 	struct drm_gpuvm *gpuvm = &ctx->queue->vm->base;
 	int ret = 0;
+
+	ctx->shared = READ_ONCE(ctx->queue->vm->shared);
+	if (!ctx->shared)
+		return npu_submit_lock_alone(gpuvm);
 
 	/* With its default it allocates a page. */
 	drm_exec_init(&ctx->exec, DRM_EXEC_INTERRUPTIBLE_WAIT, NPU_SUBMIT_FEW_BUFFERS);
@@ -517,7 +542,24 @@ static int npu_submit_lock(struct npu_submit_ctx *ctx)
 	return ret;
 }
 
-/* Jobs end in order: the fence of the last one is that of all of them. */
+/* With the fence of the last job, which is that of all of them: they end in order. */
+static void npu_submit_unlock(struct npu_submit_ctx *ctx)
+{
+	struct drm_gpuvm *gpuvm = &ctx->queue->vm->base;
+	struct dma_resv *resv = drm_gpuvm_resv(gpuvm);
+
+	if (!ctx->shared) {
+		if (ctx->fence)
+			dma_resv_add_fence(resv, ctx->fence, DMA_RESV_USAGE_BOOKKEEP);
+		dma_resv_unlock(resv);
+		return;
+	}
+	if (ctx->fence)
+		drm_gpuvm_resv_add_fence(gpuvm, &ctx->exec, ctx->fence, DMA_RESV_USAGE_BOOKKEEP,
+					 DMA_RESV_USAGE_BOOKKEEP);
+	drm_exec_fini(&ctx->exec);
+}
+
 static int npu_submit_commit(struct npu_submit_ctx *ctx)
 {
 	struct npu_queue *queue = ctx->queue;
@@ -533,39 +575,60 @@ static int npu_submit_commit(struct npu_submit_ctx *ctx)
 	}
 	if (ctx->unrung)
 		npu_queue_ring(queue);
-	if (ctx->fence)
-		drm_gpuvm_resv_add_fence(&queue->vm->base, &ctx->exec, ctx->fence,
-					 DMA_RESV_USAGE_BOOKKEEP, DMA_RESV_USAGE_BOOKKEEP);
-	drm_exec_fini(&ctx->exec);
+	npu_submit_unlock(ctx);
 
 	return ret;
+}
+
+/*
+ * The device is on until npu_submit_let_go(). With jobs in flight, as which the call counts then,
+ * it is not suspended: see npu_pm_runtime_suspend(). Else it may have to be switched on.
+ */
+static int npu_submit_hold(struct npu_submit_ctx *ctx)
+{
+	struct npu_device *npu = ctx->queue->npu;
+
+	ctx->counted = atomic_inc_not_zero(&npu->inflight);
+	if (ctx->counted)
+		return 0;
+
+	/* It has been given up. Later calls have an error of runtime PM's own. */
+	return pm_runtime_resume_and_get(npu->base.dev) ? -ENODEV : 0;
+}
+
+static void npu_submit_let_go(struct npu_submit_ctx *ctx)
+{
+	struct npu_device *npu = ctx->queue->npu;
+
+	if (ctx->counted) {
+		atomic_dec(&npu->inflight);
+		return;
+	}
+	pm_runtime_mark_last_busy(npu->base.dev);
+	pm_runtime_put_autosuspend(npu->base.dev);
 }
 
 /* Nothing of the program's memory is looked at in here. */
 static int npu_submit_take(struct npu_submit_ctx *ctx, u64 *first)
 {
 	struct npu_queue *queue = ctx->queue;
-	struct device *dev = queue->npu->base.dev;
 	int cookie, ret;
 
 	if (!drm_dev_enter(&queue->npu->base, &cookie))
 		return -ENODEV;
 
-	ret = pm_runtime_resume_and_get(dev);
-	if (ret) {
-		/* It has been given up. Later calls have an error of runtime PM's own. */
-		ret = -ENODEV;
+	ret = npu_submit_hold(ctx);
+	if (ret)
 		goto out_exit;
-	}
 
+	npu_hw_reap(queue->npu);
 	ret = mutex_lock_interruptible(&queue->submit_lock);
 	if (!ret) {
 		*first = queue->submitted + 1;
 		ret = npu_submit_commit(ctx);
 		mutex_unlock(&queue->submit_lock);
 	}
-	pm_runtime_mark_last_busy(dev);
-	pm_runtime_put_autosuspend(dev);
+	npu_submit_let_go(ctx);
 
 out_exit:
 	drm_dev_exit(cookie);
@@ -593,7 +656,35 @@ static void npu_submit_fini(struct npu_submit_ctx *ctx, u32 count)
 	for (i = 0; i < count; i++)
 		npu_submit_job_fini(&ctx->jobs[i]);
 	dma_fence_put(ctx->fence);
-	kvfree(ctx);
+}
+
+/* As npu_submit(), with an empty context that has room for all jobs. */
+static int npu_submit_in(struct npu_submit_ctx *ctx, struct drm_npu_submit *args)
+{
+	int ret, bad;
+	u64 first;
+
+	bad = npu_submit_prepare(ctx, &args->jobs);
+	ret = ctx->count ? npu_submit_take(ctx, &first) : 0;
+	args->done = ctx->taken;
+	if (!ret)
+		ret = bad;
+	if (ctx->taken && npu_submit_put_ids(ctx, &args->jobs, first) && !ret)
+		ret = -EFAULT;
+	npu_submit_fini(ctx, args->jobs.count);
+
+	return ret;
+}
+
+static int npu_submit_one(struct npu_queue *queue, struct drm_file *file,
+			  struct drm_npu_submit *args)
+{
+	DEFINE_RAW_FLEX(struct npu_submit_ctx, ctx, jobs, 1);
+
+	ctx->queue = queue;
+	ctx->file = file;
+
+	return npu_submit_in(ctx, args);
 }
 
 /**
@@ -609,26 +700,20 @@ static void npu_submit_fini(struct npu_submit_ctx *ctx, u32 count)
 int npu_submit(struct npu_queue *queue, struct drm_file *file, struct drm_npu_submit *args)
 {
 	struct npu_submit_ctx *ctx;
-	int ret, bad;
-	u64 first;
+	int ret;
 
 	if (!args->jobs.count || args->jobs.count > NPU_SUBMIT_MAX_JOBS)
 		return -EINVAL;
+	if (args->jobs.count == 1)
+		return npu_submit_one(queue, file, args);
 
 	ctx = kvzalloc(struct_size(ctx, jobs, args->jobs.count), GFP_KERNEL_ACCOUNT);
 	if (!ctx)
 		return -ENOMEM;
 	ctx->queue = queue;
 	ctx->file = file;
-
-	bad = npu_submit_prepare(ctx, &args->jobs);
-	ret = ctx->count ? npu_submit_take(ctx, &first) : 0;
-	args->done = ctx->taken;
-	if (!ret)
-		ret = bad;
-	if (ctx->taken && npu_submit_put_ids(ctx, &args->jobs, first) && !ret)
-		ret = -EFAULT;
-	npu_submit_fini(ctx, args->jobs.count);
+	ret = npu_submit_in(ctx, args);
+	kvfree(ctx);
 
 	return ret;
 }

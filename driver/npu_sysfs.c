@@ -13,6 +13,7 @@
 
 #include "npu_device.h"
 #include "npu_gem.h"
+#include "npu_hw.h"
 #include "npu_sysfs.h"
 
 static struct npu_device *npu_sysfs_device(struct device *dev)
@@ -22,9 +23,11 @@ static struct npu_device *npu_sysfs_device(struct device *dev)
 
 static ssize_t npu_busy_time_us_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
-	u64 ns = atomic64_read(&npu_sysfs_device(dev)->busy_ns);
+	struct npu_device *npu = npu_sysfs_device(dev);
 
-	return sysfs_emit(buf, "%llu\n", div_u64(ns, NSEC_PER_USEC));
+	npu_hw_reap(npu);
+
+	return sysfs_emit(buf, "%llu\n", div_u64(atomic64_read(&npu->busy_ns), NSEC_PER_USEC));
 }
 static DEVICE_ATTR_RO(npu_busy_time_us);
 

@@ -28,8 +28,6 @@
 #include "npu_tdr.h"
 #include "npu_trace.h"
 
-#define NPU_TDR_PERIOD_MS	250u
-
 /* After an engine reset its job is reported within so long. */
 #define NPU_TDR_ENGINE_MS	1000
 #define NPU_TDR_POLL_MS		20
@@ -54,15 +52,18 @@ struct npu_tdr_round {
 /* No effect when it is running already. */
 void npu_tdr_start(struct npu_device *npu)
 {
-	u32 period = min(NPU_TDR_PERIOD_MS, READ_ONCE(npu->reset.timeout_ms) / 4);
+	u32 period = READ_ONCE(npu->reset.look_ms);
 
-	queue_delayed_work(npu->reset.wq, &npu->reset.tdr, msecs_to_jiffies(period));
+	if (period == NPU_TDR_PERIOD_MS)
+		period = min(period, READ_ONCE(npu->reset.timeout_ms) / 4);
+
+	npu_reset_look(npu, msecs_to_jiffies(period), false);
 }
 
 /* Look now: there is a dead queue whose jobs the firmware still has. */
 void npu_tdr_kick(struct npu_device *npu)
 {
-	mod_delayed_work(npu->reset.wq, &npu->reset.tdr, 0);
+	npu_reset_look(npu, 0, true);
 }
 
 static u64 npu_queue_last_ringed(struct npu_queue *queue)
@@ -121,6 +122,7 @@ int npu_tdr_abort(struct npu_queue *queue)
 	lockdep_assert_held(&npu->hw.lock);
 
 	guard(mutex)(&queue->abort_lock);
+	npu_hw_reap(npu);
 	abort.job_id = npu_queue_last_ringed(queue);
 	if (!abort.job_id)
 		return 0;
@@ -131,6 +133,8 @@ int npu_tdr_abort(struct npu_queue *queue)
 	npu_hw_irq_process(npu);
 	if (!ret && npu_queue_is_empty(queue))
 		return 0;
+	if (ret == -EAGAIN)
+		return ret;
 
 	return npu_tdr_reset_engine(queue);
 }

@@ -3,6 +3,10 @@
 #ifndef NPU_TDR_H
 #define NPU_TDR_H
 
+/* How often jobs are looked at while there are any, see npu_debugfs.c. */
+#define NPU_TDR_PERIOD_MS	250u
+#define NPU_TDR_PERIOD_MAX_MS	60000u
+
 struct npu_device;
 struct npu_queue;
 struct work_struct;

@@ -392,6 +392,9 @@ static int npu_vm_op_get_bo(struct npu_vm_op *op, struct drm_gem_object *obj,
 	if (IS_ERR(op->sgt))
 		return PTR_ERR(op->sgt);
 
+	/* First this: jobs that are submitted from here on have its reservation, too. */
+	if (!bo->exclusive_root)
+		WRITE_ONCE(op->vm->shared, true);
 	dma_resv_lock(obj->resv, NULL);
 	vm_bo = drm_gpuvm_bo_obtain_locked(&op->vm->base, obj);
 	if (!IS_ERR(vm_bo))

@@ -43,6 +43,12 @@ struct npu_vm {
 	/** @pt: page tables */
 	struct npu_pt pt;
 
+	/**
+	 * @shared: something has been mapped that has a reservation of its own. Set under @lock,
+	 * and never cleared
+	 */
+	bool shared;
+
 	/** @unusable: an invalidation failed, and the reset after it */
 	bool unusable;
 };

@@ -11,9 +11,11 @@ FW_CFLAGS	:= -std=gnu11 -fno-strict-aliasing $(WARN)
 FW_SRC		:= $(call src,firmware)
 FW		:= $(BUILD)/firmware
 
-# A firmware that is wrong on purpose, for the test that must notice.
-FW_MUTANTS	:= reverse_priority
+# Firmware that is wrong on purpose, for the tests that must notice.
+FW_MUTANTS	:= reverse_priority lost_bell lost_end
 fw-flags-reverse_priority := -DNPU_FW_MUTANT_REVERSE_PRIORITY
+fw-flags-lost_bell := -DNPU_FW_MUTANT_LOST_BELL
+fw-flags-lost_end := -DNPU_FW_MUTANT_LOST_END
 
 ## make firmware		the image for the management processor, build/firmware/npu_fw.bin
 .PHONY: firmware

@@ -20,6 +20,8 @@
 #define FW_FULL_POLL_NS		200000u
 /* A round of the loop takes microseconds. */
 #define FW_WATCHDOG_US		1000000u
+/* How often firmware that is wrong on purpose looks at the clock, see queue.c. */
+#define FW_DAWDLE		3000u
 #define FW_MAX_ENTRIES		65536u
 #define FW_NO_QUEUE		0xffffu
 #define FW_NEVER		(~0ull)
@@ -80,7 +82,7 @@ struct fw {
 	npu_u32 save_size;
 	struct fw_ring ctl;
 	struct fw_ring msg;
-	bool posted;			/* there are messages that the driver was not told of */
+	bool awaited;			/* there is a message that the driver is to be told of */
 	bool msg_full;			/* something waits for room in the message ring */
 	npu_u32 num_unsaid;		/* queues whose ring is broken, and that was not said */
 	bool suspending, suspended;
@@ -134,11 +136,14 @@ bool fw_ring_update(struct fw_ring *ring);
 bool fw_ring_take(struct fw_ring *ring);
 /* Is there room for @count messages? */
 bool fw_msg_room(struct fw *fw, npu_u32 count);
-/* Needs room. */
+/*
+ * Needs room. The driver is told of it by fw_msg_tell(), unless it is the good end of a job: then
+ * the driver's wish is the caller's to look for, behind this.
+ */
 void fw_msg_post(struct fw *fw, const struct npu_fw_msg *msg);
 void fw_msg_answer(struct fw *fw, npu_u32 seq, npu_u32 queue, enum npu_fw_status status,
 		   npu_u32 arg);
-/* Let the driver know, if there is something new. */
+/* Let the driver know, if there is something new that it is to be told of. */
 void fw_msg_tell(struct fw *fw);
 
 /* ctl.c: commands; and what of a suspend comes last */

@@ -18,6 +18,7 @@ bool fw_copy_from(void *to, npu_u32 addr, npu_u32 words);
 bool fw_copy_to(npu_u32 addr, const void *from, npu_u32 words);
 bool fw_copy_bytes_to(npu_u32 addr, const void *from, npu_u32 bytes);
 void fw_wait(void);
+void fw_fence(void);
 
 #else
 
@@ -45,6 +46,12 @@ bool fw_copy_bytes_to(npu_u32 addr, const void *from, npu_u32 bytes);
 static inline void fw_wait(void)
 {
 	__asm__ volatile("wfi" ::: "memory");
+}
+
+/* What was stored before can be seen by the driver before anything is loaded behind it. */
+static inline void fw_fence(void)
+{
+	__asm__ volatile("fence rw, rw" ::: "memory");
 }
 
 #endif

@@ -46,6 +46,8 @@ static npu_u32 first_wrong(const struct npu_fw_job *job, npu_u64 job_id)
 		return FIRST(trace);
 	if (job->cancel > 1)
 		return FIRST(cancel);
+	if (job->notify > 1)
+		return FIRST(notify);
 	if (!all_zero(job->reserved2, sizeof(job->reserved2) / 4))
 		return FIRST(reserved2);
 	return sizeof(*job);

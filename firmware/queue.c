@@ -92,16 +92,64 @@ static void say_broken(struct fw *fw, struct fw_queue *queue)
 	fw_msg_post(fw, &msg);
 }
 
-static void settle(struct fw *fw, struct fw_queue *queue)
+/* Is there an entry in its ring? Then it waits. */
+static bool has_entry(struct fw *fw, struct fw_queue *queue)
 {
 	look_at_tail(fw, queue);
-	if (queue->ring.tail != queue->ring.head) {
-		fw_queue_wait(fw, queue, NPU_FW_QUEUE_READY);
+	if (queue->ring.tail == queue->ring.head)
+		return false;
+	fw_queue_wait(fw, queue, NPU_FW_QUEUE_READY);
+	return true;
+}
+
+/*
+ * Firmware that is wrong on purpose, for the tests that must notice, takes its time where it is
+ * wrong: what gets lost in between does so once in a long while otherwise.
+ */
+#if defined(NPU_FW_MUTANT_LOST_BELL) || defined(NPU_FW_MUTANT_LOST_END)
+static void dawdle(void)
+{
+	npu_u32 i;
+
+	for (i = 0; i < FW_DAWDLE; i++)
+		fw_now();
+}
+#endif
+
+/*
+ * The driver stores the tail and then looks at the state: if that is not IDLE it need not ring. So
+ * IDLE is stored first here, and the tail looked at behind it once more. With a full barrier on both
+ * sides at least one of the two sees what the other has stored.
+ */
+static void settle(struct fw *fw, struct fw_queue *queue)
+{
+	if (has_entry(fw, queue))
 		return;
-	}
+#ifdef NPU_FW_MUTANT_LOST_BELL
+	dawdle();
+#endif
 	fw_queue_unwait(fw, queue);
 	queue->state = NPU_FW_QUEUE_IDLE;
 	fw_queue_publish(fw, queue);
+#ifndef NPU_FW_MUTANT_LOST_BELL
+	fw_fence();
+	has_entry(fw, queue);
+#endif
+}
+
+/*
+ * Does the driver want to be told of the end of this entry's job at once? It marks the entry and
+ * then looks for the message. So the message is stored first, and the mark looked at behind it: as
+ * above, what one of the two misses the other one sees.
+ */
+static bool is_awaited(const struct fw *fw, npu_u32 entry)
+{
+	npu_u32 notify;
+
+	if (fw->config.abi < NPU_FW_ABI_QUIET)
+		return true;
+	fw_fence();
+	return !fw_load(entry + offsetof(struct npu_fw_job, notify), &notify) || notify;
 }
 
 void fw_queue_look(struct fw *fw, struct fw_queue *queue)
@@ -139,6 +187,7 @@ void fw_queue_job_end(struct fw *fw, struct fw_queue *queue, enum npu_fw_status 
 	struct npu_fw_msg msg = { .type = NPU_FW_MSG_JOB, .queue = queue->id, .status = status,
 				  .job_id = queue->job_id, .slices = queue->slices, .arg = arg,
 				  .engine = engine };
+	npu_u32 entry = fw_ring_entry(&queue->ring, queue->ring.head, sizeof(struct npu_fw_job));
 
 	if (result) {
 		msg.started_ns = result->started_ns;
@@ -153,9 +202,16 @@ void fw_queue_job_end(struct fw *fw, struct fw_queue *queue, enum npu_fw_status 
 		fw_log(fw, status == NPU_FW_OK ? NPU_FW_LOG_DEBUG : NPU_FW_LOG_WARN,
 		       "queue %u: job %llu ends with status %u, %u slices", queue->id,
 		       (unsigned long long)queue->job_id, status, queue->slices);
-	/* The driver may use the entry again when it has the message. */
+#ifdef NPU_FW_MUTANT_LOST_END
+	fw->awaited |= is_awaited(fw, entry);
+	dawdle();
+#endif
+	/* The driver may use the entry again when it has the message; then it has been told. */
 	fw_ring_take(&queue->ring);
 	fw_msg_post(fw, &msg);
+#ifndef NPU_FW_MUTANT_LOST_END
+	fw->awaited |= is_awaited(fw, entry);
+#endif
 	queue->job_id++;
 	queue->begun = false;
 	if (queue->cancelling)

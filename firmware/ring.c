@@ -73,6 +73,21 @@ bool fw_msg_room(struct fw *fw, npu_u32 count)
 	return false;
 }
 
+/*
+ * A driver that takes messages when it comes by may leave the ring to fill up, and is told before
+ * that holds up jobs. Its count is as it was at the last look, so there may be less.
+ */
+static bool is_half_full(struct fw_ring *ring)
+{
+	npu_u32 head;
+
+	if (ring->tail - ring->head <= ring->entries / 2)
+		return false;
+	if (fw_load(head_of(ring), &head) && ring->tail - head <= ring->entries)
+		ring->head = head;
+	return ring->tail - ring->head > ring->entries / 2;
+}
+
 void fw_msg_post(struct fw *fw, const struct npu_fw_msg *msg)
 {
 	struct fw_ring *ring = &fw->msg;
@@ -83,14 +98,15 @@ void fw_msg_post(struct fw *fw, const struct npu_fw_msg *msg)
 	fw_copy_to(fw_ring_entry(ring, ring->tail, sizeof(*msg)), msg, size / 4);
 	ring->tail++;
 	fw_store(tail_of(ring), ring->tail);
-	fw->posted = true;
+	if (msg->type != NPU_FW_MSG_JOB || msg->status != NPU_FW_OK || is_half_full(ring))
+		fw->awaited = true;
 }
 
 void fw_msg_tell(struct fw *fw)
 {
-	if (fw->posted)
+	if (fw->awaited)
 		fw_reg_write(NPU_MCU_HOST_IRQ, 1);
-	fw->posted = false;
+	fw->awaited = false;
 }
 
 void fw_msg_answer(struct fw *fw, npu_u32 seq, npu_u32 queue, enum npu_fw_status status,

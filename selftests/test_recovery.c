@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <linux/netlink.h>
 #include "kselftest_harness.h"
@@ -441,7 +442,7 @@ TEST_F_TIMEOUT(busy_device, loses_the_job, 120)
 	volatile uint8_t *out = self->dev.stream.cpu + 9 * NPU_PAGE;
 	struct drm_npu_queue_get_state state;
 	struct drm_npu_job_get_result result;
-	uint32_t sync[4], i;
+	uint32_t sync[4], other, i;
 	uint64_t start;
 	int ret;
 
@@ -460,6 +461,9 @@ TEST_F_TIMEOUT(busy_device, loses_the_job, 120)
 	ASSERT_TRUE(!ret || !strcmp(variant->command, "kill"));
 	for (i = 1; i < 4; i++)
 		ASSERT_EQ(0, npu_copy_submit(&self->dev, &self->copy, sync[i], NULL));
+	/* A register write, which jobs for a busy queue need not. */
+	ASSERT_EQ(0, npu_queue_create(self->dev.fd, self->dev.vm, DRM_NPU_PRIORITY_NORMAL, 0,
+				      &other));
 	for (i = 0; i < 4; i++) {
 		ASSERT_EQ(0, npu_syncobj_wait(self->dev.fd, sync[i], 0, WAIT));
 		EXPECT_EQ(i ? 1 : -ECANCELED, npu_syncobj_status(self->dev.fd, sync[i]));
@@ -538,6 +542,61 @@ TEST_F_TIMEOUT(recovery, hang_and_unbind, 120)
 	usleep(50000);
 	ASSERT_EQ(0, rebind(name));
 	EXPECT_EQ(-ENODEV, npu_copy_submit(&self->victim, &self->copy, 0, NULL));
+	ASSERT_EQ(0, open_one(&again));
+	expect_well(_metadata, &again, &self->copy, start);
+	npu_dev_close(&again);
+}
+
+#define CLOSERS	4u
+
+/*
+ * A process whose job hangs closes its file, which takes until the driver gives up on the queue. On
+ * a busy machine the device may have gone before it comes to that.
+ */
+static void closer(const struct npu_copy *copy)
+{
+	struct npu_dev dev;
+	int ret = open_one(&dev);
+
+	if (!ret) {
+		ret = npu_copy_submit(&dev, copy, 0, NULL);
+		npu_dev_close(&dev);
+	}
+	_exit(ret && ret != -ENODEV);
+}
+
+/*
+ * Files whose queues do not come back ask for a reset of the device, just when the driver is taken
+ * from it: what would carry it out may be gone.
+ */
+TEST_F_TIMEOUT(recovery, closes_and_unbind, 180)
+{
+	uint64_t start = npu_now_ns();
+	struct npu_dev again;
+	char name[NPU_SYS_NAME];
+	pid_t pid[CLOSERS];
+	uint32_t i, round;
+	int status;
+
+	ASSERT_EQ(0, npu_sys_pci(self->victim.fd, name));
+	for (round = 0; round < 3; round++) {
+		ASSERT_EQ(0, fault("arm hang-dead forever"));
+		for (i = 0; i < CLOSERS; i++) {
+			pid[i] = fork();
+			if (!pid[i])
+				closer(&self->copy);
+			ASSERT_LT(0, pid[i]);
+		}
+		/* An abort and a reset of the engine have a second each. */
+		usleep(1000000 + round * 500000);
+		ASSERT_EQ(0, npu_sys_write("/sys/bus/pci/drivers/npu/unbind", name));
+		for (i = 0; i < CLOSERS; i++) {
+			ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
+			EXPECT_EQ(0, status);
+		}
+		ASSERT_EQ(0, fault("disarm all"));
+		ASSERT_EQ(0, npu_sys_write("/sys/bus/pci/drivers/npu/bind", name));
+	}
 	ASSERT_EQ(0, open_one(&again));
 	expect_well(_metadata, &again, &self->copy, start);
 	npu_dev_close(&again);

@@ -323,9 +323,10 @@ struct npu_hw_trace_record {
 
 /* Numbers only grow, and each adds to the one before; both sides support a range of them. */
 #define NPU_FW_ABI_MIN		1u
-#define NPU_FW_ABI_MAX		2u
+#define NPU_FW_ABI_MAX		3u
 /* What came with which. */
 #define NPU_FW_ABI_CANCEL	2u	/* NPU_FW_CTL_JOB_CANCEL, npu_fw_job.cancel */
+#define NPU_FW_ABI_QUIET	3u	/* npu_fw_job.notify, and doorbells that need not be rung */
 
 #define NPU_FW_IMAGE_MAGIC	0x4655504eu	/* "NPUF" */
 #define NPU_FW_MAX_RANGES	16u
@@ -447,7 +448,12 @@ struct npu_fw_log {
 	char data[];			/* lines of text, "[seconds.us] level: text\n" */
 };
 
-/* Live view of a queue, written by the firmware in 32-bit stores. */
+/*
+ * Live view of a queue, written by the firmware in 32-bit stores. Since NPU_FW_ABI_QUIET the driver
+ * need not ring for an entry when it finds READY, RUNNING or SAVED behind the store of the tail, a
+ * full barrier in between: the firmware looks at the tail again when a job has ended, and once
+ * more, behind a full barrier, when it has published IDLE.
+ */
 #define NPU_FW_QUEUE_NONE	0u
 #define NPU_FW_QUEUE_IDLE	1u
 #define NPU_FW_QUEUE_READY	2u	/* has work, waits for an engine */
@@ -477,12 +483,18 @@ struct npu_fw_job {
 	npu_u64 trace;			/* queue's context: struct npu_hw_trace and records */
 	npu_u32 trace_size;		/* bytes */
 	/*
-	 * 1: when its turn comes it ends with NPU_FW_ABORTED, without having run. The only member
-	 * that the driver changes while the entry is the firmware's.
+	 * 1: when its turn comes it ends with NPU_FW_ABORTED, without having run. This and notify
+	 * are the only members that the driver changes while the entry is the firmware's.
 	 */
 	npu_u32 cancel;
 	npu_u32 scalar[NPU_MAX_SCALARS];
-	npu_u32 reserved2[4];
+	/*
+	 * Since NPU_FW_ABI_QUIET. 0: there need be no interrupt when it ends with NPU_FW_OK. The
+	 * firmware looks behind a full barrier when the message is in the ring; the driver, having
+	 * written 1, looks for the message behind one of its own.
+	 */
+	npu_u32 notify;
+	npu_u32 reserved2[3];
 };
 
 /* Driver to firmware. Each is answered by NPU_FW_MSG_CTL with its seq. */

@@ -324,17 +324,49 @@ bool mock_reg_write(struct mock *m, npu_u32 offset, npu_u32 value)
 
 /* ---- the firmware built for the host ---- */
 
+void mock_access(struct mock *m)
+{
+	m->accesses++;
+	if (m->meanwhile)
+		m->meanwhile(m);
+}
+
+static void store_now(const struct mock_store *s)
+{
+	memcpy(mock->memory + (s->addr - NPU_MCU_KERNEL), &s->value, 4);
+}
+
+static void drain(void)
+{
+	npu_u32 i;
+
+	for (i = 0; i < mock->num_held; i++)
+		store_now(&mock->held[i]);
+	mock->num_held = 0;
+}
+
 npu_u32 fw_reg_read(npu_u32 offset)
 {
 	npu_u32 value = 0;
 
+	mock_access(mock);
+	drain();
 	mock_reg_read(mock, offset, &value);
 	return value;
 }
 
 void fw_reg_write(npu_u32 offset, npu_u32 value)
 {
+	mock_access(mock);
+	drain();
 	mock_reg_write(mock, offset, value);
+}
+
+void fw_fence(void)
+{
+	mock_access(mock);
+	if (!mock->no_fence)
+		drain();
 }
 
 /* What the MCU would take for an access fault. */
@@ -346,22 +378,57 @@ static void *range(npu_u32 addr, npu_u32 size, npu_u32 align)
 									   : mock->memory + at;
 }
 
+/* A processor sees its own stores. */
+static npu_u32 load_word(npu_u32 addr)
+{
+	npu_u32 i, value;
+
+	mock_access(mock);
+	for (i = mock->num_held; i--; )
+		if (mock->held[i].addr == addr)
+			return mock->held[i].value;
+	memcpy(&value, mock->memory + (addr - NPU_MCU_KERNEL), 4);
+	return value;
+}
+
+/* The oldest one leaves when there is no room. */
+static void store_word(npu_u32 addr, npu_u32 value)
+{
+	struct mock_store s = { addr, value };
+
+	mock_access(mock);
+	if (!mock->hold_stores) {
+		store_now(&s);
+		return;
+	}
+	if (mock->num_held == MOCK_HELD) {
+		store_now(&mock->held[0]);
+		memmove(mock->held, mock->held + 1, --mock->num_held * sizeof(s));
+	}
+	mock->held[mock->num_held++] = s;
+}
+
 bool fw_copy_from(void *to, npu_u32 addr, npu_u32 words)
 {
-	const void *from = range(addr, 4 * words, 4);
+	npu_u32 *w = to, i;
 
-	if (from)
-		memcpy(to, from, 4 * words);
-	return from;
+	if (!range(addr, 4 * words, 4))
+		return false;
+	for (i = 0; i < words; i++)
+		w[i] = load_word(addr + 4 * i);
+	return true;
 }
 
 bool fw_copy_to(npu_u32 addr, const void *from, npu_u32 words)
 {
-	void *to = range(addr, 4 * words, 4);
+	const npu_u32 *w = from;
+	npu_u32 i;
 
-	if (to)
-		memcpy(to, from, 4 * words);
-	return to;
+	if (!range(addr, 4 * words, 4))
+		return false;
+	for (i = 0; i < words; i++)
+		store_word(addr + 4 * i, w[i]);
+	return true;
 }
 
 bool fw_load(npu_u32 addr, npu_u32 *value)
@@ -374,6 +441,7 @@ bool fw_store(npu_u32 addr, npu_u32 value)
 	return fw_copy_to(addr, &value, 1);
 }
 
+/* Text of the log, which no order matters for. */
 bool fw_copy_bytes_to(npu_u32 addr, const void *from, npu_u32 bytes)
 {
 	void *to = range(addr, bytes, 1);
@@ -398,6 +466,8 @@ static void run_host(struct mock *m)
 			return;
 		}
 	} while (fw_turn(m->fw) || mock_external(m));
+	/* It sleeps, and nothing waits in its processor for ever. */
+	drain();
 }
 
 /* ---- time ---- */

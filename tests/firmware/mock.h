@@ -17,6 +17,7 @@
 #define MOCK_SAVE_SIZE	8192u
 #define MOCK_ENTRIES	8u		/* of a queue's ring */
 #define MOCK_CTL	8u
+#define MOCK_HELD	64u
 #define MOCK_SAVE_US	40u		/* an engine saves for so long */
 #define MOCK_CLEAR_US	10u		/* and clears its memory for so long */
 
@@ -56,6 +57,20 @@ struct mock {
 	npu_u32 ring[NPU_HW_MAX_QUEUES], index[NPU_HW_MAX_QUEUES];
 	npu_u64 job_id[NPU_HW_MAX_QUEUES];	/* of the last job written */
 
+	/*
+	 * Before each access of the firmware to memory or a register, the so many-th: what the
+	 * driver does meanwhile.
+	 */
+	void (*meanwhile)(struct mock *m);
+	npu_u32 accesses;
+	/*
+	 * The firmware's stores wait, as in a processor's store buffer, until a fence or an access
+	 * to a register; no_fence: until the latter only. Of the firmware built for the host.
+	 */
+	bool hold_stores, no_fence;
+	struct mock_store { npu_u32 addr, value; } held[MOCK_HELD];
+	npu_u32 num_held;
+
 	/* What engines did, as text: "start 3, save 3, ..." with queues. */
 	char trace[4096];
 
@@ -91,7 +106,7 @@ npu_u32 mock_ctl_simple(struct mock *m, npu_u32 cmd, npu_u32 queue, npu_u64 arg)
 struct npu_fw_ctl mock_queue_message(struct mock *m, npu_u32 queue, npu_u32 priority);
 npu_u32 mock_queue_create(struct mock *m, npu_u32 queue, npu_u32 priority);
 
-/* A valid job of @us; without doorbell. Returns the entry, to be changed before the bell rings. */
+/* A valid job of @us whose end is waited for; without doorbell. Returns the entry, to be changed before the bell rings. */
 struct npu_fw_job *mock_job_write(struct mock *m, npu_u32 queue, npu_u32 us, enum mock_job_end end);
 void mock_ring(struct mock *m, npu_u32 queue);
 void mock_submit(struct mock *m, npu_u32 queue, npu_u32 us);
@@ -104,6 +119,9 @@ struct npu_fw_queue_state *mock_queue_state(struct mock *m, npu_u32 queue);
 struct npu_fw_info *mock_info(struct mock *m);
 /* Text of the log; the caller's buffer. */
 const char *mock_log(struct mock *m, char *text, size_t size);
+
+/* The next access of the firmware's, to memory or a register. */
+void mock_access(struct mock *m);
 
 /* Registers as the firmware sees them, for the hart's bus; false: access fault. */
 bool mock_reg_read(struct mock *m, npu_u32 offset, npu_u32 *value);

@@ -89,7 +89,8 @@ struct npu_fw_job *mock_job_write(struct mock *m, npu_u32 queue, npu_u32 us, enu
 				 index->tail++ % MOCK_ENTRIES;
 
 	*job = (struct npu_fw_job){ .job_id = ++m->job_id[queue], .stream = 0x10000,
-				    .stream_size = sizeof(struct npu_stream_header) };
+				    .stream_size = sizeof(struct npu_stream_header),
+				    .notify = 1 };
 	job->scalar[MOCK_SCALAR_US] = us;
 	job->scalar[MOCK_SCALAR_END] = end;
 	return job;

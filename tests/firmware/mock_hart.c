@@ -15,6 +15,7 @@ static int bus_load(void *ctx, uint32_t addr, unsigned int size, uint32_t *value
 	struct mock *m = ctx;
 	npu_u32 at = addr - NPU_MCU_KERNEL;
 
+	mock_access(m);
 	if (addr >= NPU_MCU_KERNEL) {
 		if (at >= MOCK_MEMORY)
 			return -1;
@@ -36,6 +37,7 @@ static int bus_store(void *ctx, uint32_t addr, unsigned int size, uint32_t value
 	struct mock *m = ctx;
 	npu_u32 at = addr - NPU_MCU_KERNEL;
 
+	mock_access(m);
 	if (addr >= NPU_MCU_KERNEL) {
 		if (at >= MOCK_MEMORY)
 			return -1;
@@ -50,9 +52,16 @@ static int bus_store(void *ctx, uint32_t addr, unsigned int size, uint32_t value
 
 static void run_hart(struct mock *m)
 {
-	set_lines(m);
-	if (rv32_run(m->core, BUDGET, NULL) != RV32_STOP_WAIT)
-		m->bad_access++;
+	unsigned int turns = 0;
+
+	/* A line may have come up behind the last look at them. */
+	do {
+		set_lines(m);
+		if (rv32_run(m->core, BUDGET, NULL) != RV32_STOP_WAIT || turns++ > 10000) {
+			m->bad_access++;
+			break;
+		}
+	} while (mock_external(m));
 	m->instructions = rv32_instructions(m->core);
 }
 

@@ -52,8 +52,10 @@ static void test_jobs(void)
 		JOB(flags, 4),
 		JOB(flags, 1u << 31),
 		JOB(cancel, 2),
+		JOB(notify, 2),
+		JOB(notify, ~0u),
 		{ "reserved2[0] 1", offsetof(struct npu_fw_job, reserved2), 4, 1 },
-		{ "reserved2[3] 1", offsetof(struct npu_fw_job, reserved2) + 12, 4, 1 },
+		{ "reserved2[2] 1", offsetof(struct npu_fw_job, reserved2) + 8, 4, 1 },
 		JOB(trace, 4),
 		JOB(trace, 1ull << 48),
 	};

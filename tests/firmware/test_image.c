@@ -36,7 +36,7 @@ static void test_boot(void)
 	       "says what it is");
 	mock_log(&m, log, sizeof(log));
 	tap_ok(!strcmp(log, "[1.000000] info: NPU firmware " NPU_VERSION
-		       ", ABI 2, 1 engines, 48 queues\n"), "and so does the log");
+		       ", ABI 3, 1 engines, 48 queues\n"), "and so does the log");
 	mock_queue_create(&m, 3, NORMAL);
 	m.instructions = 0;
 	mock_submit(&m, 3, 500);

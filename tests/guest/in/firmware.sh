@@ -3,10 +3,12 @@
 #
 # In the guest: firmware files with something wrong (tests/guest/wrong_firmware.c) are refused by what
 # is wrong, and the device works as soon as there is the right one. A firmware whose priorities are
-# reversed serves queues in the reversed order.
+# reversed serves queues in the reversed order; those that lose a doorbell, or whom to tell of a job's
+# end, are noticed, too.
 . "${0%/*}/ktap.sh"
 selftests=/usr/lib/npu/selftests
 files=/mnt/host/firmware
+mutants=/mnt/host/mutants
 driver=/sys/bus/pci/drivers/npu
 pci=$(basename "$(readlink -f /sys/class/accel/accel0/device)")
 echo "npu-test: expect npu|firmware" >/dev/kmsg
@@ -50,7 +52,7 @@ while read -r name says; do
 	! is_bus_master
 	ktap_result $? "$name: the device is left without bus mastering"
 done <$files/cases
-ktap_is "$(grep -c . $files/cases)" "$(ls $files | grep -vc -e cases -e reversed)" "every file was tried"
+ktap_is "$(grep -c . $files/cases)" "$(ls $files | grep -vc cases)" "every file was tried"
 firmware_from /nowhere
 mv /lib/firmware/npu-good /lib/firmware/npu
 works "with the right file the device works"
@@ -64,10 +66,25 @@ order()
 
 ktap_is "$(order)" "0 2 2 " "high priority comes first" || sed 's/^/# /' /tmp/order.out
 echo "$pci" >$driver/unbind
-firmware_from $files/reversed
+firmware_from $mutants/reverse_priority
 works "a firmware with reversed priorities runs"
 ktap_is "$(order)" "1 0 0 " "with it low priority comes first" || sed 's/^/# /' /tmp/order.out
+
+# wakes: how the test ends that puts doorbells and waits at every moment.
+wakes()
+{
+	timeout 200 $selftests/test_wakeup -t at_every_moment >/tmp/wakes.out 2>&1
+	echo $?
+}
+
+for mutant in lost_bell lost_end; do
+	echo "$pci" >$driver/unbind
+	firmware_from $mutants/$mutant
+	works "a firmware with a $mutant runs"
+	ktap_is "$(wakes)" 1 "which is noticed" || sed 's/^/# /' /tmp/wakes.out
+done
 echo "$pci" >$driver/unbind
 firmware_from /nowhere
 works "the right one again"
+ktap_is "$(wakes)" 0 "with it nothing gets lost" || sed 's/^/# /' /tmp/wakes.out
 ktap_done
