@@ -35,7 +35,7 @@ tap_run "and here" cmp "$first" "$bin"
 
 tap_is "$(head -c4 "$bin")" NPUF "magic"
 tap_is "$(u32 "$bin" 8)" "$(stat -c %s "$bin")" "size of the file"
-tap_is "$(u32 "$bin" 16) $(u32 "$bin" 20)" "1 2" "range of ABIs"
+tap_is "$(u32 "$bin" 16) $(u32 "$bin" 20)" "1 3" "range of ABIs"
 id=$(od -An -tx1 -j40 -N20 "$bin" | tr -d ' \n')
 tap_like "$(readelf -n "$elf" 2>&1)" "Build ID: $id" "the build id is the linker's"
 # The checksum is of the file with zeroes in its place.
