@@ -31,6 +31,9 @@
  * The first entry of each half of the ring is marked in any case. So what comes behind a full ring
  * finds room in time, and what ended jobs hold is given back; and the firmware tells, too, when
  * half of the message ring is full. Ends that are not good, and answers, are always told at once.
+ *
+ * Older firmware is rung for each entry and tells of each end; a mark is a reserved word to it, for
+ * which it would refuse the job.
  */
 #include <linux/delay.h>
 #include <linux/log2.h>
@@ -303,6 +306,11 @@ static struct npu_fw_job *npu_queue_entry(struct npu_queue *queue, u32 slot)
 			  sizeof(struct npu_fw_index) + slot * sizeof(struct npu_fw_job));
 }
 
+static bool npu_queue_is_quiet(struct npu_queue *queue)
+{
+	return queue->npu->fw.abi >= NPU_FW_ABI_QUIET;
+}
+
 /* The first of each half. */
 static bool npu_queue_is_milestone(struct npu_queue *queue, u32 slot)
 {
@@ -328,7 +336,8 @@ static void npu_queue_write_job(struct npu_queue *queue, struct npu_job *job)
 	smp_store_release(&job->ringed, true);
 	/* Pairs with that of npu_queue_notify(): one of the two sees what the other has written. */
 	smp_mb();
-	if (READ_ONCE(job->desc.notify) || npu_queue_is_milestone(queue, slot))
+	if (READ_ONCE(job->desc.notify) ||
+	    (npu_queue_is_quiet(queue) && npu_queue_is_milestone(queue, slot)))
 		WRITE_ONCE(desc->notify, 1);
 
 	queue->num_ringed++;
@@ -374,14 +383,12 @@ void npu_queue_del(struct npu_queue *queue, struct npu_job *job)
 /* Does the firmware look at the tail, which has been written, only when it is told to? */
 static bool npu_queue_is_idle(struct npu_queue *queue)
 {
-	struct npu_device *npu = queue->npu;
-
-	if (npu->fw.abi < NPU_FW_ABI_QUIET)
+	if (!npu_queue_is_quiet(queue))
 		return true;
 
 	/* The firmware has one between its store of IDLE and its look at the tail. */
 	dma_mb();
-	switch (READ_ONCE(npu_fw_queue_state(npu, queue->id)->state)) {
+	switch (READ_ONCE(npu_fw_queue_state(queue->npu, queue->id)->state)) {
 	case NPU_FW_QUEUE_READY:
 	case NPU_FW_QUEUE_RUNNING:
 	case NPU_FW_QUEUE_SAVED:
@@ -457,6 +464,9 @@ void npu_queue_ring(struct npu_queue *queue)
  */
 void npu_queue_notify(struct npu_queue *queue, struct npu_job *job)
 {
+	if (!npu_queue_is_quiet(queue))
+		return;
+
 	WRITE_ONCE(job->desc.notify, 1);
 	/* Pairs with that of npu_queue_write_job(). */
 	smp_mb();
@@ -579,22 +589,28 @@ static int npu_queue_start_if_online(struct npu_queue *queue)
 	return ret;
 }
 
+/* Behind an error of npu_fw_ctl(). -EAGAIN: a reset is coming; one more would cost jobs again. */
+static void npu_queue_reset(struct npu_queue *queue, int error, const char *cause)
+{
+	if (error != -EAGAIN)
+		npu_reset_request(queue->npu, cause);
+	npu_reset_wait(queue->npu);
+}
+
 /*
  * A firmware that does not answer is reset, and learns of the queue when it is back; an error of
  * the device, or its end, is the queue's.
  */
 static int npu_queue_start_or_reset(struct npu_queue *queue)
 {
-	struct npu_device *npu = queue->npu;
 	int ret = npu_queue_start_if_online(queue);
 
 	if (ret != -ETIMEDOUT && ret != -EAGAIN)
 		return ret;
 
-	npu_reset_request(npu, "firmware does not take a queue");
-	npu_reset_wait(npu);
+	npu_queue_reset(queue, ret, "firmware does not take a queue");
 
-	return READ_ONCE(npu->hw.gone) ? -ENODEV : 0;
+	return READ_ONCE(queue->npu->hw.gone) ? -ENODEV : 0;
 }
 
 /**
@@ -711,10 +727,8 @@ void npu_queue_kill(struct npu_queue *queue)
 	if (npu->hw.online && queue->active)
 		ret = npu_queue_forget(queue);
 	up_read(&npu->hw.lock);
-	if (ret) {
-		npu_reset_request(npu, "firmware does not give a queue back");
-		npu_reset_wait(npu);
-	}
+	if (ret)
+		npu_queue_reset(queue, ret, "firmware does not give a queue back");
 
 	/* The reset has ended what was left, as the queue is dead. */
 	npu_queue_deactivate(queue);

@@ -252,6 +252,9 @@ bool npu_reset_is_coming(struct npu_device *npu)
 /* Until a reset that has been asked for is over. Not from recovery itself. */
 void npu_reset_wait(struct npu_device *npu)
 {
+	/* What npu_reset_is_coming() has seen is queued before the lock is dropped. */
+	spin_lock_irq(&npu->reset.lock);
+	spin_unlock_irq(&npu->reset.lock);
 	flush_work(&npu->reset.work);
 }
 

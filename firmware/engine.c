@@ -38,7 +38,8 @@ static void run_slice(struct fw *fw, struct fw_engine *engine, npu_u32 cmd)
  * The descriptor stays in the ring; the engine reads it there, and checks what it uses. A cancel
  * that comes behind this look finds the job begun.
  */
-static enum npu_fw_status check_job(const struct fw_queue *queue, npu_u32 at, npu_u32 *arg)
+static enum npu_fw_status check_job(const struct fw *fw, const struct fw_queue *queue, npu_u32 at,
+				    npu_u32 *arg)
 {
 	enum npu_fw_status status;
 	struct npu_fw_job job;
@@ -46,7 +47,7 @@ static enum npu_fw_status check_job(const struct fw_queue *queue, npu_u32 at, np
 	*arg = 0;
 	if (!fw_copy_from(&job, at, sizeof(job) / 4))
 		return NPU_FW_ENGINE_ERROR;
-	status = fw_job_check(&job, queue->job_id, arg);
+	status = fw_job_check(fw, &job, queue->job_id, arg);
 	return status == NPU_FW_OK && job.cancel ? NPU_FW_ABORTED : status;
 }
 
@@ -55,7 +56,7 @@ void fw_engine_start(struct fw *fw, struct fw_engine *engine, struct fw_queue *q
 {
 	npu_u32 at = fw_ring_entry(&queue->ring, queue->ring.head, sizeof(struct npu_fw_job)), arg;
 	npu_u32 cmd = queue->begun ? NPU_ENGINE_CMD_RESTORE : NPU_ENGINE_CMD_START;
-	enum npu_fw_status status = queue->begun ? NPU_FW_OK : check_job(queue, at, &arg);
+	enum npu_fw_status status = queue->begun ? NPU_FW_OK : check_job(fw, queue, at, &arg);
 
 	fw_queue_unwait(fw, queue);
 	if (status != NPU_FW_OK) {

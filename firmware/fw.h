@@ -172,7 +172,8 @@ void fw_queues(struct fw *fw);
 void fw_queue_forget(struct fw *fw, struct fw_queue *queue);
 
 /* job.c: is the descriptor valid? Returns NPU_FW_OK, or BAD_JOB and in *@arg the member. */
-enum npu_fw_status fw_job_check(const struct npu_fw_job *job, npu_u64 job_id, npu_u32 *arg);
+enum npu_fw_status fw_job_check(const struct fw *fw, const struct npu_fw_job *job, npu_u64 job_id,
+				npu_u32 *arg);
 
 /* sched.c */
 npu_u32 fw_sched_rank(const struct fw_queue *queue);

@@ -23,7 +23,7 @@ static bool user_range_ok(npu_u64 addr, npu_u32 size, npu_u32 align)
 }
 
 /* Offset of the first member that is wrong; the descriptor's size when none is. */
-static npu_u32 first_wrong(const struct npu_fw_job *job, npu_u64 job_id)
+static npu_u32 first_wrong(const struct npu_fw_job *job, npu_u64 job_id, npu_u32 abi)
 {
 	if (job->job_id != job_id)
 		return FIRST(job_id);
@@ -44,18 +44,20 @@ static npu_u32 first_wrong(const struct npu_fw_job *job, npu_u64 job_id)
 		return FIRST(trace_size);
 	if (!user_range_ok(job->trace, job->trace_size, 8))
 		return FIRST(trace);
-	if (job->cancel > 1)
+	/* What came with a later ABI is reserved to a driver of an older one. */
+	if (job->cancel > (abi >= NPU_FW_ABI_CANCEL))
 		return FIRST(cancel);
-	if (job->notify > 1)
+	if (job->notify > (abi >= NPU_FW_ABI_QUIET))
 		return FIRST(notify);
 	if (!all_zero(job->reserved2, sizeof(job->reserved2) / 4))
 		return FIRST(reserved2);
 	return sizeof(*job);
 }
 
-enum npu_fw_status fw_job_check(const struct npu_fw_job *job, npu_u64 job_id, npu_u32 *arg)
+enum npu_fw_status fw_job_check(const struct fw *fw, const struct npu_fw_job *job, npu_u64 job_id,
+				npu_u32 *arg)
 {
-	*arg = first_wrong(job, job_id);
+	*arg = first_wrong(job, job_id, fw->config.abi);
 	if (*arg != sizeof(*job))
 		return NPU_FW_BAD_JOB;
 	*arg = 0;

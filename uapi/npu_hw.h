@@ -489,9 +489,10 @@ struct npu_fw_job {
 	npu_u32 cancel;
 	npu_u32 scalar[NPU_MAX_SCALARS];
 	/*
-	 * Since NPU_FW_ABI_QUIET. 0: there need be no interrupt when it ends with NPU_FW_OK. The
-	 * firmware looks behind a full barrier when the message is in the ring; the driver, having
-	 * written 1, looks for the message behind one of its own.
+	 * Since NPU_FW_ABI_QUIET; reserved before, so that a job that has it is refused. 0: there
+	 * need be no interrupt when it ends with NPU_FW_OK. The firmware looks behind a full
+	 * barrier when the message is in the ring; the driver, having written 1, looks for the
+	 * message behind one of its own.
 	 */
 	npu_u32 notify;
 	npu_u32 reserved2[3];

@@ -106,7 +106,10 @@ npu_u32 mock_ctl_simple(struct mock *m, npu_u32 cmd, npu_u32 queue, npu_u64 arg)
 struct npu_fw_ctl mock_queue_message(struct mock *m, npu_u32 queue, npu_u32 priority);
 npu_u32 mock_queue_create(struct mock *m, npu_u32 queue, npu_u32 priority);
 
-/* A valid job of @us whose end is waited for; without doorbell. Returns the entry, to be changed before the bell rings. */
+/*
+ * A valid job of @us whose end is waited for, where the ABI has that; without doorbell. Returns the
+ * entry, to be changed before the bell rings.
+ */
 struct npu_fw_job *mock_job_write(struct mock *m, npu_u32 queue, npu_u32 us, enum mock_job_end end);
 void mock_ring(struct mock *m, npu_u32 queue);
 void mock_submit(struct mock *m, npu_u32 queue, npu_u32 us);

@@ -90,7 +90,7 @@ struct npu_fw_job *mock_job_write(struct mock *m, npu_u32 queue, npu_u32 us, enu
 
 	*job = (struct npu_fw_job){ .job_id = ++m->job_id[queue], .stream = 0x10000,
 				    .stream_size = sizeof(struct npu_stream_header),
-				    .notify = 1 };
+				    .notify = mock_config(m)->abi >= NPU_FW_ABI_QUIET };
 	job->scalar[MOCK_SCALAR_US] = us;
 	job->scalar[MOCK_SCALAR_END] = end;
 	return job;

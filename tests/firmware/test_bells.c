@@ -157,6 +157,7 @@ static npu_u32 run_quiet(npu_u32 count, bool take)
 static void test_quiet(void)
 {
 	npu_u32 half = 0, before;
+	struct npu_fw_msg msg;
 
 	begin(&m);
 	mock_queue_create(&m, 1, NORMAL);
@@ -182,6 +183,12 @@ static void test_quiet(void)
 	mock_queue_create(&m, 1, NORMAL);
 	tap_ok(run_quiet(20, true) == 20, "a driver of ABI %u is told of each job",
 	       NPU_FW_ABI_QUIET - 1);
+	mock_job_write(&m, 1, 10, MOCK_DONE)->notify = 1;
+	mock_ring(&m, 1);
+	mock_run(&m, 100);
+	tap_ok(mock_message(&m, &msg) && msg.status == NPU_FW_BAD_JOB &&
+	       msg.arg == offsetof(struct npu_fw_job, notify),
+	       "to which a mark is a reserved word that is not zero");
 }
 
 int main(void)

@@ -3,6 +3,7 @@
  * wrong_firmware IMAGE FOLDER: for each field of a firmware file's header and ranges files in which
  * that field alone is wrong, the check sum being right; and files of a wrong size. Each becomes
  * FOLDER/CASE/npu/npu_fw.bin; FOLDER/cases has a line for each, CASE and what the driver has to say.
+ * FOLDER/old has the names of more, with which nothing is wrong: each speaks an ABI that is older.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -102,6 +103,14 @@ static const struct wrong {
 
 #define NUM_WRONGS	(sizeof(wrongs) / sizeof(wrongs[0]))
 
+static const struct wrong olds[] = {
+	{ "abi-1", NULL, { SET("abi_max", 1) }, WHOLE, 0 },
+	{ "abi-2", NULL, { SET("abi_max", 2) }, WHOLE, 0 },
+};
+
+#define NUM_OLDS	(sizeof(olds) / sizeof(olds[0]))
+_Static_assert(NUM_OLDS == NPU_FW_ABI_MAX - NPU_FW_ABI_MIN, "one for each ABI but the newest");
+
 static int fail(const char *what, const char *name)
 {
 	fprintf(stderr, "wrong_firmware: %s: %s\n", name, what);
@@ -180,8 +189,8 @@ static int image_write(const char *folder, const char *name, const unsigned char
 	return fclose(f) ? fail(strerror(errno), path) : 0;
 }
 
-static int wrong_make(const struct wrong *w, const unsigned char *good, size_t size, const char *folder,
-		      FILE *list)
+static int wrong_write(const struct wrong *w, const unsigned char *good, size_t size,
+		       const char *folder)
 {
 	size_t keep = w->size == WHOLE || w->size > size ? size : w->size, i;
 	unsigned char *image = calloc(1, size + w->more + RANGE);
@@ -197,12 +206,52 @@ static int wrong_make(const struct wrong *w, const unsigned char *good, size_t s
 	if (w->edit[0].field && !strcmp(w->edit[0].field, "crc"))
 		edit_apply(&w->edit[0], image);
 	ret = image_write(folder, w->name, image, keep + w->more);
-	if (w->says)
-		fprintf(list, "%s %s\n", w->name, w->says);
-	else
-		fprintf(list, "%s npu/npu_fw.bin: %s is\n", w->name, w->edit[0].field);
 	free(image);
 	return ret;
+}
+
+static int wrongs_make(const unsigned char *good, size_t size, const char *folder, FILE *list)
+{
+	int ret = 0;
+	size_t i;
+
+	for (i = 0; i < NUM_WRONGS && !ret; i++) {
+		ret = wrong_write(&wrongs[i], good, size, folder);
+		if (wrongs[i].says)
+			fprintf(list, "%s %s\n", wrongs[i].name, wrongs[i].says);
+		else
+			fprintf(list, "%s npu/npu_fw.bin: %s is\n", wrongs[i].name,
+				wrongs[i].edit[0].field);
+	}
+	return ret;
+}
+
+static int olds_make(const unsigned char *good, size_t size, const char *folder, FILE *list)
+{
+	int ret = 0;
+	size_t i;
+
+	for (i = 0; i < NUM_OLDS && !ret; i++) {
+		ret = wrong_write(&olds[i], good, size, folder);
+		fprintf(list, "%s\n", olds[i].name);
+	}
+	return ret;
+}
+
+/* The files of @make, and their names in FOLDER/@name. */
+static int list_make(const char *folder, const char *name, const unsigned char *good, size_t size,
+		     int (*make)(const unsigned char *, size_t, const char *, FILE *))
+{
+	char path[4096];
+	FILE *list;
+	int ret;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	list = fopen(path, "w");
+	if (!list)
+		return fail(strerror(errno), path);
+	ret = make(good, size, folder, list);
+	return fclose(list) ? fail("could not be written", path) : ret;
 }
 
 static unsigned char *image_read(const char *path, size_t *size)
@@ -219,9 +268,7 @@ static unsigned char *image_read(const char *path, size_t *size)
 int main(int argc, char **argv)
 {
 	unsigned char *good;
-	char path[4096];
-	size_t size, i;
-	FILE *list;
+	size_t size;
 	int ret;
 
 	if (argc != 3) {
@@ -229,17 +276,11 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	good = image_read(argv[1], &size);
-	snprintf(path, sizeof(path), "%s/cases", argv[2]);
-	list = fopen(path, "w");
-	if (!list || size < 4000) {
-		free(good);
-		return fail(list ? "has less than 4000 bytes" : strerror(errno), list ? argv[1] : path);
-	}
-	ret = tables_check();
-	for (i = 0; i < NUM_WRONGS && !ret; i++)
-		ret = wrong_make(&wrongs[i], good, size, argv[2], list);
-	if (fclose(list))
-		ret = fail("could not be written", path);
+	ret = size < 4000 ? fail("has less than 4000 bytes", argv[1]) : tables_check();
+	if (!ret)
+		ret = list_make(argv[2], "cases", good, size, wrongs_make);
+	if (!ret)
+		ret = list_make(argv[2], "old", good, size, olds_make);
 	free(good);
 	return ret;
 }
