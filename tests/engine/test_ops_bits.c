@@ -581,8 +581,8 @@ static void make_crop_resize(struct test_case *c)
 
 /*
  * What the key or value cache is stored as; an 8-bit one has a scale for all, or one for each row.
+ * @usual: f32, f16 or i8 with a scale for each position, which lie as a compiler has them.
  */
-/* @usual: f32, f16 or i8 with a scale for each position, which lie as a compiler has them. */
 static void cache(struct test_case *c, unsigned int slot, unsigned int scale, const uint32_t dim[4],
 		  bool usual)
 {

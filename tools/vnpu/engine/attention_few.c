@@ -66,20 +66,27 @@ static struct npu_attn_run run_of(const struct attention *a, unsigned int slot,
 /*
  * While head @h of the item is worked on, its share of what is next is fetched, of all heads: a
  * head's part of a position is short, and its next one a row of the cache away, which no processor
- * guesses.
+ * guesses. Heads that lie side by side are as one; between others there may be all of the cache.
  */
 static void fetch_share(const struct attention *a, const struct attention_item *it,
 			unsigned int slot, const struct place *next, npu_u32 h)
 {
 	const struct npu_operand *op = &a->op[slot];
-	npu_s64 bytes = (npu_s64)(it->num_heads - 1) * op->stride[2] +
-			(npu_s64)op->dim[3] * op->stride[3], i;
+	npu_s64 bytes = (npu_s64)op->dim[3] * op->stride[3], i;
 	npu_u32 from = h * next->n / it->num_heads, to = (h + 1) * next->n / it->num_heads;
+	npu_u32 heads = it->num_heads, k;
 	const char *p = address(a, slot, next, it->kv_head) + (npu_s64)from * op->stride[1];
 
+	/* gcc takes what only prefetches for what does nothing, and leaves calls of it out */
+	__asm__ volatile("");
+	if (op->stride[2] == bytes) {
+		bytes *= heads;
+		heads = 1;
+	}
 	for (; from < to; from++, p += op->stride[1])
-		for (i = 0; i < bytes; i += 64)
-			__builtin_prefetch(p + i);
+		for (k = 0; k < heads; k++)
+			for (i = 0; i < bytes; i += 64)
+				__builtin_prefetch(p + k * op->stride[2] + i);
 }
 
 /* Rows of one kernel when @left are left. */

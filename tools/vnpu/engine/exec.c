@@ -13,7 +13,7 @@
 #define CHUNK_MIN_NS	2e3
 /*
  * Waking a helper costs some ten microseconds: what is not several times that stays with the
- * caller. One that has just worked is awake for as long (pool.c), and takes part at once.
+ * caller. One that has just worked is awake for a while (pool.c), and takes part at once.
  */
 #define PARALLEL_MIN_NS		30e3
 #define PARALLEL_AWAKE_NS	7e3
