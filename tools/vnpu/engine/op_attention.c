@@ -332,7 +332,9 @@ static void run_heads(struct npu_exec *x, const struct attention *a, struct atte
 		else
 			chunk(x, a, it, start);
 	}
-	rows_end(a, it);
+	/* what was left off on the way is what others had in this memory: nobody gets to see it */
+	if (!npu_exec_stopped(x))
+		rows_end(a, it);
 }
 
 /* Item @i: groups of heads of one tile of rows follow each other. */
