@@ -104,6 +104,11 @@ if [ -e "$face" ]; then
 		"colours that are not those that the file says" \
 		"$run" --check "$tap_tmp/other.npu" --against "$face"
 	tap_like "$("$run" "$tap_tmp/face.npu" --bench=2 2>&1)" 'median' "made-up frames"
+	cp "$tap_tmp/face.npu" "$tap_tmp/small.npu"
+	perl tests/run/edit_job.pl "$tap_tmp/small.npu" replace nv12:64x48 nv12:16x12
+	tap_refused "frame 'input:0': plane 0, 48 rows of 64 bytes, is none of nv12:16x12" \
+		"a frame larger than the file says" \
+		"$run" --check "$tap_tmp/small.npu" --against "$face"
 
 	# A box of it, in grey.
 	points=$NPU_MODELS/fr_landmark.onnx

@@ -42,6 +42,24 @@ static int read_spec(const struct npu_image_info *img, struct frame_spec *spec)
 	return ret ? 1 : 0;
 }
 
+/* The planes are tensors of the job, the format is a text beside them: do these belong together? */
+static int check_planes(struct session *s, unsigned int program, unsigned int index,
+			const struct npu_image_info *img, const struct frame_spec *spec)
+{
+	struct npu_plane_info plane = NPU_INIT(plane);
+	int k, num = frame_planes(spec);
+	size_t row, rows;
+
+	for (k = 0; !npu_job_plane(s->job, program, index, (unsigned int)k, &plane); k++) {
+		frame_plane(spec, k, &row, &rows);
+		if (k >= num || plane.row_bytes != row || plane.rows != rows)
+			return fail("frame '%s': plane %d, %u rows of %u bytes, is none of %s",
+				    img->name, k, plane.rows, plane.row_bytes, img->spec);
+	}
+	return k == num ? 0 : fail("frame '%s': %d planes, but %s has %d", img->name, k, img->spec,
+				   num);
+}
+
 /* The frame without gaps, from malloc(); NULL after a message. */
 static uint8_t *read_planes(struct session *s, unsigned int program, unsigned int index,
 			    const struct frame_spec *spec)
@@ -164,7 +182,8 @@ static int convert(struct session *s, unsigned int program, unsigned int index,
 	int ret;
 
 	f->name = img->name;
-	ret = find_input(s, ref, job, f, &t) || read_spec(img, &spec);
+	ret = find_input(s, ref, job, f, &t) || read_spec(img, &spec) ||
+	      check_planes(s, program, index, img, &spec);
 	if (ret)
 		return ret;
 	f->picture = calloc((size_t)f->pictures * f->height * f->width * f->channels + 1,
