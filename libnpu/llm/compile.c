@@ -9,7 +9,6 @@
 #include "llm/metadata.h"
 
 #define BLOCK		32u
-#define MAX_POOL_BYTES	(NPU_MAX_INSN_BYTES / 2)	/* storing a row counts the pool it goes to twice */
 #define MAX_CONTEXT	(1u << 24)
 #define MAX_BATCH	1024u
 #define MAX_CHUNK	8192u
@@ -89,6 +88,14 @@ static unsigned int kv_bytes(const struct npu_llm_compile_options *o)
 	return o->kv == NPU_LLM_KV_F32 ? 4 : o->kv == NPU_LLM_KV_F16 ? 2 : 1;
 }
 
+/* Storing rows counts the pool that they go to twice, and the rows with their places once. */
+static uint64_t pool_bytes(uint64_t rows, uint64_t row_bytes)
+{
+	uint64_t stored = rows * (row_bytes + sizeof(int32_t));
+
+	return stored < NPU_MAX_INSN_BYTES ? (NPU_MAX_INSN_BYTES - stored) / 2 : 0;
+}
+
 /* Rows that an instruction may have by its bound of work, for the widest of the model. */
 static void make_plan(const struct npu_llm_model *m, const struct npu_llm_compile_options *o,
 		      struct npu_llm_plan *p)
@@ -96,7 +103,7 @@ static void make_plan(const struct npu_llm_model *m, const struct npu_llm_compil
 	uint64_t wide = (uint64_t)m->dim * (m->ff > m->heads * m->head_dim ? m->ff :
 									     m->heads * m->head_dim);
 	uint64_t scores, slots = m->num_layers * 2ull * BLOCK,
-		 kv = slots * m->kv_heads * m->head_dim * kv_bytes(o);
+		 row = (uint64_t)m->kv_heads * m->head_dim * kv_bytes(o);
 
 	p->block = BLOCK;
 	p->kv = o->kv;
@@ -111,7 +118,8 @@ static void make_plan(const struct npu_llm_model *m, const struct npu_llm_compil
 	p->max[NPU_LLM_LEN_TOP_ROWS] = at_most(o->batch, p->max[NPU_LLM_LEN_LOGITS]);
 	p->max[NPU_LLM_LEN_TOP] = at_most(MAX_TOP, m->vocab);
 	p->max[NPU_LLM_LEN_BLOCKS] =
-		at_most(at_most(o->pool / BLOCK + (o->pool % BLOCK != 0), MAX_POOL_BYTES / kv),
+		at_most(at_most(o->pool / BLOCK + (o->pool % BLOCK != 0),
+				pool_bytes(p->max[NPU_LLM_LEN_ROWS], row) / (slots * row)),
 			INT32_MAX / slots);
 }
 

@@ -29,8 +29,14 @@ mistake npu-compile "expected f16, int8" "$gguf" --kv f64
 mistake npu-compile "expected auto, int8" "$gguf" --activations 8
 mistake npu-compile "a number from 1 on" "$gguf" --batch 0
 tap_refused "No such file" "a file that is not there" "$compile" "$tap_tmp/none.gguf" --context 64
-tap_refused "a pool of 3000000 positions of 3072 bytes is 8.6 GiB, .* 8.0 GiB of it, 2796192 positions" "a pool that no instruction reaches" \
+tap_refused "a pool of 3000000 positions of 3072 bytes is 8.6 GiB, .* 8.0 GiB of it, 2796160 positions" "a pool that no instruction reaches" \
 	"$compile" "$gguf" --pool 3000000 -o "$tap_tmp/none.npu"
+# The largest is what is said there, with the rows that an instruction stores.
+for kv in f16 int8 f32; do
+	most=$("$compile" "$gguf" --pool 100000000 --kv $kv -o "$tap_tmp/most.npu" 2>&1 | grep -o '[0-9]* positions: ask')
+	tap_like "$("$compile" "$gguf" --pool "${most%% *}" --kv $kv -o "$tap_tmp/most.npu" 2>&1)" \
+		"at most [89][0-9]{3}\.[0-9] MiB" "$kv: ${most%: ask} are compiled"
+done
 head -c 100000 "$gguf" >"$tap_tmp/cut.gguf"
 tap_refused "cut.gguf" "a truncated file" "$compile" "$tap_tmp/cut.gguf"
 tap_like "$("$compile" "$gguf" -o "$npu")" "5.2 M parameters, .* weights 5\.[0-9] MiB" "compile"
