@@ -206,7 +206,7 @@ void npu_hw_irq_process(struct npu_device *npu)
 }
 
 /**
- * npu_hw_reap() - look at messages that no interrupt has told of, see npu_queue.c
+ * npu_hw_reap() - look at messages that no interrupt has told of, see npu_ring.c
  * @npu: device whose memory has not been freed
  *
  * Costs two words read where there are none.

@@ -58,7 +58,7 @@ static void npu_fence_release(struct dma_fence *fence)
 }
 
 /*
- * Somebody waits for it: only then the firmware tells of its end at once, see npu_queue.c. With its
+ * Somebody waits for it: only then the firmware tells of its end at once, see npu_ring.c. With its
  * lock held, before it has signalled.
  */
 static bool npu_fence_enable_signaling(struct dma_fence *fence)

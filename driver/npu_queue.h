@@ -7,6 +7,7 @@
 #include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -27,6 +28,9 @@ struct npu_vm;
 #define NPU_QUEUE_DEPTH		64u
 #define NPU_QUEUE_MAX_DEPTH	256u
 #define NPU_QUEUE_MIN_RESULTS	64u
+
+/* Bytes for the region table of an entry of the ring. */
+#define NPU_QUEUE_REGION_SLOT	SZ_8K
 
 /*
  * With so many that have not ended SUBMIT starts no job itself: the scheduler starts no more than
@@ -214,15 +218,18 @@ void npu_queues_sort_out(struct npu_device *npu);
 void npu_queues_end(struct npu_device *npu);
 void npu_queues_unplug(struct npu_device *npu);
 
+void npu_queue_get_state(struct npu_queue *queue, struct drm_npu_queue_get_state *state);
+int npu_queue_get_result(struct npu_queue *queue, struct drm_npu_job_get_result *args);
+
+void npu_sched_pool_fini(void);
+
+/* npu_ring.c */
 void npu_queue_add(struct npu_queue *queue, struct npu_job *job);
 void npu_queue_del(struct npu_queue *queue, struct npu_job *job);
 void npu_queue_feed(struct npu_queue *queue, bool ring);
 void npu_queue_ring(struct npu_queue *queue);
 void npu_queue_notify(struct npu_queue *queue, struct npu_job *job);
 void npu_queue_cancel_job(struct npu_queue *queue, struct npu_job *job);
-void npu_queue_get_state(struct npu_queue *queue, struct drm_npu_queue_get_state *state);
-int npu_queue_get_result(struct npu_queue *queue, struct drm_npu_job_get_result *args);
-
-void npu_sched_pool_fini(void);
+u64 npu_queue_rewind(struct npu_queue *queue);
 
 #endif
