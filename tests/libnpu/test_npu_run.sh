@@ -88,6 +88,29 @@ if [ -e "$face" ]; then
 		-i "input:0=$tap_tmp/frame.77" --stride input:0=7x
 	tap_refused "there is no --input x that is a camera's frame" "the stride of an array" \
 		"$run" "$rows.npu" -i "x=$rows.in.npy" --stride x=16
+	for made in zeros random; do
+		tap_refused "--stride input:0=77: it is for the bytes of a frame, and $made is made up" \
+			"the stride of $made" "$run" "$tap_tmp/face.npu" -i "input:0=$made" \
+			--stride input:0=77
+	done
+	tap_refused "input:0=77: it is for the bytes .*mnist.in.npy is an array" \
+		"the stride of an array for a frame" "$run" "$tap_tmp/face.npu" \
+		-i "input:0=$mnist.in.npy" --stride input:0=77
+	printf '\x89PNG\r\n\x1a\n' >"$tap_tmp/picture"
+	tap_refused "input:0=77: it is for the bytes .*/picture is a picture" \
+		"the stride of a picture" "$run" "$tap_tmp/face.npu" \
+		-i "input:0=$tap_tmp/picture" --stride input:0=77
+	tap_refused "not the bytes of a frame" "an array for a frame whose shape is given" \
+		"$run" --check "$tap_tmp/face.npu" --against "$face" -s input:0=1x3x128x128 \
+		-i "input:0=$rows.in.npy"
+	tap_refused "--stride input:0 is given twice: 77 and 78" "two strides" \
+		"$run" "$tap_tmp/face.npu" -i "input:0=$tap_tmp/frame.77" \
+		--stride input:0=77 --stride input:0=78
+	tap_refused "--input input:0.uv: it is given by --input-dmabuf, too" \
+		"a plane of a frame that lies in a dma-buf" "$run" "$tap_tmp/face.npu" \
+		-i input:0.uv=zeros --input-dmabuf input:0=fd:9
+	tap_refused "--input-dmabuf input:0 is given twice: fd:8 and fd:9" "two places of a frame" \
+		"$run" "$tap_tmp/face.npu" --input-dmabuf input:0=fd:8 --input-dmabuf input:0=fd:9
 	tap_run "--check beside the model in f32" "$run" --check "$tap_tmp/face.npu" \
 		--against "$face" -i "input:0=$tap_tmp/frame.yuv"
 	check=$("$run" --check=json "$tap_tmp/face.npu" --against "$face" \

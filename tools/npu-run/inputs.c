@@ -153,6 +153,20 @@ static int parse_stride(const struct item *item, uint64_t *stride)
 	return 0;
 }
 
+/* Apart are rows of bytes only: an array or a picture has no room between them. */
+static int check_stride(const struct source *src, const struct item *stride)
+{
+	static const char *const what[] = {
+		[KIND_NPY] = "an array", [KIND_IMAGE] = "a picture",
+		[KIND_ZEROS] = "made up", [KIND_RANDOM] = "made up",
+	};
+
+	if (!stride || src->kind == KIND_RAW)
+		return 0;
+	return fail("--stride %s=%s: it is for the bytes of a frame, and %s is %s", stride->name,
+		    stride->value, src->item->value, what[src->kind]);
+}
+
 /* Of the frame of that name in @program. */
 static unsigned int frame_index(struct session *s, unsigned int program, const char *name)
 {
@@ -227,7 +241,7 @@ static int source_read(struct session *s, struct source *src, const struct item 
 	src->item = item;
 	if (!strcmp(item->value, "zeros") || !strcmp(item->value, "random")) {
 		src->kind = item->value[0] == 'z' ? KIND_ZEROS : KIND_RANDOM;
-		return 0;
+		return check_stride(src, stride);
 	}
 	err = npu_file_read_by_head(item->value, source_limit, &most, &src->raw, &src->raw_size,
 				    &why);
@@ -237,6 +251,8 @@ static int source_read(struct session *s, struct source *src, const struct item 
 	if (err)
 		return fail("--input %s: %s", item->name, why.text);
 	src->kind = kind_of(src->raw, src->raw_size);
+	if (check_stride(src, stride))
+		return 1;
 	if (src->kind == KIND_NPY &&
 	    npu_npy_parse(src->raw, src->raw_size, item->value, &src->npy, &why))
 		return fail("--input %s: %s", item->name, why.text);
@@ -316,18 +332,18 @@ static int set_source_shape(struct session *s, const struct source *src)
 	int64_t dims[NPU_TENSOR_MAX_RANK];
 	unsigned int i, program, axis;
 
-	for (i = 0; i < s->opt->num_shape; i++)
-		if (!strcmp(s->opt->shape[i].name, src->item->name) &&
-		    !(s->opt->check && strchr(s->opt->shape[i].value, '{')))
-			return 0;
-	if (!find_tensor(s, src->item->name, &program, &t))
-		return 1;	/* check_names() has looked */
 	if (find_frame(s, src->item->name, &img)) {
 		if (src->kind != KIND_NPY && src->kind != KIND_IMAGE)
 			return 0;
 		return fail("--input %s: %s is not the bytes of a frame, which is %s", img.name,
 			    src->item->value, img.spec);
 	}
+	for (i = 0; i < s->opt->num_shape; i++)
+		if (!strcmp(s->opt->shape[i].name, src->item->name) &&
+		    !(s->opt->check && strchr(s->opt->shape[i].value, '{')))
+			return 0;
+	if (!find_tensor(s, src->item->name, &program, &t))
+		return 1;	/* check_names() has looked */
 	if (src->kind == KIND_NPY) {
 		if (src->npy.rank > NPU_TENSOR_MAX_RANK)
 			return fail("--input %s: %s has rank %d", src->item->name, src->item->value,
@@ -609,31 +625,67 @@ static int fill_all(struct session *s, const struct source *src, unsigned int n)
 	return 0;
 }
 
+static int check_once(const char *option, const struct item *items, unsigned int num)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < num; i++)
+		for (k = 0; k < i; k++)
+			if (!strcmp(items[k].name, items[i].name))
+				return fail("--%s %s is given twice: %s and %s", option,
+					    items[i].name, items[k].value, items[i].value);
+	return 0;
+}
+
+/* Whether --input-dmabuf gives a frame, of which @name is a plane. */
+static bool in_given_frame(struct session *s, const char *name)
+{
+	struct npu_program_info prog = NPU_INIT(prog);
+	struct npu_plane_info plane = NPU_INIT(plane);
+	struct npu_image_info img = NPU_INIT(img);
+	unsigned int p, i, k;
+
+	for (p = 0; !npu_job_program(s->job, p, &prog); p++)
+		for (i = 0; !npu_job_image(s->job, p, i, &img); i++)
+			for (k = 0; !npu_job_plane(s->job, p, i, k, &plane); k++)
+				if (!strcmp(plane.name, name) && dmabuf_given(s, img.name))
+					return true;
+	return false;
+}
+
+static int check_input(struct session *s, const char *name)
+{
+	struct npu_tensor_info t;
+	unsigned int program;
+
+	if (!find_tensor(s, name, &program, &t)) {
+		npu_run_set_shape(s->run, name, 0, NULL, &s->err);
+		return fail("--input: %s", s->err.text);
+	}
+	if (t.role == NPU_TENSOR_OUTPUT)
+		return fail("--input %s: that is an output of the model", name);
+	if (dmabuf_given(s, name) || in_given_frame(s, name))
+		return fail("--input %s: it is given by --input-dmabuf, too", name);
+	return 0;
+}
+
 /* A name twice, or one that can not be given data: nothing is ignored. */
 static int check_names(struct session *s)
 {
 	const struct options *opt = s->opt;
-	struct npu_tensor_info t;
-	unsigned int i, k, program;
+	struct npu_image_info img;
+	unsigned int i, k;
 
-	for (i = 0; i < opt->num_input; i++) {
-		for (k = 0; k < i; k++)
-			if (!strcmp(opt->input[k].name, opt->input[i].name))
-				return fail("--input %s is given twice: %s and %s",
-					    opt->input[i].name, opt->input[k].value,
-					    opt->input[i].value);
-		if (!find_tensor(s, opt->input[i].name, &program, &t)) {
-			npu_run_set_shape(s->run, opt->input[i].name, 0, NULL, &s->err);
-			return fail("--input: %s", s->err.text);
-		}
-		if (t.role == NPU_TENSOR_OUTPUT)
-			return fail("--input %s: that is an output of the model", t.name);
-		if (dmabuf_given(s, t.name))
-			return fail("--input %s: it is given by --input-dmabuf, too", t.name);
-	}
+	if (check_once("input", opt->input, opt->num_input) ||
+	    check_once("input-dmabuf", opt->dmabuf, opt->num_dmabuf) ||
+	    check_once("stride", opt->stride, opt->num_stride) ||
+	    check_once("output", opt->output, opt->num_output) ||
+	    (!opt->check && check_once("shape", opt->shape, opt->num_shape)))
+		return 1;
+	for (i = 0; i < opt->num_input; i++)
+		if (check_input(s, opt->input[i].name))
+			return 1;
 	for (i = 0; i < opt->num_stride; i++) {
-		struct npu_image_info img;
-
 		const char *name = opt->stride[i].name;
 
 		for (k = 0; k < opt->num_input && strcmp(opt->input[k].name, name); k++)
@@ -642,18 +694,6 @@ static int check_names(struct session *s)
 			return fail("--stride %s: there is no --input %s that is a camera's frame",
 				    name, name);
 	}
-	for (i = 0; i < opt->num_output; i++)
-		for (k = 0; k < i; k++)
-			if (!strcmp(opt->output[k].name, opt->output[i].name))
-				return fail("--output %s is given twice: %s and %s",
-					    opt->output[i].name, opt->output[k].value,
-					    opt->output[i].value);
-	for (i = 0; i < opt->num_shape; i++)
-		for (k = 0; k < i && !opt->check; k++)
-			if (!strcmp(opt->shape[k].name, opt->shape[i].name))
-				return fail("--shape %s is given twice: %s and %s",
-					    opt->shape[i].name, opt->shape[k].value,
-					    opt->shape[i].value);
 	return 0;
 }
 
