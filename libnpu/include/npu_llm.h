@@ -504,6 +504,8 @@ enum {
 	NPU_TOKENIZE_ADD = 1 << 0,
 	/* The text of control tokens in the text means them; without it, it is just text. */
 	NPU_TOKENIZE_SPECIAL = 1 << 1,
+	/* The text goes on from other text: no space is added at its beginning. Not with _ADD. */
+	NPU_TOKENIZE_MORE = 1 << 2,
 };
 
 /*

@@ -103,7 +103,7 @@ int spm_encode(struct encoder *e, const char *text, size_t size)
 	w.text = escaped = malloc(w.room);
 	if (!escaped)
 		return npu_error_set(e->err, -ENOMEM, "no memory for a text of %zu bytes", size);
-	if (e->t->add_space)
+	if (e->t->add_space && !e->more)
 		put_space(&w);
 	for (i = 0; i < size; i++) {
 		if (text[i] == ' ')

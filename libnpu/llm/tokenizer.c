@@ -252,6 +252,7 @@ static int encode_all(struct search *s, unsigned int flags)
 		ret = encode_text(e, s->text + at, s->found[i].at - at);
 		if (!ret)
 			ret = encoder_push(e, s->found[i].id);
+		e->more = false;
 		at = s->found[i].end;
 	}
 	if (!ret)
@@ -285,16 +286,19 @@ int tokenizer_encode(const struct npu_tokenizer *t, const char *text, size_t siz
 		     unsigned int flags, const uint8_t *plain, int32_t *ids, size_t room,
 		     size_t *num, struct npu_error *err)
 {
-	struct encoder e = { .t = t, .err = err };
+	struct encoder e = { .t = t, .err = err, .more = flags & NPU_TOKENIZE_MORE };
 	struct search s = { .e = &e, .text = text, .size = size,
 			    .control = flags & NPU_TOKENIZE_SPECIAL, .plain = plain };
 	int ret;
 
 	if ((!text && size) || (!ids && room) || !num)
 		return npu_error_set(err, -EINVAL, "npu_tokenizer_encode: NULL argument");
-	if (flags & ~(NPU_TOKENIZE_ADD | NPU_TOKENIZE_SPECIAL))
+	if (flags & ~(NPU_TOKENIZE_ADD | NPU_TOKENIZE_SPECIAL | NPU_TOKENIZE_MORE))
 		return npu_error_set(err, -EINVAL, "npu_tokenizer_encode: flags 0x%x are not known",
 				     flags);
+	if (flags & NPU_TOKENIZE_ADD && flags & NPU_TOKENIZE_MORE)
+		return npu_error_set(err, -EINVAL,
+				     "npu_tokenizer_encode: a text begins, or it goes on from another");
 	if (size > INT32_MAX)
 		return npu_error_set(err, -EINVAL, "a text of %zu bytes is too long", size);
 	ret = find_specials(&s);

@@ -31,6 +31,7 @@ struct encoder {
 	const struct npu_tokenizer *t;
 	struct npu_error *err;
 	struct token_list out;
+	bool more;			/* text comes before what is encoded: no space is added */
 	const char *text;		/* what symbols are of */
 	struct symbol *symbols;
 	uint32_t num_symbols;

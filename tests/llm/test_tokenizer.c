@@ -300,6 +300,7 @@ static void check_ids(const struct npu_tokenizer *t, const char *text, unsigned 
 static void test_special(void)
 {
 	struct npu_tokenizer *t = open_made(small());
+	size_t num;
 
 	if (!tap_ok(t != NULL, "a small vocabulary"))
 		return;
@@ -311,6 +312,14 @@ static void test_special(void)
 	check_ids(t, "b<turn>b", NPU_TOKENIZE_SPECIAL, IDS(SPACE, B, TURN, SPACE, B));
 	check_ids(t, "<turn>a", NPU_TOKENIZE_SPECIAL, IDS(LONG));
 	check_ids(t, "<turn><turn>ab", NPU_TOKENIZE_SPECIAL, IDS(TURN, LONG, SPACE, B));
+	/* The text of another one goes on, word or space, up to the next special token. */
+	check_ids(t, "ab", NPU_TOKENIZE_MORE, IDS(AB));
+	check_ids(t, " ", NPU_TOKENIZE_MORE, IDS(SPACE));
+	check_ids(t, " ab", NPU_TOKENIZE_MORE, IDS(SPACE, AB));
+	check_ids(t, "<turn>b", NPU_TOKENIZE_MORE | NPU_TOKENIZE_SPECIAL, IDS(TURN, SPACE, B));
+	check_ids(t, "", NPU_TOKENIZE_MORE, NULL, 0);
+	tap_ok(npu_tokenizer_encode(t, "a", 1, NPU_TOKENIZE_MORE | NPU_TOKENIZE_ADD, NULL, 0, &num,
+				    &err) == -EINVAL, "begins and goes on: %s", err.text);
 	/* A user's token is found in any case, and the first of two that overlap. */
 	check_ids(t, "ababab", 0, IDS(USER_AB, SPACE, AB));
 	check_ids(t, "\n\n", 0, IDS(SPACE, NL, NL));

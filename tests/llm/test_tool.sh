@@ -115,6 +115,27 @@ tap_is "$first$(load -n 5)$("$llm" "$npu" -q --greedy -n 15 --load-session "$tap
 	"and is saved again"
 tap_is "$(load -p " And they" -n 20)" " And they$("$llm" "$npu" -q --greedy -n 20 --no-prompt -p "$first And they")" \
 	"with a prompt behind it"
+# Words and spaces go on where the text ended, whatever a token's beginning is.
+behind()
+{
+	tap_is "$(load -p "$1" -n 12)" "$1$("$llm" "$npu" -q --greedy -n 12 --no-prompt -p "$first$1")" \
+		"with '$1' behind it"
+}
+behind " "
+behind "s"
+behind ", and"
+# What a stop string takes back is not in the file: tokens 21 to 27, and a part of one.
+stop=$(greedy -n 27)
+stop=${stop#"$first"}
+for how in "" --speculate; do
+	rm -f "$tap_tmp/stop.state"
+	tap_is "$(greedy -n 40 $how --stop "$stop" --save-session "$tap_tmp/stop.state")" "$first" \
+		"--save-session of a text that ends before '$stop' $how"
+	tap_run "is that of the text without it" cmp "$state" "$tap_tmp/stop.state"
+done
+part=$(greedy -n 40 --stop "us Christ, and" --save-session "$tap_tmp/part.state")
+tap_is "$("$llm" "$npu" -q --greedy -n 12 --load-session "$tap_tmp/part.state")" \
+	"$("$llm" "$npu" -q --greedy -n 12 --no-prompt -p "$part")" "one that ends in a word: ...${part: -20}"
 stats=$("$llm" "$npu" --greedy -n 5 --load-session "$state" 2>&1 >/dev/null)
 tap_like "$stats" "prompt 1 tokens" "nothing of it is run again but its last token"
 greedy -n 20 --speculate --save-session "$tap_tmp/drafts.state" >/dev/null

@@ -137,6 +137,8 @@ int generate(struct generation *g, const int32_t *ids, size_t num, uint32_t max,
 	int ret = prefill(g, ids, num, &token, err);
 
 	g->last = -1;
+	g->begin = npu_llm_session_length(g->s);
+	g->begun = g->reply.stream.begun;
 	g->num = 0;
 	g->max = max;
 	g->err = err;

@@ -104,6 +104,8 @@ struct generation {
 	uint32_t num, max;		/* tokens of the reply; max 0: up to the context */
 	int ending;			/* enum ending or an error: why there is no next token */
 	int32_t last;			/* token of the text that was not run, or -1 */
+	uint32_t begin;			/* tokens of the session before the reply */
+	bool begun;			/* there was text before it */
 	struct npu_error *err;
 	double choosing;		/* seconds */
 	struct stats stats;
@@ -127,7 +129,10 @@ double seconds(void);
 /* *@s: the session in file @path; the caller destroys it. An error names the file. */
 int session_load(const struct model *m, const char *path, struct npu_llm_session **s,
 		 struct npu_error *err);
-/* Write the session of @g to file @path, all tokens of its text in it as far as the context has room. */
+/*
+ * Write the session of @g to file @path, with its text as it was shown, as far as the context has
+ * room: without a stop string, and with the text's last token.
+ */
 int session_save(struct generation *g, const char *path, struct npu_error *err);
 
 /* ---- the modes ---- */

@@ -74,18 +74,26 @@ static int last_token(struct generation *g, int32_t **ids, size_t *num, struct n
 	return npu_llm_session_truncate(g->s, length - 1, err);
 }
 
-/* The prompt as tokens. Behind a text a space at its beginning is the one that the tokenizer adds. */
+/* Whether what comes next goes on from text, not from nothing or a token that is none. */
+static bool is_behind_text(const struct generation *g)
+{
+	uint32_t length = npu_llm_session_length(g->s);
+
+	return length && !(npu_tokenizer_attr(g->m->tok, npu_llm_session_tokens(g->s)[length - 1]) &
+			   (NPU_TOKEN_CONTROL | NPU_TOKEN_UNKNOWN));
+}
+
 static int prompt_tokens(struct generation *g, const char *text, size_t size, int32_t **ids,
 			 size_t *num, struct npu_error *err)
 {
-	bool behind = npu_llm_session_length(g->s) > 0,
-	     space = behind && size && *text == ' ' && g->m->vocab.add_space;
+	bool begins = !npu_llm_session_length(g->s);
+	unsigned int flags = NPU_TOKENIZE_SPECIAL;
 	int ret;
 
-	if (behind && !size)
+	if (!begins && !size)
 		return last_token(g, ids, num, err);
-	ret = model_encode(g->m, text + space, size - space,
-			   NPU_TOKENIZE_SPECIAL | (behind ? 0 : NPU_TOKENIZE_ADD), ids, num, err);
+	flags |= begins ? NPU_TOKENIZE_ADD : is_behind_text(g) ? NPU_TOKENIZE_MORE : 0;
+	ret = model_encode(g->m, text, size, flags, ids, num, err);
 	if (!ret && !*num)
 		return npu_error_set(err, -EINVAL,
 				     "the prompt is empty, and this model begins with no token of its own");
