@@ -73,6 +73,22 @@ sub rss
 	return slurp("/proc/$s->{pid}/smaps_rollup") =~ /^Rss:\s+(\d+) kB/m ? $1 : die 'no Rss';
 }
 
+# The most that it had, in KiB, since the last forget_peak().
+sub peak
+{
+	my ($s) = @_;
+
+	return slurp("/proc/$s->{pid}/status") =~ /^VmHWM:\s+(\d+) kB/m ? $1 : die 'no VmHWM';
+}
+
+sub forget_peak
+{
+	my ($s) = @_;
+
+	open my $f, '>', "/proc/$s->{pid}/clear_refs" or die "clear_refs: $!";
+	print $f 5;
+}
+
 # until_metric(SERVER, NAME, WANT): wait until it is so much, five minutes at most; what it is then.
 sub until_metric
 {
@@ -377,6 +393,21 @@ cmp_ok $grown, '<', 40_000, "they take $grown KiB";
 close $_->{sock} for @large;
 $c->{open} = {};
 is quiet($s)->{kv_blocks_used}, 0, 'and nothing when these are gone';
+
+# Bodies that would take many times their size when they are parsed, or turned to tokens.
+for ([ 'numbers', '{"prompt":[' . '0,' x 1_950_000 . '0]}', '' ],
+     [ 'lists', '{"prompt":"x","stop":[' . '[],' x 1_300_000 . '0]}', '' ],
+     [ 'names', '{"prompt":"x","metadata":{' . '"":0,' x 780_000 . '"":0}}', '' ],
+     [ 'words', encode_json({ prompt => 'Qx' x 1_950_000 }), 'prompt' ]) {
+	my ($what, $body, $param) = @$_;
+
+	$rss = rss($s);
+	forget_peak($s);
+	refused($c->request('POST', $path, $body), 400, $param, "a body of $what");
+	$grown = peak($s) - $rss;
+	cmp_ok $grown, '<', 3 * 3_900, "it takes $grown KiB meanwhile";
+}
+is told($refs[3], user => '[{,"\\' x 100_000)->{text}, $refs[3]{text}, 'there are no values in a string';
 
 # Bodies that are not complete have a bound together: 16 of them with 3.9 MB each are more than it.
 $rss = rss($s);

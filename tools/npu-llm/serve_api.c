@@ -14,6 +14,8 @@
 #define COMPLETION_TOKENS	16	/* of a completion that does not say how many it wants */
 /* Bytes of a stop string: behind each token the text is held against all of its beginnings. */
 #define STOP_BYTES		256
+/* Values of a body beside a prompt's tokens. */
+#define OTHER_VALUES		(64u << 10)
 
 int api_fail(struct api_error *e, unsigned int status, const char *param, const char *fmt, ...)
 {
@@ -296,6 +298,23 @@ static int tokens_fail(struct parser *p, const char *param, int ret, const struc
 			hint);
 }
 
+static int too_long(struct parser *p, const char *param, const char *what, size_t num)
+{
+	api_fail(p->e, 400, param, "%s: %s%zu tokens, the context has %u", param, what, num,
+		 p->s->limit);
+	p->e->code = "context_length_exceeded";
+	return -EINVAL;
+}
+
+/* A text of @size bytes that can not fit is not even encoded, which takes many times its size. */
+static int check_text(struct parser *p, const char *param, size_t size)
+{
+	uint32_t most = p->s->m->vocab.max_piece;
+	size_t least = most ? size / most : 0;
+
+	return least > p->s->limit ? too_long(p, param, "at least ", least) : 0;
+}
+
 static int prompt_ids(struct parser *p, int32_t **ids, size_t *num)
 {
 	uint32_t vocab = p->s->m->info.vocab;
@@ -328,6 +347,8 @@ static int encode_prompt(struct parser *p, int32_t **ids, size_t *num)
 		return prompt_ids(p, ids, num);
 	text = p->prompt->valuestring;
 	p->r->reply.stream.begun = *text != 0;
+	if (check_text(p, "prompt", strlen(text)))
+		return -EINVAL;
 	ret = model_encode(p->s->m, text, strlen(text), NPU_TOKENIZE_ADD | NPU_TOKENIZE_SPECIAL,
 			   ids, num, &why);
 	return ret ? tokens_fail(p, "prompt", ret, &why) : 0;
@@ -395,6 +416,7 @@ static int encode_chat(struct parser *p, int32_t **ids, size_t *num)
 {
 	size_t n = (size_t)cJSON_GetArraySize(p->messages), i = 0;
 	struct npu_chat_message *messages = calloc(n, sizeof(*messages));
+	size_t bytes = 0;
 	const cJSON *v;
 	int ret = 0;
 
@@ -404,8 +426,9 @@ static int encode_chat(struct parser *p, int32_t **ids, size_t *num)
 		ret = read_message(p, v, i, &messages[i]);
 		if (ret)
 			break;
-		i++;
+		bytes += strlen(messages[i++].content);
 	}
+	ret = ret ?: check_text(p, "messages", bytes);
 	ret = ret ?: encode_messages(p, messages, n, ids, num);
 	for (i = 0; i < n; i++)
 		free((char *)messages[i].content);
@@ -425,11 +448,8 @@ static int set_prompt(struct parser *p, int32_t *ids, size_t num)
 	if (!num)
 		return api_fail(p->e, 400, param,
 				"%s: empty, and this model begins with no token of its own", param);
-	if (num > limit) {
-		api_fail(p->e, 400, param, "%s: %zu tokens, the context has %u", param, num, limit);
-		p->e->code = "context_length_exceeded";
-		return -EINVAL;
-	}
+	if (num > limit)
+		return too_long(p, param, "", num);
 	most = limit + 1 - (uint32_t)num;
 	if (!r->max_tokens)
 		r->max_tokens = r->kind == REQUEST_CHAT ? most : COMPLETION_TOKENS;
@@ -444,17 +464,25 @@ static int set_prompt(struct parser *p, int32_t *ids, size_t num)
 
 /* ---- a request ---- */
 
-/* Bytes that are no UTF-8, and characters that C's strings can not have. */
-static int check_body(const char *body, size_t size, struct api_error *e)
+/*
+ * Bytes that are no UTF-8, characters that C's strings can not have, and more values than a request
+ * has any use for: each takes many times its bytes when it is parsed.
+ */
+static int check_body(const struct server *s, const char *body, size_t size, struct api_error *e)
 {
+	size_t i, slashes = 0, values = 0, most = OTHER_VALUES + (size_t)s->limit;
+	bool in_string = false;
 	unsigned int length;
-	size_t i, slashes = 0;
 
 	for (i = 0; i < size; i += length) {
 		if (unicode_decode(body + i, size - i, &length) == UNICODE_BAD && length == 1)
 			return api_fail(e, 400, "", "the body is not UTF-8 at byte %zu", i);
 		if (!body[i] || (slashes % 2 && size - i >= 5 && !memcmp(body + i, "u0000", 5)))
 			return api_fail(e, 400, "", "the body has a NUL character at byte %zu", i);
+		in_string ^= body[i] == '"' && !(slashes % 2);
+		values += !in_string && memchr("[{,", body[i], 3);
+		if (values > most)
+			return api_fail(e, 400, "", "the body has more than %zu values", most);
 		slashes = body[i] == '\\' ? slashes + 1 : 0;
 	}
 	return 0;
@@ -531,7 +559,7 @@ int api_parse(struct server *s, enum request_kind kind, const char *body, size_t
 	struct parser p = { .s = s, .sampler = s->o->sampler, .e = e };
 	const char *end = body;
 	cJSON *json;
-	int ret = check_body(body, size, e);
+	int ret = check_body(s, body, size, e);
 
 	if (ret)
 		return ret;
