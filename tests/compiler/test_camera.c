@@ -22,54 +22,7 @@ static struct npu_device *dev;
 static struct npu_queue *queue;
 static struct npu_error err;
 
-static uint32_t seed = 1;
-
-static int below(int n)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 17;
-	seed ^= seed << 5;
-	return (int)(seed % (uint32_t)n);
-}
-
-static int between(int lo, int hi)
-{
-	return lo + below(hi - lo + 1);
-}
-
-static const char *const formats[] = { "nv12", "nv21", "yuyv", "yvyu", "uyvy", "vyuy", "rgb24",
-				       "bgr24" };
-#define NUM_FORMATS	8
-
-/* ---- models ---------------------------------------------------------------------------------- */
-
-/* y = -x in f32: what the model sees, exactly. @type: 1 f32, 10 f16, 2 u8. */
-static uint8_t *mirror(int type, bool nhwc, int h, int w, size_t *size)
-{
-	struct ob b;
-
-	ob_init(&b, 13);
-	ob_input(&b, "x", type, 4, nhwc ? OB_DIMS(1, h, w, 3) : OB_DIMS(1, 3, h, w));
-	if (type == 1) {
-		ob_node(&b, "n: y = Neg(x)");
-	} else {
-		ob_node(&b, "c: f = Cast(x) to=1");
-		ob_node(&b, "n: y = Neg(f)");
-	}
-	ob_output(&b, "y");
-	return ob_finish(&b, size);
-}
-
-static struct npu_compile_result *compile(const void *model, size_t size,
-					  struct npu_compile_options *o, const char *text)
-{
-	struct npu_compile_result *r = NULL;
-
-	o->input_formats = &text;
-	o->num_input_formats = text ? 1 : 0;
-	npu_compile_onnx(model, size, "m.onnx", o, &r);
-	return r;
-}
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 static struct npu_run *open_run(const struct npu_compile_result *r, struct npu_job **job)
 {
@@ -125,7 +78,7 @@ static int bind(struct npu_job *job, struct npu_run *run, const struct frame_spe
 
 /* ---- against the formula --------------------------------------------------------------------- */
 
-static void random_spec(struct frame_spec *s, const char *format, int w, int h)
+static void random_spec(struct frame_spec *s, const char *format, int w, int h, bool norm)
 {
 	frame_default(s, format, w, h);
 	s->crop[0] = below(w);
@@ -138,67 +91,36 @@ static void random_spec(struct frame_spec *s, const char *format, int w, int h)
 		s->crop[3] = h;
 	}
 	s->fit = (const char *const[]){ "stretch", "letterbox", "crop" }[below(3)];
-	s->matrix = below(2) ? "bt601" : "bt709";
-	s->range = below(2) ? "limited" : "full";
-	s->bgr = below(2);
-	s->norm = below(2);
-	s->scale = s->norm ? 1.0 / between(1, 255) : s->scale;
-	for (int i = 0; i < 3; i++) {
-		s->pad[i] = below(256);
-		if (!s->norm)
-			continue;
-		s->mean[i] = between(-9, 9) * 0.11;
-		s->std[i] = between(1, 9) * 0.13;
-	}
+	frame_random_colours(s, norm);
 }
 
-struct shape {
-	int height, width, type;
-	bool nhwc;
-};
-
-/* What is different of output y, which is -picture. */
-static size_t differing(struct npu_run *run, const struct shape *d, const float *want)
+static size_t differing(struct npu_run *run, const struct frame_input *d, const float *want)
 {
-	size_t n = (size_t)d->height * (size_t)d->width, bad = 0;
-	float *y = malloc(n * 12);
+	size_t bytes = (size_t)d->height * (size_t)d->width * 12, bad = 1;
+	float *y = malloc(bytes);
 
-	if (npu_run_read(run, "y", y, n * 12, &err))
-		bad = n;
-	for (size_t i = 0; i < n && bad < n; i++)
-		for (size_t c = 0; c < 3; c++) {
-			float v = -y[d->nhwc ? i * 3 + c : c * n + i], w = want[i * 3 + c];
-
-			if (d->type == 10)
-				w = npu_half_widen(npu_half_narrow(w));
-			if (v != w && !bad)
-				tap_diag("at %zu of %d x %d, channel %zu: %.9g, expected %.9g", i,
-					 d->width, d->height, c, (double)v, (double)w);
-			bad += v != w;
-		}
+	if (!npu_run_read(run, "y", y, bytes, &err))
+		bad = frame_differing(d, 0, y, want);
 	free(y);
 	return bad;
 }
 
-static bool try_frame(const struct frame_spec *s, const struct shape *d)
+static bool try_frame(const struct frame_spec *s, const struct frame_input *d)
 {
 	size_t size, row, rows, bytes = frame_bytes(s), bad = 1;
-	uint8_t *model = mirror(d->type, d->nhwc, d->height, d->width, &size),
+	uint8_t *model = frame_mirror(d, &size),
 		*frame = malloc(bytes);
 	float *want = malloc((size_t)d->height * (size_t)d->width * 12);
-	struct npu_compile_options o;
 	struct npu_compile_result *r;
 	struct npu_job *job;
 	struct npu_run *run;
 	char text[512];
 
 	frame_text(s, text, sizeof(text));
-	npu_compile_options_init(&o);
-	o.precision = NPU_PRECISION_F32;
-	r = compile(model, size, &o, text);
+	r = frame_compile(model, size, text);
 	run = r ? open_run(r, &job) : NULL;
 	frame_plane(s, 0, &row, &rows);
-	frame_noise(frame, bytes, seed);
+	frame_noise(frame, bytes, frame_seed);
 	frame_picture(s, frame, d->height, d->width, d->type == 2, want);
 	if (run &&
 	    (below(3) ? !bind(job, run, s, frame,
@@ -224,27 +146,26 @@ static void test_random(void)
 {
 	int count = getenv("NPU_TEST_LONG") ? 2000 : 60;
 
-	for (int f = 0; f < NUM_FORMATS; f++) {
+	for (int f = 0; f < FRAME_NUM_FORMATS; f++) {
 		int good = 0;
 
 		for (int i = 0; i < count; i++) {
-			int even = !strstr(formats[f], "24"), tall = even && formats[f][0] == 'n';
+			const char *format = frame_formats[f];
+			int even = !strstr(format, "24"), tall = even && format[0] == 'n';
 			int w = between(1, 40) * (even ? 2 : 1),
 			    h = between(1, 40) * (tall ? 2 : 1);
-			struct shape d = { between(1, 40), between(1, 40), 1, below(2) };
+			struct frame_input d = { 1, between(1, 40), between(1, 40), 3,
+						 below(4) ? 1 : below(2) ? 10 : 2, below(2) };
 			struct frame_spec s;
 
-			d.type = below(4) ? 1 : below(2) ? 10 : 2;
 			d.height += d.nhwc && d.height == 3;	/* else it is 1x3xHxW */
-			random_spec(&s, formats[f], w, h);
-			if (d.type == 2)
-				s.norm = false;
+			random_spec(&s, format, w, h, d.type != 2 && below(2));
 			if (!below(4))
 				s.stride = w * (tall ? 1 : even ? 2 : 3) + below(20);
 			good += try_frame(&s, &d);
 		}
 		tap_ok(good == count, "%s: %d of %d frames give the bits of the formula",
-		       formats[f], good, count);
+		       frame_formats[f], good, count);
 	}
 }
 
@@ -252,8 +173,9 @@ static void test_random(void)
 static void test_sizes(void)
 {
 	static const int sizes[][2] = { { 640, 480 }, { 1280, 720 }, { 1920, 1080 } };
-	static const struct shape inputs[] = { { 128, 128, 1, true }, { 360, 640, 1, false },
-					       { 480, 640, 1, false } };
+	static const struct frame_input inputs[] = { { 1, 128, 128, 3, 1, true },
+						     { 1, 360, 640, 3, 1, false },
+						     { 1, 480, 640, 3, 1, false } };
 	static const char *const some[] = { "nv12", "yuyv", "rgb24" };
 
 	for (int i = 0; i < 3; i++)
@@ -388,20 +310,11 @@ static void test_refused(void)
 		{ "nv12:64x48,scale=1,scale=1", "scale is there twice" },
 		{ "z=nv12:64x48", "no input 'z', expected 'x'" },
 	};
-	struct npu_compile_options o;
 	size_t size;
-	uint8_t *model = mirror(1, false, 8, 8, &size);
+	uint8_t *model = frame_mirror(&(struct frame_input){ 1, 8, 8, 3, 1, false }, &size);
 
-	npu_compile_options_init(&o);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct npu_compile_result *r = compile(model, size, &o, cases[i].text);
-		const char *says = r ? npu_compile_messages(r) : "";
-
-		tap_ok(r && !npu_compile_job(r, NULL) && strstr(says, cases[i].says) &&
-		       strstr(says, cases[i].text), "%s: %.*s", cases[i].text,
-		       (int)strcspn(says, "\n"), says);
-		npu_compile_result_free(r);
-	}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		frame_is_refused(model, size, cases[i].text, cases[i].says);
 	free(model);
 }
 
@@ -419,12 +332,8 @@ static void test_wrong_input(void)
 		{ 6, 4, { 1, 3, 8, 8 }, "nv12:64x48", "of type i32" },
 		{ 2, 4, { 1, 3, 8, 8 }, "nv12:64x48,mean=1", "without scale, mean and std" },
 	};
-	struct npu_compile_options o;
 
-	npu_compile_options_init(&o);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct npu_compile_result *r;
-		const char *says;
 		size_t size;
 		uint8_t *model;
 		struct ob b;
@@ -434,11 +343,7 @@ static void test_wrong_input(void)
 		ob_node(&b, cases[i].type == 1 ? "n: y = Neg(x)" : "n: y = Cast(x) to=1");
 		ob_output(&b, "y");
 		model = ob_finish(&b, &size);
-		r = compile(model, size, &o, cases[i].text);
-		says = r ? npu_compile_messages(r) : "";
-		tap_ok(r && !npu_compile_job(r, NULL) && strstr(says, cases[i].says), "%.*s",
-		       (int)strcspn(says, "\n"), says);
-		npu_compile_result_free(r);
+		frame_is_refused(model, size, cases[i].text, cases[i].says);
 		free(model);
 	}
 }

@@ -9,29 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/onnx_lines.h"
 #include "frame_case.h"
 #include "run_job.h"
 #include "tap.h"
-
-static const char *const formats[] = { "nv12", "nv21", "yuyv", "yvyu", "uyvy", "vyuy", "rgb24",
-				       "bgr24" };
-#define NUM_FORMATS	8
-
-static uint32_t seed = 7;
-
-static int below(int n)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 17;
-	seed ^= seed << 5;
-	return (int)(seed % (uint32_t)n);
-}
-
-static int between(int lo, int hi)
-{
-	return lo + below(hi - lo + 1);
-}
 
 /* ---- boxes ----------------------------------------------------------------------------------- */
 
@@ -92,45 +72,8 @@ static void make_box(enum kind kind, int height, int width, float box[4])
 
 /* ---- one job --------------------------------------------------------------------------------- */
 
-struct shape {
-	int pictures, height, width, channels, type;	/* type: 1 f32, 2 u8 */
-	bool nhwc;
-};
-
-/* y = -x in f32: what the model sees, exactly. */
-static uint8_t *mirror(const struct shape *d, size_t *size)
-{
-	struct ob b;
-
-	ob_init(&b, 13);
-	ob_input(&b, "x", d->type, 4,
-		 d->nhwc ? OB_DIMS(d->pictures, d->height, d->width, d->channels) :
-			   OB_DIMS(d->pictures, d->channels, d->height, d->width));
-	if (d->type == 1) {
-		ob_node(&b, "n: y = Neg(x)");
-	} else {
-		ob_node(&b, "c: f = Cast(x) to=1");
-		ob_node(&b, "n: y = Neg(f)");
-	}
-	ob_output(&b, "y");
-	return ob_finish(&b, size);
-}
-
-static struct npu_compile_result *compile_model(const uint8_t *model, size_t size, const char *text)
-{
-	struct npu_compile_result *r = NULL;
-	struct npu_compile_options o;
-
-	npu_compile_options_init(&o);
-	o.precision = NPU_PRECISION_F32;
-	o.input_formats = &text;
-	o.num_input_formats = 1;
-	npu_compile_onnx(model, size, "m.onnx", &o, &r);
-	return r;
-}
-
 /* The planes of @frame, and the boxes, as inputs; returns how many. */
-static int make_inputs(const struct frame_spec *s, const struct shape *d, uint8_t *frame,
+static int make_inputs(const struct frame_spec *s, const struct frame_input *d, uint8_t *frame,
 		       float *boxes, struct named_array in[3])
 {
 	int n = 0;
@@ -155,26 +98,7 @@ static int make_inputs(const struct frame_spec *s, const struct shape *d, uint8_
 	return n + 1;
 }
 
-/* y is -picture; NaN is NaN. */
-static size_t differing(const struct shape *d, int picture, const float *y, const float *want)
-{
-	size_t plane = (size_t)d->height * (size_t)d->width, c = (size_t)d->channels, bad = 0;
-
-	y += (size_t)picture * plane * c;
-	for (size_t i = 0; i < plane * c; i++) {
-		float v = -y[d->nhwc ? i : i % c * plane + i / c], w = want[i];
-
-		if (v == w || (isnan(v) && isnan(w)))
-			continue;
-		if (!bad)
-			tap_diag("picture %d, at %zu of %d x %d: %.9g, expected %.9g", picture,
-				 i / c, d->width, d->height, (double)v, (double)w);
-		bad++;
-	}
-	return bad;
-}
-
-static size_t check_pictures(const struct frame_spec *s, const struct shape *d,
+static size_t check_pictures(const struct frame_spec *s, const struct frame_input *d,
 			     const uint8_t *frame, const float *boxes, const float *y)
 {
 	float *want = malloc((size_t)d->height * (size_t)d->width * (size_t)d->channels * 4);
@@ -185,7 +109,7 @@ static size_t check_pictures(const struct frame_spec *s, const struct shape *d,
 			frame_cut(s, frame, boxes + 4 * i, d->height, d->width, d->type == 2, want);
 		else
 			frame_picture(s, frame, d->height, d->width, d->type == 2, want);
-		bad += differing(d, i, y, want);
+		bad += frame_differing(d, i, y, want);
 		if (bad && s->boxed)
 			tap_diag("box %g %g %g %g", (double)boxes[4 * i], (double)boxes[4 * i + 1],
 				 (double)boxes[4 * i + 2], (double)boxes[4 * i + 3]);
@@ -194,10 +118,10 @@ static size_t check_pictures(const struct frame_spec *s, const struct shape *d,
 	return bad;
 }
 
-static bool try_job(const struct frame_spec *s, const struct shape *d, float *boxes)
+static bool try_job(const struct frame_spec *s, const struct frame_input *d, float *boxes)
 {
 	size_t size, job_size, bytes = frame_bytes(s), bad = 1;
-	uint8_t *model = mirror(d, &size), *frame = malloc(bytes);
+	uint8_t *model = frame_mirror(d, &size), *frame = malloc(bytes);
 	struct named_array in[3], out[1];
 	struct npu_compile_result *r;
 	struct runner run;
@@ -205,8 +129,8 @@ static bool try_job(const struct frame_spec *s, const struct shape *d, float *bo
 	char text[600];
 
 	frame_text(s, text, sizeof(text));
-	frame_noise(frame, bytes, seed);
-	r = compile_model(model, size, text);
+	frame_noise(frame, bytes, frame_seed);
+	r = frame_compile(model, size, text);
 	job = r ? npu_compile_job(r, &job_size) : NULL;
 	if (!job) {
 		tap_diag("%s: %s", text, r ? npu_compile_messages(r) : "no result");
@@ -227,31 +151,22 @@ static bool try_job(const struct frame_spec *s, const struct shape *d, float *bo
 	return !bad;
 }
 
-static void random_shape(struct shape *d)
+static void random_shape(struct frame_input *d)
 {
-	*d = (struct shape){ between(1, 3), between(1, 40), between(1, 40), below(3) ? 3 : 1,
+	*d = (struct frame_input){ between(1, 3), between(1, 40), between(1, 40), below(3) ? 3 : 1,
 			     below(4) ? 1 : 2, below(2) };
 	/* not what is taken for channels */
 	d->height = d->height == 3 || d->height == 1 ? 4 : d->height;
 	d->width = d->width == 3 || d->width == 1 ? 5 : d->width;
 }
 
-static void random_spec(struct frame_spec *s, const char *format, const struct shape *d)
+static void random_spec(struct frame_spec *s, const char *format, const struct frame_input *d)
 {
 	bool even = !strstr(format, "24"), tall = format[0] == 'n';
 
 	frame_default(s, format, between(4, 40) * (even ? 2 : 1), between(4, 40) * (tall ? 2 : 1));
-	s->matrix = below(2) ? "bt601" : "bt709";
-	s->range = below(2) ? "limited" : "full";
 	s->grey = d->channels == 1;
-	s->bgr = !s->grey && below(2);
-	s->norm = d->type == 1 && below(2);
-	s->scale = s->norm ? 1.0 / between(1, 255) : s->scale;
-	for (int i = 0; i < 3; i++) {
-		s->pad[i] = below(256);
-		s->mean[i] = !s->norm ? 0 : i && s->grey ? s->mean[0] : between(-9, 9) * 0.11;
-		s->std[i] = !s->norm ? 1 : i && s->grey ? s->std[0] : between(1, 9) * 0.13;
-	}
+	frame_random_colours(s, d->type == 1 && below(2));
 }
 
 /* ---- tests ----------------------------------------------------------------------------------- */
@@ -268,11 +183,11 @@ static void test_kinds(void)
 
 		for (int i = 0; i < num_tries(); i++) {
 			struct frame_spec s;
-			struct shape d;
+			struct frame_input d;
 			float boxes[12];
 
 			random_shape(&d);
-			random_spec(&s, formats[i % NUM_FORMATS], &d);
+			random_spec(&s, frame_formats[i % FRAME_NUM_FORMATS], &d);
 			s.boxed = true;
 			for (int n = 0; n < d.pictures; n++)
 				make_box((enum kind)k, s.height, s.width, boxes + 4 * n);
@@ -286,9 +201,9 @@ static void test_kinds(void)
 /* A camera's frame, and the sizes that second stages have. */
 static void test_sizes(void)
 {
-	static const struct shape inputs[] = { { 1, 64, 64, 1, 1, false },
-					       { 1, 112, 112, 3, 1, false },
-					       { 4, 192, 192, 3, 1, true } };
+	static const struct frame_input inputs[] = { { 1, 64, 64, 1, 1, false },
+						     { 1, 112, 112, 3, 1, false },
+						     { 4, 192, 192, 3, 1, true } };
 
 	for (int i = 0; i < 3; i++) {
 		struct frame_spec s;
@@ -311,11 +226,11 @@ static void test_grey(void)
 
 	for (int i = 0; i < num_tries(); i++) {
 		struct frame_spec s;
-		struct shape d;
+		struct frame_input d;
 
 		random_shape(&d);
 		d.pictures = d.channels = 1;
-		random_spec(&s, formats[i % NUM_FORMATS], &d);
+		random_spec(&s, frame_formats[i % FRAME_NUM_FORMATS], &d);
 		s.fit = (const char *const[]){ "stretch", "letterbox", "crop" }[below(3)];
 		good += try_job(&s, &d, NULL);
 	}
@@ -324,11 +239,11 @@ static void test_grey(void)
 
 static void test_refused(void)
 {
-	static const struct shape colours = { 1, 8, 8, 3, 1, false },
+	static const struct frame_input colours = { 1, 8, 8, 3, 1, false },
 				  two = { 2, 8, 8, 3, 1, false }, grey = { 1, 8, 8, 1, 1, false },
 				  four = { 1, 8, 8, 4, 1, false };
 	static const struct {
-		const struct shape *input;
+		const struct frame_input *input;
 		const char *text, *says;
 	} cases[] = {
 		{ &colours, "nv12:64x48,crop=box,fit=letterbox", "crop=box: the box is stretched" },
@@ -345,19 +260,16 @@ static void test_refused(void)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		size_t size;
-		uint8_t *model = mirror(cases[i].input, &size);
-		struct npu_compile_result *r = compile_model(model, size, cases[i].text);
-		const char *says = r ? npu_compile_messages(r) : "";
+		uint8_t *model = frame_mirror(cases[i].input, &size);
 
-		tap_ok(r && !npu_compile_job(r, NULL) && strstr(says, cases[i].says), "%s: %.*s",
-		       cases[i].text, (int)strcspn(says, "\n"), says);
-		npu_compile_result_free(r);
+		frame_is_refused(model, size, cases[i].text, cases[i].says);
 		free(model);
 	}
 }
 
 int main(void)
 {
+	frame_seed = 7;
 	test_kinds();
 	test_sizes();
 	test_grey();
