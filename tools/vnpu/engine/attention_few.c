@@ -99,9 +99,15 @@ static npu_u32 tile_rows(const struct npu_attn *attn, npu_u32 left)
 	return rows;
 }
 
+/* What the rows of an item see of a chunk: those of each kv head the same. */
+struct spans {
+	npu_u32 lo[NPU_ATTENTION_FEW], hi[NPU_ATTENTION_FEW], min, max;
+	bool live[NPU_ATTENTION_ROWS];
+};
+
 /* Scores of one kv head's rows for the keys at @at, @j in the chunk. */
-static void score_head(const struct attention *a, struct attention_item *it, npu_u32 h, npu_u32 j,
-		       const struct place *at)
+static void score_head(const struct attention *a, struct attention_item *it, const struct spans *s,
+		       npu_u32 h, npu_u32 j, const struct place *at)
 {
 	npu_u32 rows, r, i;
 	float scale[PIECE];
@@ -115,12 +121,6 @@ static void score_head(const struct attention *a, struct attention_item *it, npu
 					       it->q + (size_t)i * a->depth, a->depth, &run);
 	}
 }
-
-/* What the rows of an item see of a chunk: those of each kv head the same. */
-struct spans {
-	npu_u32 lo[NPU_ATTENTION_FEW], hi[NPU_ATTENTION_FEW], min, max;
-	bool live[NPU_ATTENTION_ROWS];
-};
 
 /* Add the values of @run at @j to rows from @r on of head @h: to one, or to some that see all. */
 static npu_u32 sum_rows(const struct attention *a, struct attention_item *it, const struct spans *s,
@@ -161,8 +161,13 @@ static void sum_head(const struct attention *a, struct attention_item *it, const
 		;
 }
 
-static void score_all(struct npu_exec *x, const struct attention *a, struct attention_item *it,
-		      const struct spans *s, npu_u32 start)
+typedef void head_fn(const struct attention *a, struct attention_item *it, const struct spans *s,
+		     npu_u32 h, npu_u32 j, const struct place *at);
+
+/* @work on each head of each piece that @slot, keys or values, has of the chunk. */
+static inline __attribute__((always_inline)) void
+each_piece(struct npu_exec *x, const struct attention *a, struct attention_item *it,
+	   const struct spans *s, npu_u32 start, unsigned int slot, head_fn *work)
 {
 	struct place at = locate(x, a, it, start + s->min, start + s->max), next;
 	npu_u32 j = s->min, h;
@@ -170,23 +175,8 @@ static void score_all(struct npu_exec *x, const struct attention *a, struct atte
 	for (; at.n && !npu_exec_stopped(x); j += at.n, at = next) {
 		next = locate(x, a, it, start + j + at.n, start + s->max);
 		for (h = 0; h < it->num_heads; h++) {
-			fetch_share(a, it, NPU_ATTENTION_K, &next, h);
-			score_head(a, it, h, j, &at);
-		}
-	}
-}
-
-static void sum_all(struct npu_exec *x, const struct attention *a, struct attention_item *it,
-		    const struct spans *s, npu_u32 start)
-{
-	struct place at = locate(x, a, it, start + s->min, start + s->max), next;
-	npu_u32 j = s->min, h;
-
-	for (; at.n && !npu_exec_stopped(x); j += at.n, at = next) {
-		next = locate(x, a, it, start + j + at.n, start + s->max);
-		for (h = 0; h < it->num_heads; h++) {
-			fetch_share(a, it, NPU_ATTENTION_V, &next, h);
-			sum_head(a, it, s, h, j, &at);
+			fetch_share(a, it, slot, &next, h);
+			work(a, it, s, h, j, &at);
 		}
 	}
 }
@@ -234,7 +224,7 @@ void npu_attention_few(struct npu_exec *x, const struct attention *a, struct att
 
 	if (!look(it, start, &s))
 		return;
-	score_all(x, a, it, &s, start);
+	each_piece(x, a, it, &s, start, NPU_ATTENTION_K, score_head);
 	first = locate(x, a, it, start + s.min, start + s.max);
 	fetch(a, it, NPU_ATTENTION_V, &first);
 	for (r = all; r-- > 0;)
@@ -242,7 +232,7 @@ void npu_attention_few(struct npu_exec *x, const struct attention *a, struct att
 			    npu_attention_weights(a, it, r, start, s.lo[r % it->num_rows],
 						  s.hi[r % it->num_rows]);
 	memset(it->part, 0, (size_t)all * a->v_depth * sizeof(float));
-	sum_all(x, a, it, &s, start);
+	each_piece(x, a, it, &s, start, NPU_ATTENTION_V, sum_head);
 	for (r = 0; r < all; r++)
 		if (s.live[r])
 			a->vec->fold(it->acc + (size_t)r * a->v_depth,
