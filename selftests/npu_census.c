@@ -33,16 +33,16 @@ static int64_t count_objects(const char *name)
 	return queues < 0 || vms < 0 || none < 0 ? -1 : queues + vms + !none;
 }
 
-/* "dma-live": N out of the counters of the virtual device. */
-static int64_t count_mappings(void)
+/* A counter of the virtual device, whose @key is "name": with quotes and colon; -1: no host. */
+static int64_t count_vdev(const char *key)
 {
 	static char answer[4096];
 	char *at;
 
 	if (npu_host("vdev 0 counters", answer, sizeof(answer)))
 		return -1;
-	at = strstr(answer, "\"dma-live\":");
-	return at ? strtoll(at + strlen("\"dma-live\":"), NULL, 10) : -1;
+	at = strstr(answer, key);
+	return at ? strtoll(at + strlen(key), NULL, 10) : -1;
 }
 
 /* Sum of the values, as @format reads them, of the lines of a file that it fits. */
@@ -89,6 +89,6 @@ void npu_census_take(const char *name, struct npu_census *census)
 			break;
 		usleep(100000);
 	}
-	census->mappings = count_mappings();
+	census->mapped = count_vdev("\"dma-live-bytes\":");
 	census->memory = kernel_memory();
 }

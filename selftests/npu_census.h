@@ -7,7 +7,7 @@
 
 struct npu_census {
 	int64_t objects;	/* buffers, address spaces and queues; -1: debugfs does not say */
-	int64_t mappings;	/* of the device, as its other end counts them; -1: no host */
+	int64_t mapped;		/* bytes, by the device's own count; -1: no host */
 	int64_t memory;		/* KiB that are the kernel's, caches of files left out */
 };
 

@@ -208,18 +208,30 @@ static bool check(const struct page *model)
 	return good && (ret < 0 || done == n);
 }
 
+static bool counted(const struct page *model)
+{
+	npu_u64 bytes = 0;
+	unsigned int i;
+
+	for (i = 0; i < SPACE; i++)
+		bytes += model[i].mapped ? PAGE : 0;
+	return (npu_u64)fixture_number(&f, "counters", "dma-live-bytes") == bytes;
+}
+
 static void random_test(int mem)
 {
 	static struct page model[SPACE];
-	unsigned int i, k, bad = 0, wrong = 0, n = tap_cases(2000);
+	unsigned int i, k, bad = 0, wrong = 0, uncounted = 0, n = tap_cases(2000);
 
 	for (i = 0; i < n; i++) {
 		bad += !step(model, mem);
+		uncounted += !counted(model);
 		for (k = 0; k < 10; k++)
 			wrong += !check(model);
 	}
 	tap_ok(!bad, "%u random requests, %u not answered as they should be", n, bad);
 	tap_ok(!wrong, "%u look-ups, %u other than the plain table", 10 * n, wrong);
+	tap_ok(!uncounted, "dma-live-bytes is what is mapped, but for %u times", uncounted);
 	client_unmap(&c, 0, 0, 2);
 }
 

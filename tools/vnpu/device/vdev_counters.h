@@ -14,6 +14,7 @@
 	X(MAPS,		"dma-maps",		"mappings made")				\
 	X(UNMAPS,	"dma-unmaps",		"requests to unmap")				\
 	X(LIVE,		"dma-live",		"mappings there are")				\
+	X(LIVE_BYTES,	"dma-live-bytes",	"bytes of them")				\
 	X(BARRIERS,	"barriers",		"unmappings and resets that had to wait")	\
 	X(BARRIER_US,	"barrier-max-us",	"the longest such wait")			\
 	X(DMA_FAULTS,	"dma-faults",		"accesses to guest memory that were refused")	\

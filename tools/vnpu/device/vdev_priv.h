@@ -22,6 +22,7 @@ struct vdev_dma {
 	bool bus_master;
 	npu_u32 *free_slot;		/* stack of free struct vdev_map */
 	npu_u32 num_free;
+	npu_u64 bytes;			/* of all mappings */
 	/* Protects the list of pins. Taken inside of lock. */
 	pthread_mutex_t pin_lock;
 	struct npu_vdev_pin *pins;

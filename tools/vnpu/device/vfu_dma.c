@@ -159,10 +159,16 @@ static void entry_make(struct npu_vdev *dev, npu_u32 slot, struct dma_entry *e)
 	}
 }
 
+static npu_u64 map_size(const struct vdev_map *m)
+{
+	return m->last - m->first + 1;
+}
+
 static void slot_free(struct npu_vdev *dev, npu_u32 slot)
 {
 	struct vdev_map *m = &dev->sh->maps[slot];
 
+	dev->dma.bytes -= map_size(m);
 	if (m->file >= 0)
 		dev->dma.maps_of[m->file]--;
 	m->valid = 0;
@@ -190,6 +196,7 @@ static int slot_add(struct npu_vdev *dev, const struct vdev_map *map)
 	if (dma_index_insert(&dma->index, &e))
 		return ENOMEM;
 	dma->num_free--;
+	dma->bytes += map_size(m);
 	m->valid = 1;
 	if (m->file >= 0)
 		dma->maps_of[m->file]++;
@@ -199,6 +206,7 @@ static int slot_add(struct npu_vdev *dev, const struct vdev_map *map)
 static void live_count(struct npu_vdev *dev)
 {
 	dev->sh->counter[VDEV_COUNT_LIVE] = VDEV_MAX_MAPS - dev->dma.num_free;
+	dev->sh->counter[VDEV_COUNT_LIVE_BYTES] = dev->dma.bytes;
 }
 
 /* The same range of the same file with the same rights: then it has been done already. */
@@ -269,6 +277,13 @@ int vdev_dma_map(struct npu_vdev *dev, const struct vfu_dma_map *map)
 	return ret;
 }
 
+/* The mapping ends before @end from now on. */
+static void map_cut(struct vdev_dma *dma, struct vdev_map *m, npu_u64 end)
+{
+	dma->bytes -= m->last - (end - 1);
+	m->last = end - 1;
+}
+
 /*
  * Take [first, last] out of entry @e, which lies across an end of it. What is left above becomes an
  * entry of its own first: if we die here it overlaps, and vdev_dma_restore() drops it again.
@@ -285,7 +300,8 @@ static int entry_trim(struct npu_vdev *dev, struct dma_entry *e, npu_u64 first, 
 	upper.last = m->last;
 	upper.offset = m->offset + (upper.first - m->first);
 	if (!above && below) {
-		m->last = e->last = first - 1;
+		map_cut(&dev->dma, m, first);
+		e->last = m->last;
 		return 0;
 	}
 	if (below)
@@ -294,7 +310,7 @@ static int entry_trim(struct npu_vdev *dev, struct dma_entry *e, npu_u64 first, 
 		dma_index_remove(&dev->dma.index, &pos);
 	ret = slot_add(dev, &upper);
 	if (below)
-		m->last = first - 1;
+		map_cut(&dev->dma, m, first);
 	else
 		slot_free(dev, slot);
 	return ret;
@@ -332,6 +348,7 @@ static int slot_restore(struct npu_vdev *dev, npu_u32 i)
 	struct dma_pos pos;
 
 	entry_make(dev, i, &e);
+	dma->bytes += map_size(&dev->sh->maps[i]);
 	if (dev->sh->maps[i].file >= 0)
 		dma->maps_of[e.file]++;
 	other = dma_index_find(&dma->index, e.first, &pos);
