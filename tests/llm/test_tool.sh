@@ -222,23 +222,25 @@ mistake npu-llm "one of --prompt" "$npu" -p x --chat
 mistake npu-llm "one of --prompt" "$npu" --serve 0 --chat
 mistake npu-llm "one of --prompt" "$npu" --info -p x
 mistake npu-llm "from 0 to 65535" "$npu" --serve 65536
-mistake npu-llm "expected 1 or more" "$npu" --serve 0 --client-timeout 0
+mistake npu-llm "expected a number from 1 to 86400" "$npu" --serve 0 --client-timeout 0
 mistake npu-llm "from 0 to 10000" "$npu" --serve 0 --prefixes 10001
 mistake npu-llm "expected a number" "$npu" --temp warm
 mistake npu-llm "expected a number" "$npu" -n -1
-mistake npu-llm "expected 1 or more" "$npu" --speculate --draft 0
+mistake npu-llm "expected a number from 1 to" "$npu" --speculate --draft 0
 mistake npu-llm "draft is of --speculate" "$npu" --draft 3
 mistake npu-llm "for a text, a chat or a server" "$npu" --speculate --bench tg4
 mistake npu-llm "are for a text or a chat" "$npu" --load-session x --bench tg4
 mistake npu-llm "are for a text or a chat" "$npu" --save-session x --serve 0
 mistake npu-llm "forks is for a text" "$npu" --forks 2 --chat
-mistake npu-llm "expected 1 or more" "$npu" --forks 0
+mistake npu-llm "expected a number from 1 to" "$npu" --forks 0
 mistake npu-llm "makes several" "$npu" --forks 2 --save-session x
 mistake npu-llm "a server drafts by look-up" "$npu" --speculate-model "$npu" --serve 0
 for size in "" 0 -1 4x 4MB K 99999999999G; do
 	mistake npu-llm "expected bytes" "$npu" --kv-budget "$size"
 done
-mistake npu-llm "stop is empty" "$npu" --stop ""
+mistake npu-llm "expected a text" "$npu" --stop ""
+mistake npu-llm "more than 16 --stop options" "$npu" $(printf -- "--stop x %.0s" {1..17})
+mistake npu-llm "expected a number from 0 to 18446744073709551615" "$npu" --seed 18446744073709551616
 tap_refused "temperature" "a negative temperature" "$llm" "$npu" --temp -1
 tap_refused "No such file" "no model" "$llm" "$tap_tmp/none.npu"
 tap_refused "not a job file" "a GGUF file" "$llm" "$gguf"

@@ -89,7 +89,7 @@ tap_run "a smaller limit for detection is taken" "$ocr" --cache "$cache" --quiet
 tap_is "$("$ocr" --cache "$cache" --quiet --precision f32 "$picture" | sed 's/^.*  //')" \
 	"$(grep '^[01]\.' "$tap_tmp/out" | sed 's/^.*  //')" "f32 reads the same lines"
 tap_is "$(ls "$cache" | wc -l)" 6 "and has job files of its own"
-tap_like "$("$ocr" --help)" 'Usage: npu-ocr' "--help"
+tap_like "$("$ocr" --help)" 'usage: npu-ocr' "--help"
 tap_like "$("$ocr" --version)" '^npu-ocr [0-9]' "--version"
 
 # What goes wrong is named.
@@ -105,15 +105,15 @@ refused 'more than one' "two pictures" a.png b.png
 refused 'nothing\.png: No such file' "a missing picture" "$tap_tmp/nothing.png"
 refused 'text\.png: neither a PNG nor a JPEG' "no picture at all" "$tap_tmp/text.png"
 refused 'half\.png: truncated PNG' "half a picture" "$tap_tmp/half.png"
-refused "det-limit '9999': a number from 32 to 1280" "a limit out of range" --det-limit 9999 \
+refused "det-limit 9999: expected a number from 32 to 1280" "a limit out of range" --det-limit 9999 \
 	"$picture"
-refused "precision 'f8': f16, f32 or int8" "a type that is none" --precision f8 "$picture"
-refused "threads 'two': a number" "a number that is none" --threads two "$picture"
+refused "precision f8: expected f16.f32.int8" "a type that is none" --precision f8 "$picture"
+refused "threads two: expected a number" "a number that is none" --threads two "$picture"
 refused 'unrecognized option' "an unknown option" --fast "$picture"
 refused '/nonexistent/' "no models" --models /nonexistent "$picture"
 refused 'device: .*nodevice' "no device" --device nodevice "$picture"
 refused '/nonexistent/x\.png' "nowhere to write" --annotate /nonexistent/x.png "$picture"
-refused "job 'cls': det=FILE" "a job for no network" --job cls "$picture"
+refused "job cls: expected det=FILE" "a job for no network" --job cls "$picture"
 refused "job for rec: .*'x' can not be 1x3x48x16, want 1x3x48x192" "a job of too few shapes" \
 	--job rec="$tap_tmp/rec.npu" "$picture"
 refused 'cls: the output is not' "a job of another network" --job cls="$tap_tmp/rec.npu" "$picture"

@@ -30,7 +30,7 @@ tap_is "$("$compile" --list-ops | grep -vEc '^(com\.|ai\.onnx\.|of )')" "${total
 tap_like "$("$compile" --list-passes)" 'qdq ' "--list-passes has qdq"
 mistake "expected one model, got 0"
 mistake "expected one model, got 2" a.onnx b.onnx
-mistake "expected f16 or f32" a.onnx -p f64
+mistake "expected f16.f32" a.onnx -p f64
 tap_like "$("$compile" --help)" 'nv12 .*two.*|nv12 +a plane of luma' \
 	"--help has the formats of --input-format"
 for key in crop fit pad matrix range stride order scale mean std; do
@@ -43,7 +43,7 @@ mistake "go with --int8" a.onnx --budget accuracy=0.9
 mistake "go with --int8" a.onnx --calib-method auto
 mistake "go with --int8" a.onnx --no-clip-count
 mistake "expected accuracy=0..1 or speed=0..1" a.onnx --int8 --budget accuracy=2
-mistake "percentile=50..100" a.onnx --int8 --calib-method percentile=10
+mistake "percentile.=50..100" a.onnx --int8 --calib-method percentile=10
 mistake "expected auto, minmax" a.onnx --int8 --calib-method mean
 tap_refused "No such file" "a model that is not there" "$compile" "$tap_tmp/none.onnx"
 

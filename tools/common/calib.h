@@ -29,6 +29,10 @@ int calib_load(struct calib_set *set, const char *const *path, unsigned int coun
 	       struct npu_error *why);
 void calib_free(struct calib_set *set);
 
+/* What the next two take, for messages. */
+#define CALIB_METHODS	"auto, minmax, percentile[=50..100], mse or kl"
+#define CALIB_BUDGETS	"accuracy=0..1 or speed=0..1"
+
 /* "percentile=99.9": method and, when there is a number, percentile. 0 or -EINVAL. */
 int calib_parse_method(const char *text, enum npu_calib_method *method, double *percentile);
 /* "accuracy=0.99" or "speed=0.9". 0 or -EINVAL. */

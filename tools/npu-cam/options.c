@@ -1,62 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 #include "cam.h"
 #include "core/error.h"
-
-static const char usage[] =
-"usage: npu-cam --device /dev/videoN --model MODEL.npu [options]\n"
-"\n"
-"Feed a camera's frames to a model, without a copy by the CPU. The model was compiled for them:\n"
-"npu-compile MODEL.onnx --input-format nv12:1280x720, which also says format and size to the camera.\n"
-"The last line is a summary: frames per second, and the latency of each stage in microseconds.\n"
-"\n"
-"  -d, --device FILE        the camera: a V4L2 device that captures\n"
-"  -m, --model FILE.npu     the job file\n"
-"  -n, --frames N           end after N frames; without it, with Ctrl-C\n"
-"  -j, --json               a line of JSON for each frame: latency, and of each output a digest, the\n"
-"                           largest value and the first ones\n"
-"      --values N           how many first values of each output (8)\n"
-"  -b, --buffers N          buffers of the camera, 2 to 32 (5)\n"
-"      --flight N           frames on the NPU at once, fewer than buffers (3)\n"
-"      --heap NAME          the buffers come from /dev/dma_heap/NAME; without it, from the camera\n"
-"      --fps N              frames per second to ask the camera for; it may do the nearest that it can\n"
-"      --stride N           bytes from row to row to ask the camera for\n"
-"      --separate           planes in memory of their own: NV12M for NV12\n"
-"      --copy               one copy by the CPU for each frame, to compare\n"
-"      --dump DIR           raw bytes of each frame to DIR/FRAME-plane0.., its outputs to DIR/FRAME-OUTPUT\n"
-"      --npu URI            default: the first NPU, else 'sim'; see npu-run --devices\n"
-"  -h, --help               this text\n"
-"  -V, --version            version of the library\n";
-
-enum {
-	OPT_VALUES = 256, OPT_FLIGHT, OPT_HEAP, OPT_FPS, OPT_STRIDE, OPT_SEPARATE, OPT_COPY, OPT_DUMP,
-	OPT_NPU
-};
-
-static const struct option longs[] = {
-	{ "device", required_argument, NULL, 'd' },
-	{ "model", required_argument, NULL, 'm' },
-	{ "frames", required_argument, NULL, 'n' },
-	{ "json", no_argument, NULL, 'j' },
-	{ "values", required_argument, NULL, OPT_VALUES },
-	{ "buffers", required_argument, NULL, 'b' },
-	{ "flight", required_argument, NULL, OPT_FLIGHT },
-	{ "heap", required_argument, NULL, OPT_HEAP },
-	{ "fps", required_argument, NULL, OPT_FPS },
-	{ "stride", required_argument, NULL, OPT_STRIDE },
-	{ "separate", no_argument, NULL, OPT_SEPARATE },
-	{ "copy", no_argument, NULL, OPT_COPY },
-	{ "dump", required_argument, NULL, OPT_DUMP },
-	{ "npu", required_argument, NULL, OPT_NPU },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ 0 }
-};
+#include "tools/common/option_table.h"
 
 int fail(const char *fmt, ...)
 {
@@ -72,53 +20,59 @@ int fail(const char *fmt, ...)
 	return 1;
 }
 
-static int number(const char *name, const char *text, unsigned int min, unsigned int max,
-		  unsigned int *out)
-{
-	unsigned long v;
-	char *end;
+#define OPTIONS	struct options
 
-	errno = 0;
-	v = strtoul(text, &end, 10);
-	if (errno || end == text || *end || *text == '-' || v < min || v > max)
-		return fail("--%s %s: want a number from %u to %u", name, text, min, max);
-	*out = (unsigned int)v;
-	return 0;
-}
+static const struct option_row rows[] = {
+	OPT_TEXT('d', "device", "FILE", camera, "the camera: a V4L2 device that captures"),
+	OPT_TEXT('m', "model", "FILE.npu", model, "the job file"),
+	OPT_NUMBER('n', "frames", "N", frames, 1, 1000000000,
+		   "end after N frames; without it, with Ctrl-C"),
+	OPT_FLAG('j', "json", json,
+		 "a line of JSON for each frame: latency, and of each output a digest, the\n"
+		 "largest value and the first ones"),
+	OPT_NUMBER(0, "values", "N", values, 0, 1000000,
+		   "how many first values of each output (8)"),
+	OPT_NUMBER('b', "buffers", "N", buffers, 2, MAX_BUFFERS,
+		   "buffers of the camera, 2 to 32 (5)"),
+	OPT_NUMBER(0, "flight", "N", flight, 1, MAX_BUFFERS - 1,
+		   "frames on the NPU at once, fewer than buffers (3)"),
+	OPT_TEXT(0, "heap", "NAME", heap,
+		 "the buffers come from /dev/dma_heap/NAME; without it, from the camera"),
+	OPT_NUMBER(0, "fps", "N", fps, 1, 100000,
+		   "frames per second to ask the camera for; it may do the nearest that it can"),
+	OPT_NUMBER(0, "stride", "N", stride, 1, 1u << 20,
+		   "bytes from row to row to ask the camera for"),
+	OPT_FLAG(0, "separate", separate, "planes in memory of their own: NV12M for NV12"),
+	OPT_FLAG(0, "copy", copy, "one copy by the CPU for each frame, to compare"),
+	OPT_TEXT(0, "dump", "DIR", dump,
+		 "raw bytes of each frame to DIR/FRAME-plane0.., its outputs to DIR/FRAME-OUTPUT"),
+	OPT_TEXT(0, "npu", "URI", device,
+		 "default: the first NPU, else 'sim'; see npu-run --devices"),
+};
 
-static int set_option(struct options *opt, int c, const char *arg)
-{
-	switch (c) {
-	case 'd': opt->camera = arg; return 0;
-	case 'm': opt->model = arg; return 0;
-	case 'n': return number("frames", arg, 1, 1000000000, &opt->frames);
-	case 'j': opt->json = true; return 0;
-	case 'b': return number("buffers", arg, 2, MAX_BUFFERS, &opt->buffers);
-	case OPT_VALUES: return number("values", arg, 0, 1000000, &opt->values);
-	case OPT_FLIGHT: return number("flight", arg, 1, MAX_BUFFERS - 1, &opt->flight);
-	case OPT_HEAP: opt->heap = arg; return 0;
-	case OPT_FPS: return number("fps", arg, 1, 100000, &opt->fps);
-	case OPT_STRIDE: return number("stride", arg, 1, 1u << 20, &opt->stride);
-	case OPT_SEPARATE: opt->separate = true; return 0;
-	case OPT_COPY: opt->copy = true; return 0;
-	case OPT_DUMP: opt->dump = arg; return 0;
-	case OPT_NPU: opt->device = arg; return 0;
-	case 'h': fputs(usage, stdout); return -1;
-	case 'V': printf("npu-cam %s\n", npu_version()); return -1;
-	default: return 1;
-	}
-}
+static const struct option_table table = {
+	.program = "npu-cam",
+	.head = "usage: npu-cam --device /dev/videoN --model MODEL.npu [options]\n"
+		"\n"
+		"Feed a camera's frames to a model, without a copy by the CPU. The model was\n"
+		"compiled for them: npu-compile MODEL.onnx --input-format nv12:1280x720, which also\n"
+		"says format and size to the camera. The last line is a summary: frames per second,\n"
+		"and the latency of each stage in microseconds.\n"
+		"\n",
+	.row = rows,
+	.num = sizeof(rows) / sizeof(rows[0]),
+	.column = 27,
+};
 
 int options_parse(struct options *opt, int argc, char **argv)
 {
-	int c, ret;
+	bool seen[sizeof(rows) / sizeof(rows[0])] = { false };
+	int ret;
 
 	*opt = (struct options){ .buffers = 5, .flight = 3, .values = 8 };
-	while ((c = getopt_long(argc, argv, "d:m:n:jb:hV", longs, NULL)) >= 0) {
-		ret = set_option(opt, c, optarg);
-		if (ret)
-			return ret;
-	}
+	ret = options_take(&table, opt, argc, argv, seen);
+	if (ret)
+		return ret < 0 ? 1 : -1;
 	if (optind < argc)
 		return fail("unexpected argument '%s' (npu-cam --help)", argv[optind]);
 	if (!opt->camera || !opt->model)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,194 +9,110 @@
 #include "ocr.h"
 #include "output.h"
 #include "tools/common/file.h"
-
-static const char usage[] =
-	"Usage: npu-ocr [OPTION]... PICTURE\n"
-	"Read the text in a PNG or JPEG picture with PP-OCRv4 on the NPU.\n"
-	"\n"
-	"  --json            print one JSON object\n"
-	"  --annotate FILE   write a PNG with boxes, numbers and the text beside the picture\n"
-	"  --models DIR      where the .onnx files and ppocr_keys_v1.txt are\n"
-	"                    (default: $NPU_MODELS, or build/models, /usr/share/npu/models)\n"
-	"  --cache DIR       where compiled job files are kept (default: $XDG_CACHE_HOME/npu or ~/.cache/npu)\n"
-	"  --device NAME     a device node, or 'sim' for in process (default: the first there is)\n"
-	"  --precision T     f16 (default), f32: slower, and nearer to the model, or int8 (needs --calib)\n"
-	"  --calib DIR       samples for int8, as --dump-calib leaves them for typical pictures\n"
-	"  --job NET=FILE    a job file for det, cls or rec, as npu-compile makes it, in place of the model\n"
-	"  --threads N       threads of the in-process NPU (default: all CPUs)\n"
-	"  --det-limit N     longest side that detection looks at, 32 to 1280 pixels (default: 960)\n"
-	"  --cls, --no-cls   do or do not look for lines that are upside down (default: do)\n"
-	"  --dump DIR        write every network input and output (.npy) and every crop (.png)\n"
-	"  --dump-calib DIR  write what each network is given to DIR/det, DIR/cls and DIR/rec: samples\n"
-	"                    for npu-compile --calib. Further pictures add to them\n"
-	"  --quiet           print the lines only: no progress, no times\n"
-	"  --help, --version\n"
-	"\n"
-	"Prints a line of text each: confidence, the box's corners from the text's top left clockwise, the text.\n"
-	"Exit status: 0 when the picture was read (even if there is no text in it), 1 on errors, 2 on wrong usage.\n";
+#include "tools/common/option_table.h"
 
 struct args {
 	const char *picture, *annotate, *models;
 	struct ocr_options opt;
 	struct ocr_runtime_options rt;
-	int json, quiet;
+	bool json;
 	char models_buf[PATH_MAX], cache_buf[PATH_MAX];
 };
 
-static int arg_int(const char *name, const char *text, int lo, int hi, int *value)
-{
-	char *end;
-	long v;
+#define OPTIONS	struct args
 
-	errno = 0;
-	v = strtol(text, &end, 10);
-	if (errno || end == text || *end || v < lo || v > hi) {
-		fprintf(stderr, "npu-ocr: --%s '%s': a number from %d to %d is expected\n", name,
-			text, lo, hi);
-		return -EINVAL;
-	}
-	*value = (int)v;
+static option_take_fn take_job, take_cls, take_no_cls;
+
+static const struct option_row rows[] = {
+	OPT_FLAG(0, "json", json, "print one JSON object"),
+	OPT_TEXT(0, "annotate", "FILE", annotate,
+		 "write a PNG with boxes, numbers and the text beside the picture"),
+	OPT_TEXT(0, "models", "DIR", models,
+		 "where the .onnx files and ppocr_keys_v1.txt are (default: $NPU_MODELS, or\n"
+		 "build/models, /usr/share/npu/models)"),
+	OPT_TEXT(0, "cache", "DIR", rt.cache,
+		 "where compiled job files are kept (default: $XDG_CACHE_HOME/npu or\n"
+		 "~/.cache/npu)"),
+	OPT_TEXT(0, "device", "NAME", rt.device,
+		 "a device node, or 'sim' for in process (default: the first there is)"),
+	OPT_WORD(0, "precision", "f16|f32|int8", rt.precision,
+		 "f16 (default), f32: slower, and nearer to the model, or int8 (needs --calib)"),
+	OPT_TEXT(0, "calib", "DIR", rt.calib,
+		 "samples for int8, as --dump-calib leaves them for typical pictures"),
+	OPT_CALL(0, "job", "NET=FILE", take_job,
+		 "a job file for det, cls or rec, as npu-compile makes it, in place of the model"),
+	OPT_NUMBER(0, "threads", "N", rt.threads, 1, 256,
+		   "threads of the in-process NPU (default: all CPUs)"),
+	OPT_NUMBER(0, "det-limit", "N", opt.det_limit, 32, 1280,
+		   "longest side that detection looks at, 32 to 1280 pixels (default: 960)"),
+	OPT_CALL(0, "cls", NULL, take_cls, "look for lines that are upside down (default)"),
+	OPT_CALL(0, "no-cls", NULL, take_no_cls, "do not"),
+	OPT_TEXT(0, "dump", "DIR", opt.dump,
+		 "write every network input and output (.npy) and every crop (.png)"),
+	OPT_TEXT(0, "dump-calib", "DIR", opt.calib_out,
+		 "write what each network is given to DIR/det, DIR/cls and DIR/rec: samples for\n"
+		 "npu-compile --calib. Further pictures add to them"),
+	OPT_FLAG(0, "quiet", rt.quiet, "print the lines only: no progress, no times"),
+};
+
+static void print_end(void)
+{
+	puts("\nPrints a line of text each: confidence, the box's corners from the text's top left\n"
+	     "clockwise, the text. Exit status: 0 when the picture was read (even if there is no\n"
+	     "text in it), 1 on errors, 2 on wrong usage.");
+}
+
+static const struct option_table table = {
+	.program = "npu-ocr",
+	.head = "usage: npu-ocr [OPTION]... PICTURE\n"
+		"Read the text in a PNG or JPEG picture with PP-OCRv4 on the NPU.\n"
+		"\n",
+	.row = rows,
+	.num = sizeof(rows) / sizeof(rows[0]),
+	.column = 25,
+	.tail = print_end,
+};
+
+/* "det=FILE" */
+static int take_job(void *options, const char *name, char *arg)
+{
+	struct ocr_options *opt = &((struct args *)options)->opt;
+	const char *eq = strchr(arg, '=');
+	size_t len = eq ? (size_t)(eq - arg) : 0;
+	const char **job = len != 3		      ? NULL :
+			   !strncmp(arg, "det", 3) ? &opt->det_job :
+			   !strncmp(arg, "cls", 3) ? &opt->cls_job :
+			   !strncmp(arg, "rec", 3) ? &opt->rec_job :
+						     NULL;
+
+	if (!job || !eq[1])
+		return option_refuse(&table, name, arg, "det=FILE, cls=FILE or rec=FILE");
+	*job = eq + 1;
 	return 0;
 }
 
-static int arg_precision(const char *text, enum ocr_precision *precision)
+static int take_cls(void *options, const char *name, char *arg)
 {
-	const char *name;
-
-	for (*precision = 0; (name = ocr_precision_name(*precision)); ++*precision)
-		if (!strcmp(text, name))
-			return 0;
-	fprintf(stderr, "npu-ocr: --precision '%s': f16, f32 or int8 is expected\n", text);
-	return -EINVAL;
+	((struct args *)options)->opt.classify = true;
+	return 0;
 }
 
-/* "det=FILE" */
-static int arg_job(const char *text, struct ocr_options *opt)
+static int take_no_cls(void *options, const char *name, char *arg)
 {
-	const char *eq = strchr(text, '=');
-	size_t len = eq ? (size_t)(eq - text) : 0;
-	const char **job = len != 3			? NULL :
-			   !strncmp(text, "det", 3)	? &opt->det_job :
-			   !strncmp(text, "cls", 3)	? &opt->cls_job :
-			   !strncmp(text, "rec", 3)	? &opt->rec_job :
-							  NULL;
-
-	if (job && eq[1]) {
-		*job = eq + 1;
-		return 0;
-	}
-	fprintf(stderr, "npu-ocr: --job '%s': det=FILE, cls=FILE or rec=FILE is expected\n", text);
-	return -EINVAL;
-}
-
-enum {
-	OPT_JSON = 256,
-	OPT_ANNOTATE,
-	OPT_MODELS,
-	OPT_CACHE,
-	OPT_DEVICE,
-	OPT_PRECISION,
-	OPT_CALIB,
-	OPT_JOB,
-	OPT_THREADS,
-	OPT_DET_LIMIT,
-	OPT_CLS,
-	OPT_NO_CLS,
-	OPT_DUMP,
-	OPT_DUMP_CALIB,
-	OPT_QUIET,
-	OPT_VERSION
-};
-
-static const struct option options[] = {
-	{ "json", no_argument, NULL, OPT_JSON },
-	{ "annotate", required_argument, NULL, OPT_ANNOTATE },
-	{ "models", required_argument, NULL, OPT_MODELS },
-	{ "cache", required_argument, NULL, OPT_CACHE },
-	{ "device", required_argument, NULL, OPT_DEVICE },
-	{ "precision", required_argument, NULL, OPT_PRECISION },
-	{ "calib", required_argument, NULL, OPT_CALIB },
-	{ "job", required_argument, NULL, OPT_JOB },
-	{ "threads", required_argument, NULL, OPT_THREADS },
-	{ "det-limit", required_argument, NULL, OPT_DET_LIMIT },
-	{ "cls", no_argument, NULL, OPT_CLS },
-	{ "no-cls", no_argument, NULL, OPT_NO_CLS },
-	{ "dump", required_argument, NULL, OPT_DUMP },
-	{ "dump-calib", required_argument, NULL, OPT_DUMP_CALIB },
-	{ "quiet", no_argument, NULL, OPT_QUIET },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, OPT_VERSION },
-	{ 0 }
-};
-
-/*
- * Returns 0 to go on, 1 when there is nothing more to do, or a negative errno after telling what is
- * wrong.
- */
-static int arg_option(struct args *a, int opt)
-{
-	switch (opt) {
-	case OPT_JSON:
-		a->json = 1;
-		return 0;
-	case OPT_ANNOTATE:
-		a->annotate = optarg;
-		return 0;
-	case OPT_MODELS:
-		a->models = optarg;
-		return 0;
-	case OPT_CACHE:
-		a->rt.cache = optarg;
-		return 0;
-	case OPT_DEVICE:
-		a->rt.device = optarg;
-		return 0;
-	case OPT_PRECISION:
-		return arg_precision(optarg, &a->rt.precision);
-	case OPT_CALIB:
-		a->rt.calib = optarg;
-		return 0;
-	case OPT_JOB:
-		return arg_job(optarg, &a->opt);
-	case OPT_THREADS:
-		return arg_int("threads", optarg, 1, 256, &a->rt.threads);
-	case OPT_DET_LIMIT:
-		return arg_int("det-limit", optarg, 32, 1280, &a->opt.det_limit);
-	case OPT_CLS:
-	case OPT_NO_CLS:
-		a->opt.classify = opt == OPT_CLS;
-		return 0;
-	case OPT_DUMP:
-		a->opt.dump = optarg;
-		return 0;
-	case OPT_DUMP_CALIB:
-		a->opt.calib_out = optarg;
-		return 0;
-	case OPT_QUIET:
-		a->quiet = a->rt.quiet = 1;
-		return 0;
-	case 'h':
-		fputs(usage, stdout);
-		return 1;
-	case OPT_VERSION:
-		puts("npu-ocr " NPU_VERSION);
-		return 1;
-	default:
-		return -EINVAL;
-	}
+	((struct args *)options)->opt.classify = false;
+	return 0;
 }
 
 static int args_parse(struct args *a, int argc, char **argv)
 {
-	int opt, err;
+	bool seen[sizeof(rows) / sizeof(rows[0])] = { false };
+	int ret;
 
 	memset(a, 0, sizeof(*a));
 	ocr_options_default(&a->opt);
-	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		err = arg_option(a, opt);
-		if (err)
-			return err;
-	}
+	ret = options_take(&table, a, argc, argv, seen);
+	if (ret)
+		return ret;
 	if (optind + 1 != argc) {
 		fprintf(stderr, "npu-ocr: %s; see npu-ocr --help\n",
 			optind < argc ? "more than one picture" : "which picture?");
@@ -270,7 +185,7 @@ static int print_result(const struct args *a, const struct ocr *ocr, const struc
 		err = ocr_output_json(stdout, &s);
 	else
 		ocr_output_lines(stdout, lines);
-	if (!a->json && !a->quiet)
+	if (!a->json && !a->rt.quiet)
 		ocr_output_summary(stdout, &s);
 	if (!err && (fflush(stdout) || ferror(stdout)))
 		err = -EIO;

@@ -47,7 +47,7 @@ struct ocr_runtime_options {
 	const char *device;		/* NULL: the first device there is, or in process */
 	const char *cache;		/* directory for compiled job files */
 	int threads;			/* 0: all CPUs */
-	int quiet;			/* no progress lines while compiling */
+	bool quiet;			/* no progress lines while compiling */
 	enum ocr_precision precision;
 	/*
 	 * for OCR_INT8: the folder with a folder of samples (.npy) for each network, named like it

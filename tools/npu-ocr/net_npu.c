@@ -24,7 +24,7 @@ struct ocr_runtime {
 	struct npu_device *dev;
 	struct npu_queue *queue;
 	char *cache, *calib;
-	int quiet;
+	bool quiet;
 	enum ocr_precision precision;
 	char name[200];
 };
