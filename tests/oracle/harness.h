@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include "npu_isa_desc.h"
 
+#define CASE_GUARD	64	/* bytes around every region that nothing may touch */
+
 /*
  * One instruction to try. Slot i lives in region i, so an in-place case shares the region by hand.
  */
@@ -25,6 +27,8 @@ struct tcase {
 	int want_fault;		/* enum npu_fault_code that the engine must report, 0: none */
 };
 
+/* ---- rng.c ---- */
+
 /* A deterministic generator; every test program starts from its own seed and prints it. */
 void rng_seed(uint64_t seed);
 uint32_t rng(void);
@@ -32,6 +36,8 @@ uint32_t rng_below(uint32_t n);			/* 0 .. n - 1 */
 uint32_t rng_range(uint32_t lo, uint32_t hi);	/* inclusive */
 int rng_chance(uint32_t one_in);
 float rng_float(void);				/* mostly of moderate size */
+
+/* ---- case.c ---- */
 
 void case_init(struct tcase *c, unsigned int opcode);
 void case_free(struct tcase *c);
@@ -64,6 +70,8 @@ void case_index(struct tcase *c, unsigned int slot, npu_u32 i, int64_t value);
 void case_epilogue(struct tcase *c, unsigned int bias_slot, unsigned int act_param, int integer);
 /* Activation parameters for the parameter run ACT, ACT_ALPHA, ACT_BETA. */
 void case_activation(struct tcase *c, unsigned int act_param, int allow_prelu);
+
+/* ---- harness.c ---- */
 
 /* Run everywhere and compare. Returns 1 when all agree; prints what differs as TAP diagnostics. */
 int case_run(struct tcase *c);
