@@ -18,8 +18,13 @@ struct seq_file;
 #define NPU_FW_MSG_ENTRIES	1024u
 #define NPU_FW_LOG_DATA		SZ_64K
 
-/* An answer to a control message; ending jobs takes the firmware about a millisecond. */
-#define NPU_FW_CTL_MS		1000
+/*
+ * An answer to a control message. The firmware gives it at once; it may be kept from it as long as
+ * its heartbeat may stand still, because a reset that was not needed costs others their jobs.
+ */
+#define NPU_FW_CTL_MS		4000
+/* Ending jobs takes it about a millisecond, unless an engine does not stop. */
+#define NPU_FW_ABORT_MS		1000
 
 /**
  * struct npu_fw_range_copy - one range of the image, checked

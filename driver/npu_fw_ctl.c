@@ -69,9 +69,13 @@ static void npu_fw_ctl_write(struct npu_device *npu, const struct npu_fw_ctl *cm
 	npu_hw_write(npu, NPU_REG_DOORBELL_CTL, 1);
 }
 
+/*
+ * Looks are counted, not the time that has passed: a processor that stood still meanwhile, as that
+ * of a guest may, has not waited.
+ */
 static int npu_fw_ctl_wait(struct npu_device *npu, unsigned int timeout_ms)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
+	unsigned int looks = DIV_ROUND_UP(timeout_ms, NPU_FW_CTL_POLL_MS);
 
 	while (!wait_for_completion_timeout(&npu->fw.ctl_done,
 					    msecs_to_jiffies(NPU_FW_CTL_POLL_MS))) {
@@ -80,7 +84,7 @@ static int npu_fw_ctl_wait(struct npu_device *npu, unsigned int timeout_ms)
 			return 0;
 		if (npu_reset_is_coming(npu))
 			return -EAGAIN;
-		if (time_after(jiffies, end))
+		if (!--looks)
 			return -ETIMEDOUT;
 	}
 

@@ -83,9 +83,10 @@ static bool npu_mmu_inv_done(struct npu_device *npu)
 	return READ_ONCE(npu->hw.events->inv_seq) == npu->mmu.inv_seq;
 }
 
+/* Looks are counted, as in npu_fw_ctl_wait(). */
 static int npu_mmu_inv_wait(struct npu_device *npu, unsigned int timeout_ms)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
+	unsigned int looks = DIV_ROUND_UP(timeout_ms, NPU_MMU_INV_POLL_MS);
 
 	while (!npu_mmu_inv_done(npu)) {
 		wait_event_timeout(npu->irq.wait,
@@ -96,7 +97,7 @@ static int npu_mmu_inv_wait(struct npu_device *npu, unsigned int timeout_ms)
 		/* A reset does the same. */
 		if (npu_reset_is_coming(npu))
 			return -EAGAIN;
-		if (time_after(jiffies, end))
+		if (!--looks)
 			return -ETIMEDOUT;
 	}
 	dma_rmb();

@@ -86,7 +86,7 @@ static int npu_tdr_reset_engine(struct npu_queue *queue)
 {
 	struct npu_device *npu = queue->npu;
 	struct npu_fw_queue_state *state = npu_fw_queue_state(npu, queue->id);
-	unsigned long end = jiffies + msecs_to_jiffies(NPU_TDR_ENGINE_MS);
+	unsigned int looks = DIV_ROUND_UP(NPU_TDR_ENGINE_MS, NPU_TDR_POLL_MS);
 	u32 engine = READ_ONCE(state->engine);
 
 	if (READ_ONCE(state->state) != NPU_FW_QUEUE_RUNNING || engine >= npu->caps.num_engines)
@@ -96,8 +96,9 @@ static int npu_tdr_reset_engine(struct npu_queue *queue)
 	trace_npu_reset(npu, "engine", engine);
 	npu->reset.engine_resets++;
 	npu_hw_write(npu, NPU_REG_RESET, NPU_RESET_ENGINE(engine));
+	/* Looks are counted, as in npu_fw_ctl_wait(). */
 	while (!npu_queue_is_empty(queue)) {
-		if (time_after(jiffies, end))
+		if (!looks--)
 			return -ETIMEDOUT;
 		wait_event_timeout(npu->irq.wait, npu_queue_is_empty(queue),
 				   msecs_to_jiffies(NPU_TDR_POLL_MS));
@@ -128,7 +129,7 @@ int npu_tdr_abort(struct npu_queue *queue)
 		return 0;
 
 	npu->reset.aborts++;
-	ret = npu_fw_ctl(npu, &abort, NPU_FW_CTL_MS);
+	ret = npu_fw_ctl(npu, &abort, NPU_FW_ABORT_MS);
 	/* Messages about the jobs come before the answer. */
 	npu_hw_irq_process(npu);
 	if (!ret && npu_queue_is_empty(queue))

@@ -311,6 +311,17 @@ int npu_copy_submit(struct npu_dev *dev, const struct npu_copy *copy, uint32_t s
 	return ret;
 }
 
+int npu_long_copy_submit(struct npu_dev *dev, const struct npu_copy *copy, uint32_t syncobj)
+{
+	struct drm_npu_sync_op sync = { .flags = DRM_NPU_SYNC_OP_SIGNAL, .handle = syncobj };
+	struct drm_npu_region regions[2];
+	struct drm_npu_job job;
+
+	npu_long_copy_job(dev, copy, regions, &job);
+	job.syncs = (struct drm_npu_obj_array)DRM_NPU_OBJ_ARRAY(1, &sync);
+	return npu_submit_jobs(dev->fd, dev->queue, &job, 1, NULL);
+}
+
 int npu_job_run(int fd, uint32_t queue, struct drm_npu_job *job, int seconds)
 {
 	struct drm_npu_sync_op sync = { .flags = DRM_NPU_SYNC_OP_SIGNAL };

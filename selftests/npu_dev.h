@@ -97,6 +97,8 @@ int npu_submit_jobs(int fd, uint32_t queue, struct drm_npu_job *jobs, uint32_t c
 /* Submit a copy; syncobj, a binary one or 0, signals when it has ended. */
 int npu_copy_submit(struct npu_dev *dev, const struct npu_copy *copy, uint32_t syncobj,
 		    uint64_t *id);
+/* The same of npu_long_copy_job(), whose id nobody asks for. */
+int npu_long_copy_submit(struct npu_dev *dev, const struct npu_copy *copy, uint32_t syncobj);
 /* Submit and wait: 0, or the fence's error, or -ETIMEDOUT. The job's syncs are replaced. */
 int npu_job_run(int fd, uint32_t queue, struct drm_npu_job *job, int seconds);
 int npu_copy_run(struct npu_dev *dev, const struct npu_copy *copy, int seconds);

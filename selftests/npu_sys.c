@@ -116,6 +116,14 @@ int64_t npu_sys_fdinfo(int fd, const char *key)
 	return npu_sys_number(path, key);
 }
 
+int64_t npu_sys_counter(int fd, const char *name)
+{
+	char pci[NPU_SYS_NAME];
+	int ret = npu_sys_pci(fd, pci);
+
+	return ret ? ret : npu_sys_debugfs_number(pci, "counters", name);
+}
+
 /* Pages that are free, but kept by a processor. */
 static int64_t pages_of_processors(void)
 {

@@ -31,6 +31,8 @@ int64_t npu_sys_number(const char *path, const char *key);
 /* The same of a file of the device in debugfs, and of what procfs says of an open file. */
 int64_t npu_sys_debugfs_number(const char *pci, const char *file, const char *key);
 int64_t npu_sys_fdinfo(int fd, const char *key);
+/* What the driver has counted of the device behind an open file. */
+int64_t npu_sys_counter(int fd, const char *name);
 
 /* Lines of debugfs that tell of buffers, VMs and queues, and their headings. */
 int npu_sys_debugfs_lines(const char *pci);

@@ -160,3 +160,11 @@ int npu_host(const char *command, char *answer, size_t size)
 		snprintf(answer, size, "%s", text ? text + 1 : "");
 	return line[0] == '0' ? 0 : -EIO;
 }
+
+int npu_fault(const char *command)
+{
+	char request[64];
+
+	snprintf(request, sizeof(request), "vdev 0 %s", command);
+	return npu_host(request, NULL, 0);
+}

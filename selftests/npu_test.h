@@ -42,4 +42,7 @@ void npu_expect_log(const char *regex);
  */
 int npu_host(const char *command, char *answer, size_t size);
 
+/* A command of the virtual device's control socket: "arm hang". As npu_host(). */
+int npu_fault(const char *command);
+
 #endif

@@ -98,14 +98,6 @@ static int peek(struct user *user)
 	return user_run(user, &line, 1);
 }
 
-static int fault(const char *command)
-{
-	char request[64];
-
-	snprintf(request, sizeof(request), "vdev 0 %s", command);
-	return npu_host(request, NULL, 0);
-}
-
 FIXTURE(isolation) {
 	struct user first, second;
 };
@@ -207,7 +199,7 @@ TEST_F_TIMEOUT(isolation, sram_of_a_preempted_job, 120)
 	struct drm_npu_job_get_result result;
 	struct filler filler;
 
-	if (fault("arm slow-job"))
+	if (npu_fault("arm slow-job"))
 		SKIP(return, NO_FAULTS);
 	ASSERT_EQ(0, filler_start(&filler, user));
 	ASSERT_EQ(0, npu_queue_destroy(other->dev.fd, other->dev.queue));
@@ -413,7 +405,7 @@ TEST_F_TIMEOUT(isolation, nothing_is_written_without_bus_mastering, 120)
 	config = open_config(name);
 	ASSERT_LE(0, config);
 	npu_expect_log(LOG);
-	if (fault("arm slow-job"))
+	if (npu_fault("arm slow-job"))
 		SKIP(return, NO_FAULTS);
 	/* The driver has to notice; not so late. */
 	npu_sys_debugfs_write(name, "timeout_ms", "300");

@@ -24,14 +24,6 @@
 
 #define MAX_OBJECTS	256u
 
-static int fault(const char *command)
-{
-	char request[64];
-
-	snprintf(request, sizeof(request), "vdev 0 %s", command);
-	return npu_host(request, NULL, 0);
-}
-
 static int query_info(int fd, struct drm_npu_queue_info *info)
 {
 	struct drm_npu_dev_query query = {
@@ -73,7 +65,7 @@ FIXTURE_SETUP(limits)
 
 FIXTURE_TEARDOWN(limits)
 {
-	fault("disarm all");
+	npu_fault("disarm all");
 	npu_dev_close(&self->dev);
 }
 
@@ -111,7 +103,7 @@ TEST_F_TIMEOUT(limits, slow_job_is_not_ended, 120)
 	struct drm_npu_job_get_result result;
 
 	ASSERT_LT(2 * self->info.timeout_ms, self->info.limit_ms);
-	if (fault("arm slow-job"))
+	if (npu_fault("arm slow-job"))
 		SKIP(return, "there is no host that arms faults of the device");
 	ASSERT_EQ(0, run_slow(_metadata, self, 2 * self->info.timeout_ms, &result));
 	EXPECT_EQ(DRM_NPU_JOB_DONE, result.status);
@@ -130,7 +122,7 @@ TEST_F_TIMEOUT(limits, slow_job_is_ended_at_the_cap, 120)
 	struct drm_npu_job_get_result result;
 	struct npu_dev other;
 
-	if (fault("arm slow-job"))
+	if (npu_fault("arm slow-job"))
 		SKIP(return, "there is no host that arms faults of the device");
 	npu_expect_log("npu .*takes too long");
 	ASSERT_EQ(0, open_one(&other));

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "kselftest_harness.h"
 #include "npu_dev.h"
+#include "npu_sys.h"
 #include "npu_test.h"
 
 #define WAIT		60
@@ -284,27 +285,6 @@ TEST_F_TIMEOUT(order, threads_and_resets, 300)
 	run_rounds(_metadata, self, MAY_CANCEL | MAY_LOSE, folder);
 }
 
-/* A number that a line of the device's counters in debugfs says; -1: there is none. */
-static int64_t counter(int fd, const char *name)
-{
-	char path[128], file[192], line[128];
-	int64_t value = -1;
-	FILE *f;
-
-	if (npu_pci_folder(fd, path, sizeof(path)))
-		return -1;
-	snprintf(file, sizeof(file), "/sys/kernel/debug/accel/%s/counters", strrchr(path, '/') + 1);
-	f = fopen(file, "r");
-	if (!f)
-		return -1;
-	while (fgets(line, sizeof(line), f)) {
-		if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ':')
-			value = atoll(line + strlen(name) + 1);
-	}
-	fclose(f);
-	return value;
-}
-
 /*
  * The interrupt, a cancel and recovery look at what the hardware has and will have: a program does
  * not make that as long as it likes. All jobs end, in order, nevertheless.
@@ -320,7 +300,7 @@ TEST_F_TIMEOUT(order, many_jobs, 300)
 	uint32_t i, tries, others;
 	int64_t inflight = 0;
 
-	if (counter(fd, "in-flight") < 0)
+	if (npu_sys_counter(fd, "in-flight") < 0)
 		SKIP(return, "no debugfs");
 	ASSERT_EQ(0, npu_syncobj_create(fd, &sync.handle));
 	slow_job(&self->dev, 16, slow_regions, &slow);
@@ -337,7 +317,7 @@ TEST_F_TIMEOUT(order, many_jobs, 300)
 		}
 		for (i = 0; i < calls; i++)
 			ASSERT_EQ(0, npu_submit_jobs(fd, self->dev.queue, jobs, count, NULL));
-		inflight = counter(fd, "in-flight");
+		inflight = npu_sys_counter(fd, "in-flight");
 		ret = npu_syncobj_wait(fd, sync.handle, 0, 0);
 		EXPECT_LE(inflight, most);
 		jobs[count - 1].syncs = (struct drm_npu_obj_array)DRM_NPU_OBJ_ARRAY(1, &sync);

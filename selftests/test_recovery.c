@@ -27,15 +27,6 @@
 
 #define NO_FAULTS	"there is no host that arms faults of the device"
 
-/* A command of the control socket of the virtual device. */
-static int fault(const char *command)
-{
-	char request[64];
-
-	snprintf(request, sizeof(request), "vdev 0 %s", command);
-	return npu_host(request, NULL, 0);
-}
-
 FIXTURE(recovery) {
 	struct npu_dev victim, other;
 	struct npu_copy copy;
@@ -58,7 +49,7 @@ FIXTURE_SETUP(recovery)
 		SKIP(return, NPU_NO_DEVICE);
 	ASSERT_EQ(0, ret);
 	ASSERT_EQ(0, open_one(&self->other));
-	if (fault("disarm all"))
+	if (npu_fault("disarm all"))
 		SKIP(return, NO_FAULTS);
 	npu_expect_log(LOG);
 	self->copy = (struct npu_copy) {
@@ -69,7 +60,7 @@ FIXTURE_SETUP(recovery)
 
 FIXTURE_TEARDOWN(recovery)
 {
-	fault("disarm all");
+	npu_fault("disarm all");
 	npu_dev_close(&self->victim);
 	npu_dev_close(&self->other);
 }
@@ -99,7 +90,7 @@ TEST_F_TIMEOUT(recovery, hang, 120)
 	struct drm_npu_job_get_result result;
 	uint32_t sync, behind;
 
-	ASSERT_EQ(0, fault("arm hang"));
+	ASSERT_EQ(0, npu_fault("arm hang"));
 	ASSERT_EQ(0, npu_syncobj_create(self->victim.fd, &sync));
 	ASSERT_EQ(0, npu_syncobj_create(self->victim.fd, &behind));
 	ASSERT_EQ(0, npu_copy_submit(&self->victim, &self->copy, sync, &id));
@@ -123,7 +114,7 @@ TEST_F_TIMEOUT(recovery, hang_is_cancelled, 120)
 	uint64_t start = npu_now_ns(), id;
 	uint32_t sync;
 
-	ASSERT_EQ(0, fault("arm hang"));
+	ASSERT_EQ(0, npu_fault("arm hang"));
 	ASSERT_EQ(0, npu_syncobj_create(self->victim.fd, &sync));
 	ASSERT_EQ(0, npu_copy_submit(&self->victim, &self->copy, sync, &id));
 	usleep(100000);
@@ -171,7 +162,7 @@ TEST_F_TIMEOUT(recovery, hangs_in_a_row, 300)
 	for (i = 0; i < count + 2; i++) {
 		if (i == 2)
 			before = npu_sys_kernel_memory();
-		ASSERT_EQ(0, fault("arm hang"));
+		ASSERT_EQ(0, npu_fault("arm hang"));
 		EXPECT_EQ(-ETIME, npu_copy_run(&self->victim, &self->copy, WAIT));
 		ASSERT_EQ(0, make_queue(&self->victim, 1));
 	}
@@ -196,20 +187,21 @@ struct hard_hang {
 	uint64_t id;
 };
 
-/* So many instructions that it lasts until the victim has come, however slow the host is. */
+/*
+ * So many instructions of 20 ms that it lasts until the victim has come, however slow the host is.
+ * On another engine than the victim's it goes on, and lasts until the device is reset.
+ */
 #define SLOW_TIMES	200u
+#define SLOW_TIMES_BESIDE	400u
 
 static int submit_slow(struct npu_dev *dev, const struct npu_copy *copy, uint32_t sync)
 {
-	struct drm_npu_sync_op op = { .flags = DRM_NPU_SYNC_OP_SIGNAL, .handle = sync };
+	struct drm_npu_npu_info info;
 	struct npu_copy slow = *copy;
-	struct drm_npu_region regions[2];
-	struct drm_npu_job job;
+	int ret = npu_npu_info(dev->fd, &info);
 
-	slow.times = SLOW_TIMES;
-	npu_long_copy_job(dev, &slow, regions, &job);
-	job.syncs = (struct drm_npu_obj_array)DRM_NPU_OBJ_ARRAY(1, &op);
-	return npu_submit_jobs(dev->fd, dev->queue, &job, 1, NULL);
+	slow.times = info.num_engines > 1 ? SLOW_TIMES_BESIDE : SLOW_TIMES;
+	return ret ? ret : npu_long_copy_submit(dev, &slow, sync);
 }
 
 static int hard_hang_begin(struct hard_hang *h, const char *kind)
@@ -221,14 +213,14 @@ static int hard_hang_begin(struct hard_hang *h, const char *kind)
 	for (i = 0; i < 4 && !ret; i++)
 		ret = npu_syncobj_create(i < 2 ? h->victim->fd : h->other->fd, syncs[i]);
 	if (!ret)
-		ret = fault("arm slow-job");
+		ret = npu_fault("arm slow-job");
 	if (!ret)
 		ret = submit_slow(h->other, h->copy, h->started);
 	if (!ret)
 		ret = npu_copy_submit(h->other, h->copy, h->waiting, NULL);
 	usleep(60000);
 	if (!ret)
-		ret = fault(kind);
+		ret = npu_fault(kind);
 	if (!ret)
 		ret = make_queue(h->victim, DRM_NPU_PRIORITY_HIGH);
 	if (!ret)
@@ -249,23 +241,14 @@ static void expect_guilty(struct __test_metadata *_metadata, struct hard_hang *h
 	EXPECT_EQ(DRM_NPU_QUEUE_STATE_FATAL | DRM_NPU_QUEUE_STATE_TIMEDOUT, state_of(h->victim));
 }
 
-/* What the driver has counted until now. */
-static int64_t counter(struct npu_dev *dev, const char *name)
-{
-	char pci[NPU_SYS_NAME];
-	int ret = npu_sys_pci(dev->fd, pci);
-
-	return ret ? ret : npu_sys_debugfs_number(pci, "counters", name);
-}
-
 static void run_hard_hang(struct __test_metadata *_metadata, FIXTURE_DATA(recovery) *self,
 			  const char *kind, int device_resets)
 {
 	struct hard_hang h = {
 		.victim = &self->victim, .other = &self->other, .copy = &self->copy,
 	};
-	int64_t engines = counter(&self->other, "engine-resets");
-	int64_t devices = counter(&self->other, "device-resets");
+	int64_t engines = npu_sys_counter(self->other.fd, "engine-resets");
+	int64_t devices = npu_sys_counter(self->other.fd, "device-resets");
 	uint64_t start;
 
 	ASSERT_LE(0, engines);
@@ -279,8 +262,8 @@ static void run_hard_hang(struct __test_metadata *_metadata, FIXTURE_DATA(recove
 	EXPECT_EQ(1, npu_syncobj_status(self->other.fd, h.waiting));
 	EXPECT_EQ(device_resets ? DRM_NPU_QUEUE_STATE_INNOCENT : 0, state_of(&self->other));
 	expect_well(_metadata, &self->other, &self->copy, start);
-	EXPECT_EQ(engines + 1, counter(&self->other, "engine-resets"));
-	EXPECT_EQ(devices + device_resets, counter(&self->other, "device-resets"));
+	EXPECT_EQ(engines + 1, npu_sys_counter(self->other.fd, "engine-resets"));
+	EXPECT_EQ(devices + device_resets, npu_sys_counter(self->other.fd, "device-resets"));
 	EXPECT_EQ(-EIO, npu_copy_submit(&self->victim, &self->copy, 0, NULL));
 	ASSERT_EQ(0, make_queue(&self->victim, 1));
 	expect_well(_metadata, &self->victim, &self->copy, npu_now_ns());
@@ -301,7 +284,7 @@ TEST_F_TIMEOUT(recovery, hang_and_close, 120)
 {
 	uint64_t start = npu_now_ns();
 
-	ASSERT_EQ(0, fault("arm hang"));
+	ASSERT_EQ(0, npu_fault("arm hang"));
 	ASSERT_EQ(0, npu_copy_submit(&self->victim, &self->copy, 0, NULL));
 	usleep(100000);
 	npu_dev_close(&self->victim);
@@ -315,7 +298,7 @@ TEST_F_TIMEOUT(recovery, mmu_fault, 120)
 {
 	uint64_t start = npu_now_ns();
 
-	ASSERT_EQ(0, fault("arm mmu-fault"));
+	ASSERT_EQ(0, npu_fault("arm mmu-fault"));
 	EXPECT_EQ(-EIO, npu_copy_run(&self->victim, &self->copy, WAIT));
 	EXPECT_EQ(DRM_NPU_QUEUE_STATE_FATAL | DRM_NPU_QUEUE_STATE_FAULTED, state_of(&self->victim));
 	expect_well(_metadata, &self->other, &self->copy, start);
@@ -352,7 +335,7 @@ FIXTURE_SETUP(device)
 	if (ret == -ENODEV)
 		SKIP(return, NPU_NO_DEVICE);
 	ASSERT_EQ(0, ret);
-	if (fault("disarm all"))
+	if (npu_fault("disarm all"))
 		SKIP(return, NO_FAULTS);
 	npu_expect_log(LOG);
 	self->copy = (struct npu_copy) {
@@ -363,7 +346,7 @@ FIXTURE_SETUP(device)
 
 FIXTURE_TEARDOWN(device)
 {
-	fault("disarm all");
+	npu_fault("disarm all");
 	npu_dev_close(&self->dev);
 }
 
@@ -375,7 +358,7 @@ TEST_F_TIMEOUT(device, recovers, 180)
 	int status, ret;
 
 	/* Nobody is left to answer a kill. */
-	ret = fault(variant->command);
+	ret = npu_fault(variant->command);
 	ASSERT_TRUE(!ret || !strcmp(variant->command, "kill"));
 	for (i = 0; i < variant->jobs; i++) {
 		ASSERT_EQ(0, npu_syncobj_create(self->dev.fd, &sync[i]));
@@ -423,7 +406,7 @@ FIXTURE_SETUP(busy_device)
 	if (ret == -ENODEV)
 		SKIP(return, NPU_NO_DEVICE);
 	ASSERT_EQ(0, ret);
-	if (fault("disarm all"))
+	if (npu_fault("disarm all"))
 		SKIP(return, NO_FAULTS);
 	npu_expect_log(LOG);
 	self->copy = (struct npu_copy) {
@@ -433,7 +416,7 @@ FIXTURE_SETUP(busy_device)
 
 FIXTURE_TEARDOWN(busy_device)
 {
-	fault("disarm all");
+	npu_fault("disarm all");
 	npu_dev_close(&self->dev);
 }
 
@@ -449,7 +432,7 @@ TEST_F_TIMEOUT(busy_device, loses_the_job, 120)
 	for (i = 0; i < 4; i++)
 		ASSERT_EQ(0, npu_syncobj_create(self->dev.fd, &sync[i]));
 	memset(self->dev.stream.cpu + 8 * NPU_PAGE, 0x5a, NPU_PAGE);
-	ASSERT_EQ(0, fault("arm slow-job"));
+	ASSERT_EQ(0, npu_fault("arm slow-job"));
 	ASSERT_EQ(0, submit_slow(&self->dev, &self->copy, sync[0]));
 	for (i = 0; i < 1000 && out[0] != 0x5a; i++)
 		usleep(10000);
@@ -457,7 +440,7 @@ TEST_F_TIMEOUT(busy_device, loses_the_job, 120)
 	EXPECT_EQ(-ETIME, npu_syncobj_wait(self->dev.fd, sync[0], 0, 0));
 
 	start = npu_now_ns();
-	ret = fault(variant->command);
+	ret = npu_fault(variant->command);
 	ASSERT_TRUE(!ret || !strcmp(variant->command, "kill"));
 	for (i = 1; i < 4; i++)
 		ASSERT_EQ(0, npu_copy_submit(&self->dev, &self->copy, sync[i], NULL));
@@ -482,10 +465,31 @@ TEST_F_TIMEOUT(recovery, queue_made_while_the_device_dies, 120)
 	uint64_t start = npu_now_ns();
 
 	ASSERT_EQ(0, npu_queue_destroy(self->victim.fd, self->victim.queue));
-	ASSERT_EQ(0, fault("arm worker-abort"));
+	ASSERT_EQ(0, npu_fault("arm worker-abort"));
 	ASSERT_EQ(0, npu_queue_create(self->victim.fd, self->victim.vm, DRM_NPU_PRIORITY_NORMAL, 0,
 				      &self->victim.queue));
 	expect_well(_metadata, &self->victim, &self->copy, start);
+	EXPECT_EQ(0, state_of(&self->victim));
+}
+
+/*
+ * A device that does nothing for two seconds, as when others have its processor, is late and not
+ * broken: nobody loses anything.
+ */
+TEST_F_TIMEOUT(recovery, device_that_is_late, 120)
+{
+	int64_t resets = npu_sys_counter(self->other.fd, "device-resets");
+	uint64_t start = npu_now_ns();
+	uint32_t queue;
+
+	ASSERT_LE(0, resets);
+	ASSERT_EQ(0, npu_host("stall 0 2000", NULL, 0));
+	EXPECT_EQ(0, npu_queue_create(self->victim.fd, self->victim.vm, DRM_NPU_PRIORITY_NORMAL, 0,
+				      &queue));
+	EXPECT_LE(1.5, (npu_now_ns() - start) / 1e9);
+	EXPECT_EQ(0, npu_queue_destroy(self->victim.fd, queue));
+	expect_well(_metadata, &self->victim, &self->copy, start);
+	EXPECT_EQ(resets, npu_sys_counter(self->other.fd, "device-resets"));
 	EXPECT_EQ(0, state_of(&self->victim));
 }
 
@@ -502,8 +506,8 @@ TEST_F_TIMEOUT(recovery, damaged_ring, 120)
 	uint32_t sync[2], i;
 	int status;
 
-	ASSERT_EQ(0, fault("arm slow-job 2"));
-	ASSERT_EQ(0, fault("arm bad-tail"));
+	ASSERT_EQ(0, npu_fault("arm slow-job 2"));
+	ASSERT_EQ(0, npu_fault("arm bad-tail"));
 	slow.times = 16;
 	memset(self->victim.stream.cpu + 8 * NPU_PAGE, 0x5a, NPU_PAGE);
 	for (i = 0; i < 2; i++) {
@@ -537,7 +541,7 @@ TEST_F_TIMEOUT(recovery, hang_and_unbind, 120)
 	char name[NPU_SYS_NAME];
 
 	ASSERT_EQ(0, npu_sys_pci(self->victim.fd, name));
-	ASSERT_EQ(0, fault("arm hang"));
+	ASSERT_EQ(0, npu_fault("arm hang"));
 	ASSERT_EQ(0, npu_copy_submit(&self->victim, &self->copy, 0, NULL));
 	usleep(50000);
 	ASSERT_EQ(0, rebind(name));
@@ -580,7 +584,7 @@ TEST_F_TIMEOUT(recovery, closes_and_unbind, 180)
 
 	ASSERT_EQ(0, npu_sys_pci(self->victim.fd, name));
 	for (round = 0; round < 3; round++) {
-		ASSERT_EQ(0, fault("arm hang-dead forever"));
+		ASSERT_EQ(0, npu_fault("arm hang-dead forever"));
 		for (i = 0; i < CLOSERS; i++) {
 			pid[i] = fork();
 			if (!pid[i])
@@ -594,7 +598,7 @@ TEST_F_TIMEOUT(recovery, closes_and_unbind, 180)
 			ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
 			EXPECT_EQ(0, status);
 		}
-		ASSERT_EQ(0, fault("disarm all"));
+		ASSERT_EQ(0, npu_fault("disarm all"));
 		ASSERT_EQ(0, npu_sys_write("/sys/bus/pci/drivers/npu/bind", name));
 	}
 	ASSERT_EQ(0, open_one(&again));
@@ -637,7 +641,7 @@ TEST_F_TIMEOUT(recovery, starts_at_the_second_try, 120)
 	struct npu_dev again;
 
 	ASSERT_EQ(0, npu_sys_pci(self->victim.fd, name));
-	ASSERT_EQ(0, fault("arm boot-failure"));
+	ASSERT_EQ(0, npu_fault("arm boot-failure"));
 	ASSERT_EQ(0, npu_sys_debugfs_write(name, "force_reset", "1"));
 	expect_well(_metadata, &self->victim, &self->copy, start);
 	ASSERT_EQ(0, npu_queue_state(self->victim.fd, self->victim.queue, &state));
@@ -645,10 +649,10 @@ TEST_F_TIMEOUT(recovery, starts_at_the_second_try, 120)
 	EXPECT_EQ(0, state.state);
 
 	ASSERT_EQ(0, npu_sys_write("/sys/bus/pci/drivers/npu/unbind", name));
-	ASSERT_EQ(0, fault("arm boot-failure forever"));
+	ASSERT_EQ(0, npu_fault("arm boot-failure forever"));
 	EXPECT_GT(0, npu_sys_write("/sys/bus/pci/drivers/npu/bind", name));
 	EXPECT_EQ(-ENODEV, npu_dev_open(&again));
-	ASSERT_EQ(0, fault("disarm all"));
+	ASSERT_EQ(0, npu_fault("disarm all"));
 	start = npu_now_ns();
 	ASSERT_EQ(0, npu_sys_write("/sys/bus/pci/drivers/npu/bind", name));
 	ASSERT_EQ(0, open_one(&again));
@@ -709,8 +713,8 @@ TEST_F_TIMEOUT(recovery, beyond_recovery, 120)
 	ASSERT_LE(0, uevents);
 	ASSERT_EQ(0, npu_sys_pci(self->victim.fd, name));
 	ASSERT_EQ(0, npu_syncobj_create(self->victim.fd, &sync));
-	ASSERT_EQ(0, fault("arm boot-failure forever"));
-	ASSERT_EQ(0, fault("arm firmware-crash"));
+	ASSERT_EQ(0, npu_fault("arm boot-failure forever"));
+	ASSERT_EQ(0, npu_fault("arm firmware-crash"));
 	ASSERT_EQ(0, npu_copy_submit(&self->victim, &self->copy, sync, NULL));
 	/* The fence signals; whether there is still a device to ask is another matter. */
 	while (!npu_copy_submit(&self->victim, &self->copy, 0, NULL))
@@ -718,7 +722,7 @@ TEST_F_TIMEOUT(recovery, beyond_recovery, 120)
 	EXPECT_EQ(-ENODEV, npu_copy_submit(&self->victim, &self->copy, 0, NULL));
 	EXPECT_TRUE(uevent_says(uevents, "WEDGED=rebind,bus-reset"));
 	close(uevents);
-	ASSERT_EQ(0, fault("disarm all"));
+	ASSERT_EQ(0, npu_fault("disarm all"));
 	ASSERT_EQ(0, rebind(name));
 	ASSERT_EQ(0, open_one(&again));
 	expect_well(_metadata, &again, &self->copy, start);

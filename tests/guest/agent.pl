@@ -8,12 +8,15 @@
 #	vdev I WORD...	npu-vdev --ctl of device I: arm hang, disarm all, counters, kill...
 #	unplug I	pull device I out of its slot; answered when it is gone
 #	plug I		put it back
+#	armed I NAME	how often the fault is still to come
+#	stall I MS	stop the process of device I for so long; answered when it stands
 #	sync		nothing, to see that the host listens
 # It ends when the guest does.
 use strict;
 use warnings;
 use IO::Socket::UNIX;
 use JSON::PP;
+use POSIX ();
 use Time::HiRes qw(sleep);
 
 my ($run, $vdev) = @ARGV;
@@ -92,7 +95,33 @@ sub vdev {
 	return ($? ? 1 : 0, $text);
 }
 
-my %verbs = (vdev => \&vdev, unplug => \&unplug, plug => \&plug, sync => sub { return (0, 'ready') });
+sub armed {
+	my ($i, $name) = @_;
+	my ($status, $text) = vdev($i, 'faults');
+	return ($status, $text) if $status;
+	my ($fault) = grep { $_->{name} eq ($name // '') } @{ decode_json($text)->{faults} };
+	return $fault ? (0, $fault->{armed}) : (1, 'armed I NAME');
+}
+
+# The worker answers commands, so somebody else has to wake it.
+sub stall {
+	my ($i, $ms) = @_;
+	return (1, 'stall I MS') unless ($ms // '') =~ /^[1-9]\d{0,4}$/;
+	my ($status, $text) = vdev($i, 'status');
+	return ($status, $text) if $status;
+	my $worker = decode_json($text)->{worker};
+	kill('STOP', $worker) or return (1, "worker $worker: $!");
+	my $pid = fork();
+	if (!$pid) {
+		sleep($ms / 1000);
+		kill('CONT', $worker);
+		POSIX::_exit(0) if defined $pid;
+	}
+	return (0, 'stands');
+}
+
+my %verbs = (vdev => \&vdev, armed => \&armed, stall => \&stall, unplug => \&unplug,
+	     plug => \&plug, sync => sub { return (0, 'ready') });
 
 my $guest = to_socket('host.sock');
 $guest->autoflush(1);
