@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,17 +14,11 @@ static npu_u64 clock_ns(void)
 	return (npu_u64)ts.tv_sec * 1000000000u + (npu_u64)ts.tv_nsec;
 }
 
-static unsigned int cpu_count(void)
+static unsigned int default_threads(void)
 {
-	cpu_set_t set;
-	int n;
+	unsigned int n = npu_pool_processors();
 
-	if (sched_getaffinity(0, sizeof(set), &set))
-		return 1;
-	n = CPU_COUNT(&set);
-	if (n > (int)NPU_ENGINE_MAX_THREADS)
-		return NPU_ENGINE_MAX_THREADS;
-	return n < 1 ? 1 : (unsigned int)n;
+	return n < NPU_ENGINE_MAX_THREADS ? n : NPU_ENGINE_MAX_THREADS;
 }
 
 int npu_engine_create(const struct npu_engine_config *config, struct npu_engine **out)
@@ -45,7 +38,7 @@ int npu_engine_create(const struct npu_engine_config *config, struct npu_engine 
 	if (!engine->config.sram_size)
 		engine->config.sram_size = NPU_DEFAULT_SRAM;
 	engine->simd = config->simd == NPU_SIMD_AUTO ? npu_simd_best() : config->simd;
-	engine->num_workers = config->threads ? config->threads : cpu_count();
+	engine->num_workers = config->threads ? config->threads : default_threads();
 	engine->pid = getpid();
 	ret = -pthread_mutex_init(&engine->lock, NULL);
 	if (ret)

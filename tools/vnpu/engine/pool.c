@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,16 +40,32 @@ static void batch_join(struct npu_thread_pool *pool, struct npu_batch *batch)
 /*
  * Between two instructions of a job that are shared out lie some tens of microseconds, and waking a
  * sleeping thread takes ten or more, of a processor that sleeps several times that: so one that has
- * just worked looks around for a while before it sleeps. Nobody ever waits for a thread that looks,
- * and an idle pool sleeps.
+ * just worked looks around for a while before it sleeps, and so does the caller who waits for the
+ * last helper. Nobody ever waits for a thread that looks, and an idle pool sleeps: what it costs is
+ * LOOK_NS of each thread's processor behind the last work. With fewer processors than threads that
+ * is taken from one that works, and nobody looks (npu_thread_pool.looks).
  */
 #define LOOK_NS		100000
 
-static bool look_over(npu_u64 *until)
+unsigned int npu_pool_processors(void)
+{
+	cpu_set_t set;
+	int n;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return 1;
+	n = CPU_COUNT(&set);
+	return n < 1 ? 1 : (unsigned int)n;
+}
+
+/* Is there nothing to be gained any more? *@until is 0 at the first call. */
+static bool look_over(const struct npu_thread_pool *pool, npu_u64 *until)
 {
 	struct timespec now;
 	npu_u64 ns;
 
+	if (!pool->looks)
+		return true;
 #ifdef __x86_64__
 	__builtin_ia32_pause();
 #endif
@@ -65,7 +82,8 @@ static bool look_for_work(struct npu_thread_pool *pool)
 	npu_u64 until = 0;
 
 	pthread_mutex_unlock(&pool->lock);
-	while (!atomic_load_explicit(&pool->num_open, memory_order_relaxed) && !look_over(&until))
+	while (!atomic_load_explicit(&pool->num_open, memory_order_relaxed) &&
+	       !look_over(pool, &until))
 		;
 	pthread_mutex_lock(&pool->lock);
 	return pool->open || pool->quit;
@@ -125,6 +143,7 @@ int npu_pool_init(struct npu_thread_pool *pool, unsigned int num_threads)
 	int ret;
 
 	memset(pool, 0, sizeof(*pool));
+	pool->looks = num_threads < npu_pool_processors();
 	ret = -pthread_mutex_init(&pool->lock, NULL);
 	if (ret)
 		return ret;
@@ -206,7 +225,8 @@ void npu_pool_run(struct npu_thread_pool *pool, struct npu_batch *batch)
 	pthread_mutex_lock(&pool->lock);
 	batch_remove(pool, batch);
 	pthread_mutex_unlock(&pool->lock);
-	while (atomic_load_explicit(&batch->active, memory_order_relaxed) && !look_over(&until))
+	while (atomic_load_explicit(&batch->active, memory_order_relaxed) &&
+	       !look_over(pool, &until))
 		;
 	pthread_mutex_lock(&pool->lock);
 	while (batch->active)
