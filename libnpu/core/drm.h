@@ -180,9 +180,9 @@ void drm_attend(struct npu_queue *queue);
 void drm_work_free(struct drm_device *drm, struct drm_work *dw);
 
 /*
- * drm_finish.c. Wait for the end of @dw's job: 0, -ETIME when @deadline came first, -ENODEV when the
- * device has gone and the job with it, -EBADF when the program has closed our file. Nothing else ends
- * it. Then tell the core, with what the wait returned, and free @dw.
+ * drm_finish.c. Wait for the end of @dw's job: 0, -ETIME when @deadline came first, -ENODEV when
+ * the device has gone and the job with it, -EBADF when the program has closed our file. Nothing
+ * else ends it. Then tell the core, with what the wait returned, and free @dw.
  */
 int drm_work_wait(struct drm_queue *dq, const struct drm_work *dw, uint64_t deadline);
 void drm_work_end(struct drm_queue *dq, struct drm_work *dw, int ret);

@@ -25,7 +25,9 @@ struct npu_llm_batch {
 	const float *logits;		/* the host's view of it */
 	bool synced;			/* which is what the device wrote */
 	uint32_t room;
-	/* Largest logits of the first rows: what samplers wanted in runs before, and what there is. */
+	/*
+	 * Largest logits of the first rows: what samplers wanted in runs before, and what there is.
+	 */
 	uint32_t want_top, num_top, top_rows;
 	float *top_values;		/* [top_rows][num_top], room for the most */
 	int32_t *top_tokens;
@@ -240,7 +242,10 @@ static void fill_entry(struct npu_llm_batch *b, uint32_t i)
 			k < s->num_blocks ? (int32_t)slot_of(s, k) : 0;
 }
 
-/* How many of the largest logits this run finds: as many as samplers wanted, if all rows can have them. */
+/*
+ * How many of the largest logits this run finds: as many as samplers wanted, if all rows can have
+ * them.
+ */
 static int bind_top(struct npu_llm_batch *b, struct npu_error *err)
 {
 	bool want = b->want_top && b->num_out && b->num_out <= b->llm->max_top_rows;
@@ -264,7 +269,8 @@ static int read_top(struct npu_llm_batch *b, struct npu_error *err)
 /* The host's view of the logits becomes what the device wrote. */
 static int sync_logits(struct npu_llm_batch *b, struct npu_error *err)
 {
-	int ret = npu_buffer_sync(b->out, 0, (uint64_t)b->num_out * b->llm->info.vocab * sizeof(float),
+	int ret = npu_buffer_sync(b->out, 0,
+				  (uint64_t)b->num_out * b->llm->info.vocab * sizeof(float),
 				  NPU_SYNC_FROM_DEVICE, err);
 
 	b->synced = !ret;
@@ -407,7 +413,8 @@ int32_t npu_llm_batch_argmax(const struct npu_llm_batch *b, unsigned int entry, 
 }
 
 int32_t npu_llm_batch_sample(struct npu_llm_batch *b, unsigned int entry, unsigned int row,
-			     struct npu_llm_sampler *sampler, const int32_t *recent, size_t num_recent)
+			     struct npu_llm_sampler *sampler, const int32_t *recent,
+			     size_t num_recent)
 {
 	uint32_t need = npu_llm_sampler_top(sampler);
 	int i = out_row(b, entry, row);
@@ -425,6 +432,6 @@ int32_t npu_llm_batch_sample(struct npu_llm_batch *b, unsigned int entry, unsign
 	}
 	if (token != -EAGAIN)
 		return token;
-	return npu_llm_sample(sampler, npu_llm_batch_logits(b, entry, row), b->llm->info.vocab, recent,
-			      num_recent);
+	return npu_llm_sample(sampler, npu_llm_batch_logits(b, entry, row), b->llm->info.vocab,
+			      recent, num_recent);
 }

@@ -100,8 +100,8 @@ static uint64_t pool_bytes(uint64_t rows, uint64_t row_bytes)
 static void make_plan(const struct npu_llm_model *m, const struct npu_llm_compile_options *o,
 		      struct npu_llm_plan *p)
 {
-	uint64_t wide = (uint64_t)m->dim * (m->ff > m->heads * m->head_dim ? m->ff :
-									     m->heads * m->head_dim);
+	uint64_t wide = (uint64_t)m->dim *
+			(m->ff > m->heads * m->head_dim ? m->ff : m->heads * m->head_dim);
 	uint64_t scores, slots = m->num_layers * 2ull * BLOCK,
 		 row = (uint64_t)m->kv_heads * m->head_dim * kv_bytes(o);
 
@@ -113,7 +113,8 @@ static void make_plan(const struct npu_llm_model *m, const struct npu_llm_compil
 					   NPU_MAX_INSN_MACS / scores);
 	p->max[NPU_LLM_LEN_SEQUENCES] = at_most(o->batch, p->max[NPU_LLM_LEN_ROWS]);
 	p->max[NPU_LLM_LEN_LOGITS] = at_most(
-		at_most(p->max[NPU_LLM_LEN_ROWS], NPU_MAX_INSN_MACS / ((uint64_t)m->dim * m->vocab)),
+		at_most(p->max[NPU_LLM_LEN_ROWS],
+			NPU_MAX_INSN_MACS / ((uint64_t)m->dim * m->vocab)),
 		NPU_MAX_INSN_BYTES / 8 / m->vocab);
 	p->max[NPU_LLM_LEN_TOP_ROWS] = at_most(o->batch, p->max[NPU_LLM_LEN_LOGITS]);
 	p->max[NPU_LLM_LEN_TOP] = at_most(MAX_TOP, m->vocab);
@@ -134,7 +135,8 @@ static int check_pool(const struct npu_llm_plan *p, uint32_t wish, uint64_t posi
 		return 0;
 	return npu_error_set(err, -E2BIG,
 			     "a pool of %u positions of %llu bytes is %.1f GiB, and an instruction reaches no more than %.1f GiB of it, %llu positions: ask for fewer (--pool) or for a smaller type (--kv int8); more of them are in the host's memory when the model is run with a KV budget (npu-llm --kv-budget, --pool)",
-			     wish, (unsigned long long)position, (double)wish * (double)position / gib,
+			     wish, (unsigned long long)position,
+			     (double)wish * (double)position / gib,
 			     (double)most * (double)position / gib, (unsigned long long)most);
 }
 
@@ -215,8 +217,8 @@ static int compile_model(const struct npu_gguf *g, struct npu_llm_model *m,
 	if (ret)
 		return ret;
 	make_plan(m, o, &plan);
-	ret = check_pool(&plan, wish, m->num_layers * 2ull * m->kv_heads * m->head_dim * kv_bytes(o),
-			 err);
+	ret = check_pool(&plan, wish,
+			 m->num_layers * 2ull * m->kv_heads * m->head_dim * kv_bytes(o), err);
 	if (ret)
 		return ret;
 	ret = npu_llm_graph_build(&graph, m, &plan, &weights, err);

@@ -71,7 +71,9 @@ static int encode_escaped(struct encoder *e, size_t size)
 	int ret = 0;
 
 	for (; at < size && !ret; at += n) {
-		/* Each byte that is no UTF-8 is by itself, lest it takes part of a space with it. */
+		/*
+		 * Each byte that is no UTF-8 is by itself, lest it takes part of a space with it.
+		 */
 		unicode_decode(e->text + at, size - at, &n);
 		space = n == VOCAB_SPACE_SIZE && !memcmp(e->text + at, VOCAB_SPACE, n);
 		if (space && !was_space && e->t->cuts_words)

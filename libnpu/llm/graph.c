@@ -308,7 +308,9 @@ static int embed(struct npu_llm_graph *g, const struct npu_llm_weight *placed, s
 {
 	struct npu_llm_weight w;
 	struct npu_tensor out;
-	struct npu_gather_args a = { .in = &w.t.b, .out = &out, .index = &g->in[NPU_LLM_IO_TOKENS] };
+	struct npu_gather_args a = { .in = &w.t.b,
+				     .out = &out,
+				     .index = &g->in[NPU_LLM_IO_TOKENS] };
 	int ret = npu_llm_weights_rows(g->w, &g->m->embed, placed, &w, g->err);
 
 	ret = ret ?: npu_llm_act_new(g, &g->tokens, NPU_F32, g->m->dim, &s->x);
@@ -335,7 +337,8 @@ static int largest(struct npu_llm_graph *g)
 }
 
 /* A tensor of which dim @d is as long as @length says. */
-static struct npu_tensor part_of(const struct npu_tensor *whole, unsigned int d, enum npu_llm_length length)
+static struct npu_tensor part_of(const struct npu_tensor *whole, unsigned int d,
+				 enum npu_llm_length length)
 {
 	struct npu_tensor t = *whole;
 

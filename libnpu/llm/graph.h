@@ -15,7 +15,8 @@ enum npu_llm_length {
 	NPU_LLM_LEN_SEQUENCES,		/* B */
 	NPU_LLM_LEN_LOGITS,		/* R: rows whose logits are wanted */
 	NPU_LLM_LEN_BLOCKS,		/* N: of the pool */
-	NPU_LLM_LEN_TOP_ROWS,		/* S: the first of the R rows, whose largest logits are wanted */
+	/* S: the first of the R rows, whose largest logits are wanted */
+	NPU_LLM_LEN_TOP_ROWS,
 	NPU_LLM_LEN_TOP,		/* K: how many of them */
 	NPU_LLM_NUM_LENGTHS
 };

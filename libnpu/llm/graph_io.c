@@ -28,21 +28,25 @@ struct io {
 	unsigned int base;		/* that is added to it */
 };
 
+#define IO(name, node, role, length, base) \
+	[NPU_LLM_IO_##name] = { NPU_LLM_T_##name, node, NPU_TENSOR_##role, NPU_LLM_LEN_##length, \
+				base }
 static const struct io ios[NPU_LLM_NUM_IO] = {
-	[NPU_LLM_IO_TOKENS] = { NPU_LLM_T_TOKENS, "token_embd", NPU_TENSOR_INPUT, NPU_LLM_LEN_ROWS, 0 },
-	[NPU_LLM_IO_POSITIONS] = { NPU_LLM_T_POSITIONS, "rope", NPU_TENSOR_INPUT, NPU_LLM_LEN_ROWS, 0 },
-	[NPU_LLM_IO_SLOTS] = { NPU_LLM_T_SLOTS, "store", NPU_TENSOR_INPUT, NPU_LLM_LEN_ROWS, 0 },
-	[NPU_LLM_IO_Q_START] = { NPU_LLM_T_Q_START, "attn", NPU_TENSOR_INPUT, NPU_LLM_LEN_SEQUENCES, 1 },
-	[NPU_LLM_IO_KV_LEN] = { NPU_LLM_T_KV_LEN, "attn", NPU_TENSOR_INPUT, NPU_LLM_LEN_SEQUENCES, 0 },
-	[NPU_LLM_IO_TABLE] = { NPU_LLM_T_TABLE, "attn", NPU_TENSOR_INPUT, NPU_LLM_LEN_SEQUENCES, 0 },
-	[NPU_LLM_IO_ROWS] = { NPU_LLM_T_ROWS, "rows", NPU_TENSOR_INPUT, NPU_LLM_LEN_LOGITS, 0 },
-	[NPU_LLM_IO_KV] = { NPU_LLM_T_KV, "store", NPU_TENSOR_STATE, NPU_LLM_LEN_BLOCKS, 0 },
-	[NPU_LLM_IO_KV_SCALE] = { NPU_LLM_T_KV_SCALE, "store", NPU_TENSOR_STATE, NPU_LLM_LEN_BLOCKS, 0 },
-	[NPU_LLM_IO_LOGITS] = { NPU_LLM_T_LOGITS, "output", NPU_TENSOR_OUTPUT, NPU_LLM_LEN_LOGITS, 0 },
-	[NPU_LLM_IO_ARGMAX] = { NPU_LLM_T_ARGMAX, "argmax", NPU_TENSOR_OUTPUT, NPU_LLM_LEN_LOGITS, 0 },
-	[NPU_LLM_IO_TOP_VALUES] = { NPU_LLM_T_TOP_VALUES, "top", NPU_TENSOR_OUTPUT, NPU_LLM_LEN_TOP_ROWS, 0 },
-	[NPU_LLM_IO_TOP_TOKENS] = { NPU_LLM_T_TOP_TOKENS, "top", NPU_TENSOR_OUTPUT, NPU_LLM_LEN_TOP_ROWS, 0 },
+	IO(TOKENS, "token_embd", INPUT, ROWS, 0),
+	IO(POSITIONS, "rope", INPUT, ROWS, 0),
+	IO(SLOTS, "store", INPUT, ROWS, 0),
+	IO(Q_START, "attn", INPUT, SEQUENCES, 1),
+	IO(KV_LEN, "attn", INPUT, SEQUENCES, 0),
+	IO(TABLE, "attn", INPUT, SEQUENCES, 0),
+	IO(ROWS, "rows", INPUT, LOGITS, 0),
+	IO(KV, "store", STATE, BLOCKS, 0),
+	IO(KV_SCALE, "store", STATE, BLOCKS, 0),
+	IO(LOGITS, "output", OUTPUT, LOGITS, 0),
+	IO(ARGMAX, "argmax", OUTPUT, LOGITS, 0),
+	IO(TOP_VALUES, "top", OUTPUT, TOP_ROWS, 0),
+	IO(TOP_TOKENS, "top", OUTPUT, TOP_ROWS, 0),
 };
+#undef IO
 
 static const enum npu_dtype kv_types[NPU_LLM_NUM_KVS] = {
 	[NPU_LLM_KV_F16] = NPU_F16, [NPU_LLM_KV_I8] = NPU_I8, [NPU_LLM_KV_F32] = NPU_F32,
@@ -154,8 +158,10 @@ int npu_llm_graph_describe(struct npu_llm_graph *g)
 	add_region(g, "scratch", NPU_REGION_SCRATCH, NPU_JOBFILE_CONST(0));
 	add_region(g, "scratch of rows with logits", NPU_REGION_SCRATCH, NPU_JOBFILE_CONST(0));
 	g->w->region = REGION_WEIGHTS;
-	g->tokens = (struct npu_llm_rows){ .region = REGION_TOKENS_SCRATCH, .length = NPU_LLM_LEN_ROWS };
-	g->outs = (struct npu_llm_rows){ .region = REGION_OUTS_SCRATCH, .length = NPU_LLM_LEN_LOGITS };
+	g->tokens = (struct npu_llm_rows){ .region = REGION_TOKENS_SCRATCH,
+					   .length = NPU_LLM_LEN_ROWS };
+	g->outs = (struct npu_llm_rows){ .region = REGION_OUTS_SCRATCH,
+					 .length = NPU_LLM_LEN_LOGITS };
 	g->row_bytes = (uint64_t)g->m->kv_heads * g->m->head_dim *
 		       npu_dtype_bits(kv_types[p->kv]) / 8;
 	g->scale_row = p->kv == NPU_LLM_KV_I8 ? g->m->kv_heads * 4ull : 0;
@@ -167,7 +173,8 @@ int npu_llm_graph_describe(struct npu_llm_graph *g)
 	ret = npu_stream_create(g->num_regions, &g->b);
 	for (i = 0; i < NPU_LLM_NUM_LENGTHS && !ret; i++) {
 		g->symbols[i] = (struct npu_jobfile_symbol){
-			.name = length_names[i], .kind = NPU_SYMBOL_FREE, .min = 1, .max = p->max[i],
+			.name = length_names[i], .kind = NPU_SYMBOL_FREE,
+			.min = 1, .max = p->max[i],
 			.step = 1,
 		};
 		ret = npu_stream_scalar(g->b, 1, p->max[i]) < 0 ? -EINVAL : 0;

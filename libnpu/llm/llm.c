@@ -159,8 +159,8 @@ static int check_top(struct npu_llm *llm, struct npu_error *err)
 			return npu_error_set(err, -EINVAL,
 					     "%s: its tensors '%s' and '%s' are not those of a language model",
 					     llm->job->path, values.name, tokens.name);
-	if (values.dtype != NPU_F32 || tokens.dtype != NPU_I32 || values.role != NPU_TENSOR_OUTPUT ||
-	    tokens.role != NPU_TENSOR_OUTPUT)
+	if (values.dtype != NPU_F32 || tokens.dtype != NPU_I32 ||
+	    values.role != NPU_TENSOR_OUTPUT || tokens.role != NPU_TENSOR_OUTPUT)
 		return npu_error_set(err, -EINVAL, "%s: its tensors '%s' and '%s' are of other types",
 				     llm->job->path, values.name, tokens.name);
 	llm->max_top_rows = symbol_max(llm, values.symbol[0]);
@@ -233,8 +233,8 @@ static int choose_blocks(struct npu_llm *llm, const struct npu_llm_options *opt,
 	if (opt->kv_budget < block_size(llm))
 		return npu_error_set(err, -EINVAL,
 				     "%s: a KV budget of %llu bytes is less than one block of %u positions, which has %llu",
-				     llm->job->path, (unsigned long long)opt->kv_budget, info->block,
-				     (unsigned long long)block_size(llm));
+				     llm->job->path, (unsigned long long)opt->kv_budget,
+				     info->block, (unsigned long long)block_size(llm));
 	if (opt->kv_budget / block_size(llm) < info->npu_blocks)
 		info->npu_blocks = (uint32_t)(opt->kv_budget / block_size(llm));
 	return 0;
@@ -265,18 +265,31 @@ static int first_shapes(struct npu_llm *llm, struct npu_error *err)
 	const int64_t kv[KV_RANK] = { i->npu_blocks, i->num_layers, 2, i->block, i->kv_heads,
 				      i->head_dim };
 	const int64_t one = 1, two = 2, ones[2] = { 1, 1 }, table[2] = { 1, llm->table_width };
-	struct npu_run *run = llm->run;
+	const struct {
+		const char *name;
+		unsigned int rank;
+		const int64_t *dims;
+		bool absent;
+	} shapes[] = {
+		{ NPU_LLM_T_KV, KV_RANK, kv, false },
+		{ NPU_LLM_T_KV_SCALE, KV_RANK - 1, kv, !llm->pool.scale_bytes },
+		{ NPU_LLM_T_TOKENS, 1, &one, false },
+		{ NPU_LLM_T_POSITIONS, 1, &one, false },
+		{ NPU_LLM_T_SLOTS, 1, &one, false },
+		{ NPU_LLM_T_Q_START, 1, &two, false },
+		{ NPU_LLM_T_KV_LEN, 1, &one, false },
+		{ NPU_LLM_T_TABLE, 2, table, false },
+		{ NPU_LLM_T_ROWS, 1, &one, false },
+		{ NPU_LLM_T_TOP_VALUES, 2, ones, !llm->max_top },
+	};
+	size_t k;
+	int ret = 0;
 
-	return npu_run_set_shape(run, NPU_LLM_T_KV, KV_RANK, kv, err)		   ?:
-	       (llm->pool.scale_bytes ? npu_run_set_shape(run, NPU_LLM_T_KV_SCALE, KV_RANK - 1, kv, err) : 0) ?:
-	       npu_run_set_shape(run, NPU_LLM_T_TOKENS, 1, &one, err)		   ?:
-	       npu_run_set_shape(run, NPU_LLM_T_POSITIONS, 1, &one, err)	   ?:
-	       npu_run_set_shape(run, NPU_LLM_T_SLOTS, 1, &one, err)		   ?:
-	       npu_run_set_shape(run, NPU_LLM_T_Q_START, 1, &two, err)		   ?:
-	       npu_run_set_shape(run, NPU_LLM_T_KV_LEN, 1, &one, err)		   ?:
-	       npu_run_set_shape(run, NPU_LLM_T_TABLE, 2, table, err)		   ?:
-	       npu_run_set_shape(run, NPU_LLM_T_ROWS, 1, &one, err)		   ?:
-	       (llm->max_top ? npu_run_set_shape(run, NPU_LLM_T_TOP_VALUES, 2, ones, err) : 0);
+	for (k = 0; k < sizeof(shapes) / sizeof(shapes[0]) && !ret; k++)
+		if (!shapes[k].absent)
+			ret = npu_run_set_shape(llm->run, shapes[k].name, shapes[k].rank,
+						shapes[k].dims, err);
+	return ret;
 }
 
 /* The buffer of one of the cache's tensors, bound to it for good. */

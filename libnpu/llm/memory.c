@@ -8,7 +8,9 @@
 #include "core/mapping.h"
 #include "llm/runtime.h"
 
-/* Measured, as are: scratch and stack of a thread of the engine; what its threads have in common. */
+/*
+ * Measured, as are: scratch and stack of a thread of the engine; what its threads have in common.
+ */
 #define ENGINE_THREAD	(64u << 10)
 #define ENGINE_SHARED	(128u << 10)
 #define CODE		(900u << 10)	/* of this library that a first run touches */
@@ -41,7 +43,8 @@ static uint64_t role_bytes(const struct npu_llm *llm, npu_u32 role,
 	npu_u32 i;
 
 	for (i = 0; i < prog->num_regions; i++)
-		if (prog->regions[i].role == role && !npu_jobfile_eval(&prog->regions[i].size, scalar, &size))
+		if (prog->regions[i].role == role &&
+		    !npu_jobfile_eval(&prog->regions[i].size, scalar, &size))
 			sum += npu_mapping_size(size);
 	return sum;
 }
@@ -69,7 +72,9 @@ static uint64_t engine_bytes(const struct npu_llm *llm)
 	return ENGINE_SHARED + info.threads * ENGINE_THREAD;
 }
 
-/* What blocks can have of the host's memory: all of them when they do not fit on the NPU together. */
+/*
+ * What blocks can have of the host's memory: all of them when they do not fit on the NPU together.
+ */
 static uint64_t host_cache(const struct npu_llm *llm)
 {
 	uint64_t bytes;
@@ -135,6 +140,7 @@ int npu_llm_check_memory(const struct npu_llm *llm, const struct npu_memory_room
 		return ret;
 	return npu_error_set(err, -ENOMEM,
 			     "%s: needs %.1f MiB (weights %.1f, KV cache %.1f and up to %.1f of the host, scratch %.1f, program and tables %.1f), %.1f MiB are available (%s); a smaller pool, context, batch or chunk needs less",
-			     llm->job->path, mib(m.total), mib(m.weights), mib(m.kv), mib(m.kv_host),
-			     mib(m.scratch), mib(m.program + m.host), mib(room->bytes), room->limit);
+			     llm->job->path, mib(m.total), mib(m.weights), mib(m.kv),
+			     mib(m.kv_host), mib(m.scratch), mib(m.program + m.host),
+			     mib(room->bytes), room->limit);
 }

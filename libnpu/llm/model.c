@@ -70,6 +70,7 @@ static void key_name(const struct load *l, const char *key, char name[128])
 static int get_per_layer(const struct load *l, const char *name, uint32_t *v)
 {
 	struct npu_gguf_array a;
+	int64_t first;
 	uint64_t i;
 	int ret = npu_gguf_get_array(l->g, name, NPU_GGUF_I64, &a, l->err);
 
@@ -80,8 +81,8 @@ static int get_per_layer(const struct load *l, const char *name, uint32_t *v)
 			return npu_error_set(l->err, -ENOTSUP,
 					     "%s: '%s' differs from layer to layer, which is not supported",
 					     npu_gguf_path(l->g), name);
-	*v = a.count && npu_gguf_array_i64(&a, 0) > 0 &&
-	     npu_gguf_array_i64(&a, 0) < (int64_t)MAX_SIZE ? (uint32_t)npu_gguf_array_i64(&a, 0) : 0;
+	first = a.count ? (int64_t)npu_gguf_array_i64(&a, 0) : 0;
+	*v = first > 0 && first < (int64_t)MAX_SIZE ? (uint32_t)first : 0;
 	return 0;
 }
 
@@ -249,7 +250,8 @@ static int bad_shape(const struct load *l, const struct npu_gguf_tensor *t, uint
 {
 	return npu_error_set(l->err, -EINVAL,
 			     "%s: tensor '%s' is %llu x %llu, expected %u x %u from the hyperparameters",
-			     npu_gguf_path(l->g), t->name, ULL(t->dim[0]), ULL(t->dim[1]), cols, rows);
+			     npu_gguf_path(l->g), t->name, ULL(t->dim[0]), ULL(t->dim[1]), cols,
+			     rows);
 }
 
 /* Tensor @name with @cols columns and @rows rows (1: a vector); absent is an error when @must. */

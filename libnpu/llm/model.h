@@ -14,9 +14,9 @@
 #define NPU_LLM_QKV_FUSED	1u	/* attn_qkv: rows of q, k and v one below the other */
 #define NPU_LLM_GATE_FUSED	2u	/* ffn_up: rows of the gate, then of up */
 #define NPU_LLM_QK_NORM		4u	/* RMS norm of each head's q and k */
-#define NPU_LLM_POST_NORM	8u	/* a norm after attention and one after the feed-forward part */
+#define NPU_LLM_POST_NORM	8u	/* norms after attention and the feed-forward part */
 #define NPU_LLM_EMBED_SCALE	16u	/* embeddings times sqrt(dim) */
-#define NPU_LLM_WIDE_SCALE	32u	/* scores by sqrt(dim / heads) in the model of WIDE_LAYERS layers */
+#define NPU_LLM_WIDE_SCALE	32u	/* scores by sqrt(dim / heads) with WIDE_LAYERS layers */
 #define NPU_LLM_TIED		64u	/* no output matrix of its own is allowed for */
 
 struct npu_llm_arch {

@@ -276,8 +276,8 @@ int npu_llm_pool_copy(struct npu_llm_pool *pool, uint32_t to, uint32_t from, uin
 		ret = sync_slot(pool, f->slot, NPU_SYNC_FROM_DEVICE, err);
 		if (ret)
 			return ret;
-		copy_positions(pool, pool->kv_map + kv,
-			       pool->kv_map + f->slot * pool->block_bytes, pool->block_bytes, 0, num);
+		copy_positions(pool, pool->kv_map + kv, pool->kv_map + f->slot * pool->block_bytes,
+			       pool->block_bytes, 0, num);
 		if (pool->scale)
 			copy_positions(pool, pool->scale_map + scale,
 				       pool->scale_map + f->slot * pool->scale_bytes,

@@ -20,7 +20,9 @@
 #define NPU_LLM_T_KV_SCALE	"kv_scale"
 #define NPU_LLM_T_LOGITS	"logits"
 #define NPU_LLM_T_ARGMAX	"argmax"
-/* Not in jobs of before: the first of the rows with logits, their largest ones and which they are. */
+/*
+ * Not in jobs of before: the first of the rows with logits, their largest ones and which they are.
+ */
 #define NPU_LLM_T_TOP_VALUES	"top_values"
 #define NPU_LLM_T_TOP_TOKENS	"top_tokens"
 
@@ -32,8 +34,8 @@
  * or in both. Its positions are written in order and one that is full does not change any more, so
  * what the host has of it stays right: only what is new has to be copied when it leaves the NPU.
  *
- * refs and counted are under the pool's lock, the rest under the model's run_lock; links are changed
- * with both.
+ * refs and counted are under the pool's lock, the rest under the model's run_lock; links are
+ * changed with both.
  */
 struct npu_llm_block {
 	uint32_t refs;			/* sessions that have it, and a move under way */
@@ -143,8 +145,8 @@ void npu_llm_pool_begin_step(struct npu_llm_pool *pool);
 /* The step needs @block, which stays on the NPU if it is there; returns whether that is new. */
 bool npu_llm_pool_need(struct npu_llm_pool *pool, uint32_t block);
 /*
- * See to it that a block that is needed is on the NPU: one that is not may have to leave. On -ENOMEM
- * (the host has no memory for that one) and errors of a copy all blocks have what they had.
+ * See to it that a block that is needed is on the NPU: one that is not may have to leave. On
+ * -ENOMEM (the host has no memory for that one) and errors of a copy all blocks have what they had.
  */
 int npu_llm_pool_bring(struct npu_llm_pool *pool, uint32_t block, struct npu_error *err);
 /* The first @num positions of @from to @to, which is on the NPU. */
@@ -170,9 +172,9 @@ void npu_llm_session_demand(struct npu_llm_session *s, uint32_t num, struct npu_
 int npu_llm_session_check(struct npu_llm *llm, const struct npu_llm_demand *d, uint32_t sessions,
 			  struct npu_error *err);
 /*
- * See to it that @s may write positions [length, length + num), which was checked: blocks are taken,
- * shared ones are copied, and all are brought to the NPU. On an error nothing has changed that
- * matters. With run_lock.
+ * See to it that @s may write positions [length, length + num), which was checked: blocks are
+ * taken, shared ones are copied, and all are brought to the NPU. On an error nothing has changed
+ * that matters. With run_lock.
  */
 int npu_llm_session_grow(struct npu_llm_session *s, uint32_t num, struct npu_error *err);
 /* Remember @num tokens behind the last one. The room was reserved. */

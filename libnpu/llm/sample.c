@@ -22,7 +22,8 @@ struct npu_llm_sampler {
 	uint64_t state;
 	struct candidate *list;
 	size_t room;
-	uint8_t *seen;			/* a bit for each token of the vocabulary; zero between calls */
+	/* a bit for each token of the vocabulary; zero between calls */
+	uint8_t *seen;
 	size_t seen_bits;
 };
 

@@ -11,8 +11,8 @@
 /*
  * What came after the last tokens the last time: of all places before the end, the one with the
  * most tokens in common before it (up to NPU_LLM_LOOKUP_MATCH, *@match of them), of equals the last
- * one. A repetition that reaches the end goes on as it began. Writes @max tokens to @draft and returns
- * @max, or 0 when fewer than @min_match tokens come again.
+ * one. A repetition that reaches the end goes on as it began. Writes @max tokens to @draft and
+ * returns @max, or 0 when fewer than @min_match tokens come again.
  */
 uint32_t npu_llm_lookup(const int32_t *tokens, size_t num, uint32_t min_match, uint32_t max,
 			int32_t *draft, uint32_t *match);

@@ -125,7 +125,8 @@ static int load_blocks(struct npu_llm_session *s, uint32_t length, const uint8_t
 		if (i == NPU_LLM_NONE)
 			return npu_error_set(err, -ENOSPC,
 					     "the KV cache is full: %u blocks of %u positions, all taken; a state of %u tokens takes %u",
-					     pool->num, block, length, (length + block - 1) / block);
+					     pool->num, block, length,
+					     (length + block - 1) / block);
 		s->blocks[s->num_blocks++] = i;
 		ret = npu_llm_pool_write(pool, i, num, at, err);
 		at += pool->block_bytes + pool->scale_bytes;

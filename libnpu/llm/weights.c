@@ -105,7 +105,8 @@ static int fill(const struct npu_llm_matrix *m, const struct npu_ggml_traits *t,
 	return npu_ggml_pack(t->type, place, src, m->rows * row, dst, place->size);
 }
 
-static const struct npu_ggml_traits *find_type(const struct npu_llm_matrix *m, struct npu_error *err)
+static const struct npu_ggml_traits *find_type(const struct npu_llm_matrix *m,
+					       struct npu_error *err)
 {
 	const struct npu_ggml_traits *t = npu_ggml_traits(m->tensor->type);
 	const char *name = npu_gguf_type_name(m->tensor->type);

@@ -25,7 +25,8 @@ struct npu_llm_weight {
 	uint64_t offset;
 	struct npu_weight_place place;
 	struct npu_weight_tensors t;
-	uint32_t a_group;		/* activations are quantized by groups of that many; 0: not */
+	/* activations are quantized by groups of that many; 0: not */
+	uint32_t a_group;
 	enum npu_dtype a_scale;		/* the type of their scales */
 };
 

@@ -111,7 +111,8 @@ static void put_blocks(struct writer *w, uint32_t type, const float *v, size_t n
 			q[k] = scale > 0 ? (int)lrintf(v[i + k] / scale) : 0;
 		add(w, &h, 2);
 		for (k = 0; k < bits * 4; k++) {
-			c = bits == 8 ? (uint8_t)q[k] : (uint8_t)((q[k] + 8) | (q[k + 16] + 8) << 4);
+			c = bits == 8 ? (uint8_t)q[k] :
+					(uint8_t)((q[k] + 8) | (q[k + 16] + 8) << 4);
 			add(w, &c, 1);
 		}
 	}
@@ -223,8 +224,8 @@ static void all_tensors(struct writer *w)
 }
 
 /*
- * Three control tokens, letters, space, point and comma, pairs of letters, bytes if there is room, then
- * numbered ones.
+ * Three control tokens, letters, space, point and comma, pairs of letters, bytes if there is room,
+ * then numbered ones.
  */
 static void tokenizer_keys(struct writer *w)
 {

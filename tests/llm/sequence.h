@@ -7,7 +7,7 @@
 #include <string.h>
 #include "npu_llm.h"
 
-#define NUM	75		/* tokens of the text: three blocks of the cache, the last in part */
+#define NUM	75		/* tokens of the text: two blocks of the cache and a part */
 
 extern int32_t text[NUM];
 extern uint32_t vocab;		/* of the model that was written last */

@@ -231,7 +231,8 @@ static void test_strangers(void)
 	int ret;
 
 	ret = npu_tokenizer_encode_chat(t, NPU_CHAT_CHATML, evil, 2, true, ids, 256, &num, &err);
-	tap_ok(!ret && count(ids, num, 1) == 3 && count(ids, num, 2) == 2 && count(ids, num, 4) == 1,
+	tap_ok(!ret && count(ids, num, 1) == 3 && count(ids, num, 2) == 2 &&
+		       count(ids, num, 4) == 1,
 	       "signs in a message are text, a user's token is found");
 	tap_ok(!npu_tokenizer_chat(t, NPU_CHAT_CHATML, evil, 2, true, text, 256, &size, &err) &&
 	       !npu_tokenizer_encode(t, text, size, NPU_TOKENIZE_SPECIAL, plain, 256, &num_plain,

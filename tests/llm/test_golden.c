@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A job file of format 1.2 that stays as it is, a small model of random weights: later libraries load
- * it, and its logits keep their bits. Made by
+ * A job file of format 1.2 that stays as it is, a small model of random weights: later libraries
+ * load it, and its logits keep their bits. Made by
  *
  *	model_write() of llama with weights Q8_0, then npu-compile --context 64 --batch 2 --chunk 32
  *		--activations int8 --kv int8
@@ -62,9 +62,10 @@ int main(void)
 	if (!tap_ok(!ret, "%s loads%s%s", GOLDEN, *err.text ? ": " : "", err.text))
 		return tap_done();
 	npu_llm_info(llm, &info);
-	tap_ok(info.vocab == 160 && info.context == 64 && info.num_layers == 3 && info.head_dim == 16 &&
-	       !strcmp(info.kv_type, "int8") && !strcmp(info.arch, "llama") &&
-	       npu_llm_metadata(llm, &size) && size, "what it says of itself");
+	tap_ok(info.vocab == 160 && info.context == 64 && info.num_layers == 3 &&
+		       info.head_dim == 16 && !strcmp(info.kv_type, "int8") &&
+		       !strcmp(info.arch, "llama") && npu_llm_metadata(llm, &size) && size,
+	       "what it says of itself");
 	for (i = 0; i < NUM; i++)
 		tokens[i] = i * 53 % 160;
 	ret = npu_llm_session_create(llm, &s, &err) ?: npu_llm_prefill(s, tokens, 30, NULL, &err);

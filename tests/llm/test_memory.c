@@ -5,7 +5,8 @@
  * resident, on the driver's device (NPU_TEST_DEVICE, with the job files of folder NPU_TEST_JOBS) by
  * what the kernel counts for its file. Each model is measured in a process of its own that has run
  * another one before, so that code, heap and stacks of the engine are there already. And once in a
- * process that has run none: all that is resident then against the model and what it says of the process.
+ * process that has run none: all that is resident then against the model and what it says of the
+ * process.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -85,8 +86,8 @@ static bool largest_step(struct npu_llm_batch *b, const struct npu_llm_info *i,
 	for (k = 0; k < i->max_sequences; k++) {
 		n = k ? rows : i->max_rows - rows * (i->max_sequences - 1);
 		n = n < i->context ? n : i->context;
-		if (npu_llm_batch_add(b, s[k], text, n, n <= logits ? NPU_LLM_WANT_ALL : NPU_LLM_WANT_NONE,
-				      err) < 0)
+		if (npu_llm_batch_add(b, s[k], text, n,
+				      n <= logits ? NPU_LLM_WANT_ALL : NPU_LLM_WANT_NONE, err) < 0)
 			return false;
 		logits -= n <= logits ? n : 0;
 	}
@@ -101,7 +102,8 @@ static bool fill(struct npu_llm_batch *b, const struct npu_llm_info *i, struct n
 	while ((left = i->context - npu_llm_session_length(s))) {
 		n = left < i->max_rows ? left : i->max_rows;
 		npu_llm_batch_clear(b);
-		if (npu_llm_batch_add(b, s, text, n, NPU_LLM_WANT_NONE, err) < 0 || npu_llm_batch_run(b, err))
+		if (npu_llm_batch_add(b, s, text, n, NPU_LLM_WANT_NONE, err) < 0 ||
+		    npu_llm_batch_run(b, err))
 			return false;
 	}
 	return true;
@@ -146,7 +148,8 @@ static bool use(const char *path, const char *device, double *kib, struct npu_er
 	return ok;
 }
 
-static bool predict(const char *path, const char *device, struct npu_llm_memory *m, struct npu_error *err)
+static bool predict(const char *path, const char *device, struct npu_llm_memory *m,
+		    struct npu_error *err)
 {
 	struct npu_llm_options opt = NPU_INIT(opt);
 	struct npu_llm_session *s;
@@ -208,9 +211,10 @@ static void check(const char *what, const char *path, const char *warm, const ch
 	off = r.predicted > 0 ? 100 * (r.measured / r.predicted - 1) : 100;
 	tap_ok(!*r.why && fabs(r.measured - r.predicted) <= r.predicted * PERCENT / 100 + slack,
 	       "%s: %.0f KiB predicted (weights %.0f, cache %.0f, scratch %.0f, rest %.0f, process %.0f), %.0f measured: %+.2f %%%s%s",
-	       what, r.predicted, (double)m->weights / 1024, (double)m->kv / 1024, (double)m->scratch / 1024,
-	       (double)(m->program + (device ? 0 : m->host)) / 1024,
-	       (double)(warm || device ? 0 : m->process) / 1024, r.measured, off, *r.why ? ", " : "", r.why);
+	       what, r.predicted, (double)m->weights / 1024, (double)m->kv / 1024,
+	       (double)m->scratch / 1024, (double)(m->program + (device ? 0 : m->host)) / 1024,
+	       (double)(warm || device ? 0 : m->process) / 1024, r.measured, off,
+	       *r.why ? ", " : "", r.why);
 }
 
 /* ---- models ---- */
@@ -320,8 +324,9 @@ static void check_randoms(const char *warm)
 		opt.kv = r->kv;
 		snprintf(npu, sizeof(npu), "%s", tmp_path("random.npu"));
 		snprintf(gguf, sizeof(gguf), "%s", tmp_path("random.gguf"));
-		snprintf(what, sizeof(what), "random %s of %u x %u, context %u, batch %u, chunk %u, %s cache",
-			 r->arch, r->layers, r->dim, r->context, r->batch, r->chunk, npu_llm_kv_name(r->kv));
+		snprintf(what, sizeof(what),
+			 "random %s of %u x %u, context %u, batch %u, chunk %u, %s cache", r->arch,
+			 r->layers, r->dim, r->context, r->batch, r->chunk, npu_llm_kv_name(r->kv));
 		if (!write_model(&spec, gguf) || !compile(gguf, npu, &opt))
 			tap_ok(0, "%s: compiled", what);
 		else

@@ -192,8 +192,8 @@ static void check_cut(void)
 	all = push_out();
 	ok = ok && all && step_both(a, b, 0, 1);	/* the host keeps its copy */
 	npu_llm_session_destroy(all);
-	ok = ok && !npu_llm_session_truncate(a, 40, NULL) && !npu_llm_session_truncate(b, 40, NULL) &&
-	     step_both(a, b, 1, 24);
+	ok = ok && !npu_llm_session_truncate(a, 40, NULL) &&
+	     !npu_llm_session_truncate(b, 40, NULL) && step_both(a, b, 1, 24);
 	all = push_out();
 	tap_ok(ok && all && step_both(a, b, 1, 5),
 	       "cut back and gone on another way, then away and back");
@@ -221,7 +221,8 @@ static void check_states(void)
 	       !memcmp(data[0], data[1], size[0]), "a session that is away has the same state");
 	npu_llm_session_destroy(b);
 	tap_ok(ok && !npu_llm_session_load(part, data[0], size[0], &b, NULL) &&
-	       info_of(part).host_blocks == 3 && !npu_llm_session_load(part, data[0], size[0], &c, NULL),
+		       info_of(part).host_blocks == 3 &&
+		       !npu_llm_session_load(part, data[0], size[0], &c, NULL),
 	       "one is loaded while the NPU has no room");
 	tap_ok(ok && b && step_both(a, b, 0, 9), "and goes on");
 	npu_llm_session_destroy(all);
@@ -283,7 +284,9 @@ static void check_batch(void)
 		npu_llm_session_destroy(b[i]);
 }
 
-/* Forks that go on in a block which both have: the last one keeps it, so one new block is enough. */
+/*
+ * Forks that go on in a block which both have: the last one keeps it, so one new block is enough.
+ */
 static void check_writers(void)
 {
 	struct npu_llm_session *s = new_session(part), *fork = NULL, *ref = new_session(whole);
@@ -315,8 +318,9 @@ static int step_forks(struct npu_llm *llm, struct npu_llm_session *s[2], struct 
 	s[0] = new_session(llm);
 	s[1] = NULL;
 	err->text[0] = 0;
-	if (npu_llm_prefill(s[0], ids, 60, NULL, err) || npu_llm_prefill(s[0], ids, 10, NULL, err) ||
-	    npu_llm_session_fork(s[0], &s[1], err) || npu_llm_batch_create(llm, &batch, err))
+	if (npu_llm_prefill(s[0], ids, 60, NULL, err) ||
+	    npu_llm_prefill(s[0], ids, 10, NULL, err) || npu_llm_session_fork(s[0], &s[1], err) ||
+	    npu_llm_batch_create(llm, &batch, err))
 		return 1;
 	for (i = 0; i < 2 && !ret; i++)
 		ret = npu_llm_batch_add(batch, s[i], ids, 1, NPU_LLM_WANT_LAST, err) != i;

@@ -48,8 +48,9 @@ static void expected(const struct npu_llm_sampler_options *o, const int32_t *rec
 
 		for (k = from; k < num; k++)
 			seen |= recent[k] == i;
-		v[i] = !seen ? (double)logits[i] : logits[i] > 0 ? (double)(logits[i] / o->repeat_penalty) :
-							   (double)(logits[i] * o->repeat_penalty);
+		v[i] = !seen	     ? (double)logits[i] :
+		       logits[i] > 0 ? (double)(logits[i] / o->repeat_penalty) :
+				       (double)(logits[i] * o->repeat_penalty);
 		max = v[i] > max ? v[i] : max;
 	}
 	for (i = 0; i < VOCAB; i++)
@@ -70,7 +71,8 @@ static void expected(const struct npu_llm_sampler_options *o, const int32_t *rec
 	normalize(p);
 }
 
-static void check(const char *what, struct npu_llm_sampler_options o, const int32_t *recent, int num)
+static void check(const char *what, struct npu_llm_sampler_options o, const int32_t *recent,
+		  int num)
 {
 	unsigned int count[VOCAB] = { 0 }, outside = 0;
 	struct npu_llm_sampler *s = NULL;
@@ -152,7 +154,8 @@ static void check_distributions(void)
 	check("all together", o, recent, 90);
 }
 
-static int32_t once(struct npu_llm_sampler_options o, const float *v, const int32_t *recent, int num)
+static int32_t once(struct npu_llm_sampler_options o, const float *v, const int32_t *recent,
+		    int num)
 {
 	struct npu_llm_sampler *s;
 	int32_t t;

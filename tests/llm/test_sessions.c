@@ -49,8 +49,9 @@ static void check_neighbours(struct npu_llm *llm, const float *want)
 			if (n <= 0)
 				continue;
 			/* others have other texts */
-			entry = npu_llm_batch_add(b, s[i], i == me ? text + at[i] : text + NUM - 1 - at[i] - (n - 1),
-						  (uint32_t)n, NPU_LLM_WANT_LAST, &err);
+			entry = npu_llm_batch_add(
+				b, s[i], i == me ? text + at[i] : text + NUM - 1 - at[i] - (n - 1),
+				(uint32_t)n, NPU_LLM_WANT_LAST, &err);
 			ok = ok && entry >= 0;
 			mine = i == me ? entry : mine;
 			at[i] += n;
@@ -160,7 +161,8 @@ static void check_state(struct npu_llm *llm, const float *want, float *got)
 	tap_ok(ok && feed(b, 45, NUM, 7, got) && same(got, want), "saved, loaded, and on");
 	npu_llm_session_destroy(b);
 	again = open_llm("sim:threads=1", 0, 0);
-	ok = again && !npu_llm_session_load(again, data, size, &b, NULL) && feed(b, 45, NUM, 30, got);
+	ok = again && !npu_llm_session_load(again, data, size, &b, NULL) &&
+	     feed(b, 45, NUM, 30, got);
 	tap_ok(ok && same(got, want), "loaded by another instance with another number of threads");
 	npu_llm_session_destroy(b);
 	npu_llm_close(again);

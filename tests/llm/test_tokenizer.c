@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tokenizers against what llama-tokenize gave: 46 texts each for GPT-2's and BERT's vocabularies, and
- * a longer text for every kind. Text back from tokens, whole and in a stream; any bytes there and
- * back; special tokens; wrong arguments.
+ * Tokenizers against what llama-tokenize gave: 46 texts each for GPT-2's and BERT's vocabularies,
+ * and a longer text for every kind. Text back from tokens, whole and in a stream; any bytes there
+ * and back; special tokens; wrong arguments.
  *
- * With arguments, for test_llama_tokenize.sh: --ids MODEL FILE FLAGS prints ids, --pre MODEL NAME OUT
- * writes the model's vocabulary with another pre-tokenizer, --names lists those.
+ * With arguments, for test_llama_tokenize.sh: --ids MODEL FILE FLAGS prints ids, --pre MODEL NAME
+ * OUT writes the model's vocabulary with another pre-tokenizer, --names lists those.
  */
 #include <errno.h>
 #include <time.h>
@@ -131,8 +131,8 @@ static size_t stream(const struct npu_tokenizer *t, const int32_t *ids, size_t n
 	return at + npu_token_stream_end(&s, text + at);
 }
 
-static void test_back(const struct npu_tokenizer *t, const char *name, const char *text, size_t size,
-		      const int32_t *ids, size_t num, bool utf8)
+static void test_back(const struct npu_tokenizer *t, const char *name, const char *text,
+		      size_t size, const int32_t *ids, size_t num, bool utf8)
 {
 	size_t room = 4 * size + 8192, got;
 	char *back = malloc(room);
@@ -251,7 +251,9 @@ out:
 
 /* ---- special tokens ---- */
 
-enum { UNK, BOS, EOS, A, B, AB, SPACE, NL, TURN, TURN_END, USER_AB, LONG, EURO1, EURO2, EURO3, NUM };
+enum {
+	UNK, BOS, EOS, A, B, AB, SPACE, NL, TURN, TURN_END, USER_AB, LONG, EURO1, EURO2, EURO3, NUM
+};
 
 static struct gguf_make *small(void)
 {
@@ -295,7 +297,8 @@ static void check_ids(const struct npu_tokenizer *t, const char *text, unsigned 
 	tap_ok(!ret && same(ids, num, want, num_want), "flags %u: '%s'", flags, text);
 }
 
-#define IDS(...)	(const int32_t[]){ __VA_ARGS__ }, sizeof((const int32_t[]){ __VA_ARGS__ }) / 4
+#define IDS(...) \
+	(const int32_t[]){ __VA_ARGS__ }, sizeof((const int32_t[]){ __VA_ARGS__ }) / 4
 
 static void test_special(void)
 {
@@ -374,8 +377,9 @@ static void test_stream(void)
 		tap_ok(0, "a small vocabulary");
 		return;
 	}
-	tap_ok(put_is(t, &s, BOS, 0, "") && put_is(t, &s, SPACE, 0, "") && put_is(t, &s, AB, 0, "ab") &&
-	       put_is(t, &s, SPACE, 0, " "), "stream: the added space is left out, the next is not");
+	tap_ok(put_is(t, &s, BOS, 0, "") && put_is(t, &s, SPACE, 0, "") &&
+		       put_is(t, &s, AB, 0, "ab") && put_is(t, &s, SPACE, 0, " "),
+	       "stream: the added space is left out, the next is not");
 	tap_ok(put_is(t, &s, BOS, NPU_DETOKENIZE_SPECIAL, "<s>"), "stream: a control token on request");
 	tap_ok(put_is(t, &s, EURO1, 0, "") && put_is(t, &s, EURO2, 0, "") &&
 	       put_is(t, &s, EURO3, 0, "\xe2\x82\xac"), "stream: a character comes when it is whole");

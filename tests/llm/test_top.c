@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tokens chosen among the largest logits that the NPU found are those chosen among all of them: every
- * kind of sampler, batches of several sequences, rows that have none. Once the NPU finds them nothing
- * else is looked at: the logits are overwritten before.
+ * Tokens chosen among the largest logits that the NPU found are those chosen among all of them:
+ * every kind of sampler, batches of several sequences, rows that have none. Once the NPU finds them
+ * nothing else is looked at: the logits are overwritten before.
  */
 #include <errno.h>
 #include <math.h>
@@ -81,8 +81,8 @@ struct sequence {
 };
 
 /*
- * The token of @q from its row, and from all logits. With @poison these are no numbers when the first
- * is chosen.
+ * The token of @q from its row, and from all logits. With @poison these are no numbers when the
+ * first is chosen.
  */
 static bool choose(struct npu_llm_batch *b, struct npu_llm *llm, struct sequence *q, bool poison)
 {
@@ -114,7 +114,8 @@ static void check_kind(struct npu_llm *llm, const struct kind *k)
 
 		npu_llm_batch_clear(b);
 		for (i = 0; i < n; i++)
-			q[i].entry = npu_llm_batch_add(b, q[i].s, &q[i].token, 1, NPU_LLM_WANT_LAST, &err);
+			q[i].entry = npu_llm_batch_add(b, q[i].s, &q[i].token, 1, NPU_LLM_WANT_LAST,
+						       &err);
 		ok = !npu_llm_batch_run(b, &err);
 		for (i = 0; i < n && ok; i++)
 			good += ok = choose(b, llm, &q[i], k->few && step);
@@ -129,20 +130,24 @@ static void check_kind(struct npu_llm *llm, const struct kind *k)
 	}
 }
 
-/* More rows than the program finds the largest of, then few again; entries without logits between. */
+/*
+ * More rows than the program finds the largest of, then few again; entries without logits between.
+ */
 static void check_rows(struct npu_llm *llm)
 {
 	struct sequence q = { .few = new_sampler(&kinds[0], 3), .all = new_sampler(&kinds[0], 3) };
 	int32_t text[20] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 };
 	struct npu_llm_session *other = NULL;
 	struct npu_llm_batch *b = NULL;
-	bool ok = !npu_llm_batch_create(llm, &b, &err) && !npu_llm_session_create(llm, &q.s, &err) &&
+	bool ok = !npu_llm_batch_create(llm, &b, &err) &&
+		  !npu_llm_session_create(llm, &q.s, &err) &&
 		  !npu_llm_session_create(llm, &other, &err);
 	int step;
 
 	for (step = 0; step < 6 && ok; step++) {
 		npu_llm_batch_clear(b);
-		npu_llm_batch_add(b, other, text, 3, step & 1 ? NPU_LLM_WANT_ALL : NPU_LLM_WANT_NONE, &err);
+		npu_llm_batch_add(b, other, text, 3,
+				  step & 1 ? NPU_LLM_WANT_ALL : NPU_LLM_WANT_NONE, &err);
 		q.entry = npu_llm_batch_add(b, q.s, text, 4, NPU_LLM_WANT_LAST, &err);
 		ok = !npu_llm_batch_run(b, &err) && choose(b, llm, &q, step == 2 || step == 4);
 	}
@@ -168,7 +173,8 @@ static void check_next(struct npu_llm *llm)
 
 	for (i = 0; i < 70; i++)
 		text[i] = i * 3 % 60;
-	ok = ok && !npu_llm_next(a, text, 70, few, &got, &err) && !npu_llm_prefill(b, text, 70, &logits, &err);
+	ok = ok && !npu_llm_next(a, text, 70, few, &got, &err) &&
+	     !npu_llm_prefill(b, text, 70, &logits, &err);
 	for (i = 0; i < 50 && ok; i++) {
 		want = npu_llm_sample(all, logits, llm->info.vocab, NULL, 0);
 		ok = got == want && !npu_llm_decode(b, want, &logits, &err) &&
@@ -183,7 +189,9 @@ static void check_next(struct npu_llm *llm)
 	npu_llm_sampler_destroy(all);
 }
 
-/* What the NPU finds, by hand: equal ones keep their order; what is no number has to be looked at. */
+/*
+ * What the NPU finds, by hand: equal ones keep their order; what is no number has to be looked at.
+ */
 static void check_values(void)
 {
 	const struct kind two = { "", 2, 1, 1, 0, 1, true };
@@ -215,7 +223,8 @@ int main(void)
 		check_next(llm);
 	}
 	npu_llm_close(llm);
-	llm = open_model(SEQUENCES, 20);	/* fewer than most samplers want: all of them, or all logits */
+	/* fewer than most samplers want: all of them, or all logits */
+	llm = open_model(SEQUENCES, 20);
 	for (i = 0; llm && i < 2; i++) {
 		struct kind k = kinds[i];
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Vocabularies that contradict themselves, and what is said of them; and 10,000 damaged files of each
- * kind of tokenizer: a clean error, or a tokenizer that works. Meant for the AddressSanitizer build.
+ * Vocabularies that contradict themselves, and what is said of them; and 10,000 damaged files of
+ * each kind of tokenizer: a clean error, or a tokenizer that works. Meant for the AddressSanitizer
+ * build.
  */
 #include <errno.h>
 #include <math.h>

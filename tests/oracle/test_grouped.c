@@ -169,7 +169,8 @@ static void make_grouped(struct tcase *c, const struct shape *d, npu_u32 m, unsi
 
 		per = per > 65536 ? d->group : per;
 		a[rank - 1] = per ? (d->k + per - 1) / per : 0;
-		case_tensor(c, NPU_MATMUL_A_SCALE, rng_chance(2) ? NPU_F32 : NPU_F16, per ? rank : rank - 1, a,
+		case_tensor(c, NPU_MATMUL_A_SCALE, rng_chance(2) ? NPU_F32 : NPU_F16,
+			    per ? rank : rank - 1, a,
 			    rng_chance(8) ? CONTENTS_WILD : CONTENTS_TAME);
 		c->param[NPU_MATMUL_P_A_GROUP] = per;
 	}

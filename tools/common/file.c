@@ -184,7 +184,8 @@ int npu_file_write(const char *path, const void *data, size_t len, struct npu_er
 	struct stat st;
 	int err;
 
-	if (stat(path, &st))	/* nothing there yet, or it can not be seen: creating it will tell */
+	/* nothing there yet, or it can not be seen: creating it will tell */
+	if (stat(path, &st))
 		err = file_replace(path, data, len);
 	else if (!S_ISREG(st.st_mode))
 		err = file_write_special(path, data, len);

@@ -33,8 +33,8 @@ void frame_plane(const struct frame_spec *s, int k, size_t *row, size_t *rows);
 /* Bytes of a frame without gaps. */
 size_t frame_bytes(const struct frame_spec *s);
 /*
- * A frame without gaps to @out, [height][width][3], or [1] with grey; @bytes: rounded colours for an
- * input of type u8.
+ * A frame without gaps to @out, [height][width][3], or [1] with grey; @bytes: rounded colours for
+ * an input of type u8.
  */
 void frame_picture(const struct frame_spec *s, const uint8_t *frame, int height, int width,
 		   bool bytes, float *out);

@@ -121,8 +121,8 @@ static void warp_table_fill(struct warp_table *t)
 				for (j = 0; j < 4; j++) {
 					long v = lrintf(axis[y][i] * axis[x][j] * WARP_ONE);
 
-					t->weight[y][x][i][j] =
-						(int16_t)(v > SHRT_MAX ? SHRT_MAX : v < SHRT_MIN ? SHRT_MIN : v);
+					v = v > SHRT_MAX ? SHRT_MAX : v < SHRT_MIN ? SHRT_MIN : v;
+					t->weight[y][x][i][j] = (int16_t)v;
 				}
 			fix_sum(t->weight[y][x]);
 		}

@@ -24,7 +24,8 @@ struct options {
 	unsigned int values;		/* of each output that are shown */
 	const char *dump;		/* folder for frames and outputs, or NULL */
 	bool copy;			/* one copy by the CPU for each frame */
-	bool separate;			/* planes in memory of their own, where there is such a format */
+	/* planes in memory of their own, where there is such a format */
+	bool separate;
 	bool json;			/* a line for each frame */
 };
 
@@ -83,8 +84,8 @@ int camera_start(struct camera *cam, struct npu_error *err);
 void camera_stop(struct camera *cam);
 
 /*
- * What a frame went through, CLOCK_MONOTONIC in ns: it was seen to be there, dequeued, given to the NPU
- * (behind its copy, with --copy), and done with.
+ * What a frame went through, CLOCK_MONOTONIC in ns: it was seen to be there, dequeued, given to the
+ * NPU (behind its copy, with --copy), and done with.
  */
 struct stamps {
 	uint64_t there, dequeued, given, done;

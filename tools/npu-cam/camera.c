@@ -297,7 +297,7 @@ int camera_allocate(struct camera *cam, const struct options *opt, struct npu_er
 	return ret;
 }
 
-/* ---- streaming -------------------------------------------------------------------------------- */
+/* ---- streaming ------------------------------------------------------------------------------- */
 
 static void describe(const struct camera *cam, unsigned int index, struct v4l2_buffer *buf,
 		     struct v4l2_plane *planes)

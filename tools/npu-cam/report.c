@@ -86,7 +86,7 @@ void stats_add(struct stats *stats, const struct stamps *at)
 	stats->count++;
 }
 
-/* ---- outputs ---------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 static double code_at(const void *data, uint32_t dtype, size_t i)
 {
@@ -219,7 +219,7 @@ static int add_outputs(struct stream *s, struct slot *slot, cJSON *line)
 	return ret;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------ */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static int print_line(struct stream *s, cJSON *line)
 {

@@ -151,8 +151,8 @@ static int bench_step(const struct bench *w, struct npu_llm_session *const *s,
 }
 
 /* Tokens a second in *@rate. */
-static int bench_once(const struct model *m, const struct bench *w, const int32_t *ids, double *rate,
-		      struct npu_error *err)
+static int bench_once(const struct model *m, const struct bench *w, const int32_t *ids,
+		      double *rate, struct npu_error *err)
 {
 	struct npu_llm_session **s = calloc(w->width, sizeof(*s));
 	struct npu_llm_batch *b = NULL;
@@ -177,8 +177,8 @@ static int bench_once(const struct model *m, const struct bench *w, const int32_
 	return ret;
 }
 
-static int bench_one(const struct model *m, const struct bench *w, const char *name, uint32_t repeat,
-		     struct npu_error *err)
+static int bench_one(const struct model *m, const struct bench *w, const char *name,
+		     uint32_t repeat, struct npu_error *err)
 {
 	int32_t *ids = malloc(w->num * sizeof(*ids));
 	double *rate = malloc(repeat * sizeof(*rate));

@@ -487,8 +487,8 @@ static int fill(struct batcher *b, struct npu_error *err)
 static enum outcome take(struct batcher *b, struct request *r, uint32_t row)
 {
 	const struct model *m = b->s->m;
-	int32_t token = npu_llm_batch_sample(b->batch, (unsigned int)r->entry, row, r->sampler, r->ids,
-					     r->num);
+	int32_t token = npu_llm_batch_sample(b->batch, (unsigned int)r->entry, row, r->sampler,
+					     r->ids, r->num);
 	int ret;
 
 	if (token < 0) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A text's session in a file: the text as it was shown. The last token is in it, too, which nothing
- * had to be run for, so a session that is loaded has it run again when nothing follows; a stop string
- * is not, though tokens of it were run.
+ * had to be run for, so a session that is loaded has it run again when nothing follows; a stop
+ * string is not, though tokens of it were run.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -63,7 +63,9 @@ static int tokens_before_stop(const struct generation *g, const int32_t *ids, ui
 	return ret;
 }
 
-/* The session ends where the text does: what a token of the stop string has before it is text, too. */
+/*
+ * The session ends where the text does: what a token of the stop string has before it is text, too.
+ */
 static int cut_stop(struct generation *g, struct npu_error *err)
 {
 	uint32_t length = npu_llm_session_length(g->s), keep = 0;

@@ -198,7 +198,8 @@ static int add_message(struct chat *c, const char *role, char *text, struct npu_
 static int chat_tokens(const struct chat *c, int32_t **ids, size_t *num, struct npu_error *err)
 {
 	const struct npu_tokenizer *t = c->g.m->tok;
-	int ret = npu_tokenizer_encode_chat(t, c->form, c->messages, c->num, true, NULL, 0, num, err);
+	int ret = npu_tokenizer_encode_chat(t, c->form, c->messages, c->num, true, NULL, 0, num,
+					    err);
 
 	if (ret && ret != -ENOSPC)
 		return ret;

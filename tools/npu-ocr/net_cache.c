@@ -32,7 +32,8 @@ static int add_build_id(struct dl_phdr_info *info, size_t size, void *arg)
 			at = desc + ((note->n_descsz + 3) & ~3u);
 			if (at <= end && note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
 			    !memcmp(name, "GNU", 4))
-				*(uint64_t *)arg = npu_digest(desc, note->n_descsz, *(uint64_t *)arg);
+				*(uint64_t *)arg = npu_digest(desc, note->n_descsz,
+							      *(uint64_t *)arg);
 		}
 	}
 	return 0;

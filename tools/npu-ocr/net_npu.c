@@ -194,9 +194,10 @@ static int net_load(struct ocr_net *net, const char *path, struct npu_error *why
 static int net_load_memory(struct ocr_net *net, const void *job, size_t size,
 			   struct npu_error *why)
 {
-	return net_opened(net,
-			  npu_job_load_memory(net->rt->dev, job, size, net->name, 0, &net->job, why),
-			  why);
+	int ret = npu_job_load_memory(net->rt->dev, job, size, net->name, 0, &net->job,
+				      why);
+
+	return net_opened(net, ret, why);
 }
 
 static void net_unload(struct ocr_net *net)

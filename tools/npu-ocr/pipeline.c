@@ -7,7 +7,7 @@
 #include <time.h>
 
 #define FLIP_SURE	0.9f	/* the classifier's word counts from here */
-#define READ_SURE	0.8f	/* text read the right way up is surer than this; the wrong way is around 0.5 */
+#define READ_SURE	0.8f	/* text that is the right way up is surer; else around 0.5 */
 
 double ocr_now(void)
 {

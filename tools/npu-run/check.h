@@ -18,7 +18,8 @@ struct check_frame {
 	uint32_t pictures, height, width;
 	uint32_t channels;		/* 3, or 1: grey */
 	bool channels_first;
-	float *picture;			/* [pictures][height][width][channels], made by the formulas */
+	/* [pictures][height][width][channels], made by the formulas */
+	float *picture;
 };
 
 /* Everything that --check found out. */

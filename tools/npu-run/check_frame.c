@@ -142,9 +142,8 @@ static int write_input(struct session *s, struct npu_run *ref, const struct chec
 		return fail("no memory for input '%s'", f->name);
 	for (i = 0; i < f->pictures * pixels; i++)
 		for (c = 0; c < k; c++)
-			element_store(dtype, data,
-				      f->channels_first ? (i / pixels * k + c) * pixels + i % pixels :
-							  k * i + c,
+			element_store(dtype, data, !f->channels_first ? k * i + c :
+				      (i / pixels * k + c) * pixels + i % pixels,
 				      f->picture[k * i + c]);
 	ret = npu_run_write(ref, f->name, data, count * dtype_size(dtype), &s->err);
 	free(data);

@@ -15,8 +15,8 @@
 #define MOST_NS		5e5		/* between looks at the stop flag */
 #define WIDE_PANELS	4		/* whose results the epilogue takes together */
 /*
- * Bytes of weights ahead that are fetched while products with many rows are made, as the processor's
- * own fetching does not keep up with these; and of a matrix that may not be in a cache.
+ * Bytes of weights ahead that are fetched while products with many rows are made, as the
+ * processor's own fetching does not keep up with these; and of a matrix that may not be in a cache.
  */
 #define AHEAD		4096
 #define AHEAD_MIN	(1 << 18)
@@ -291,8 +291,8 @@ static void chunk(struct npu_exec *x, void *arg, unsigned int worker, npu_u64 be
 }
 
 /*
- * An estimate of the time of a panel: that of its products, or with few rows that of reading it, which
- * for a small matrix is out of a cache.
+ * An estimate of the time of a panel: that of its products, or with few rows that of reading it,
+ * which for a small matrix is out of a cache.
  */
 static double panel_ns(const struct grouped *w)
 {
