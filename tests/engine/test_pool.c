@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the engine's threads cost when there is nothing for them to do: a look around behind the last
- * work where there are processors for it, nothing where there are not. By the processor time of the
- * process, which other load on the machine does not add to.
+ * What the engine's threads cost when there is nothing for them to do: a look around behind the
+ * last work where there are processors for it, nothing where there are not. By the processor time
+ * of the process, which other load on the machine does not add to.
  */
 #include <sched.h>
 #include <time.h>

@@ -41,8 +41,9 @@ struct npu_thread_pool {
 unsigned int npu_pool_processors(void);
 
 /*
- * Start @num_threads helpers (may be 0). Returns 0 or a negative errno. Whether there are processors
- * enough to look around for more work is found out here, from what the calling thread may use.
+ * Start @num_threads helpers (may be 0). Returns 0 or a negative errno. Whether there are
+ * processors enough to look around for more work is found out here, from what the calling thread
+ * may use.
  */
 int npu_pool_init(struct npu_thread_pool *pool, unsigned int num_threads);
 /* @abandon: the threads are not there (the process is a fork's child); only memory is freed. */
