@@ -118,6 +118,65 @@ static void put_blocks(struct writer *w, uint32_t type, const float *v, size_t n
 	}
 }
 
+/*
+ * Blocks of random bits, with scales that give them the deviation that is asked for. At @scale the
+ * half is that lies there, at @second another one, @factor times it: it centres the codes.
+ */
+static const struct random_block {
+	uint32_t type, elements, bytes, scale, second;	/* of bytes; second 0: none */
+	double deviation, factor;		/* of codes times the factors in the block */
+} random_blocks[] = {
+	{ FILE_Q4_1, 32, 20, 0, 2, 4.6, -7.5 },
+	{ FILE_Q5_0, 32, 22, 0, 0, 9.2, 0 },
+	{ FILE_Q5_1, 32, 24, 0, 2, 9.2, -15.5 },
+	{ FILE_IQ4_NL, 32, 18, 0, 0, 71, 0 },
+	{ FILE_Q4_K, 256, 144, 0, 2, 168, 7.5 },
+	{ FILE_Q5_K, 256, 176, 0, 2, 336, 15.5 },
+	{ FILE_Q6_K, 256, 210, 208, 0, 1366, 0 },
+};
+
+static const struct random_block *random_block_of(uint32_t type)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(random_blocks) / sizeof(random_blocks[0]); i++)
+		if (random_blocks[i].type == type)
+			return &random_blocks[i];
+	return NULL;
+}
+
+/* The twelve bytes of eight factors and eight minimums of 6 bits: each minimum as its factor. */
+static void pair_sixes(uint8_t *p)
+{
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		p[4 + i] = p[i];
+		p[8 + i] = (uint8_t)((p[8 + i] & 15) * 17);
+	}
+}
+
+static void put_random(struct writer *w, const struct random_block *b, size_t n, double spread)
+{
+	uint16_t h = to_half((float)(spread / b->deviation)),
+		 m = to_half((float)(b->factor * spread / b->deviation));
+	uint8_t *p;
+	size_t i;
+	uint32_t k;
+
+	for (i = 0; i < n; i += b->elements) {
+		p = w->data + w->size;
+		for (k = 0; k < b->bytes; k++)
+			p[k] = (uint8_t)(next(w) >> 24);
+		memcpy(p + b->scale, &h, 2);
+		if (b->second)
+			memcpy(p + b->second, &m, 2);
+		if (b->second && b->elements == 256)
+			pair_sixes(p + 4);
+		w->size += b->bytes;
+	}
+}
+
 static void tensor(struct writer *w, const char *name, uint32_t type, uint32_t cols, uint32_t rows,
 		   double mean, double spread)
 {
@@ -137,7 +196,9 @@ static void tensor(struct writer *w, const char *name, uint32_t type, uint32_t c
 	w->size = 0;
 	if (!w->data)
 		abort();
-	if (type == FILE_Q8_0 || type == FILE_Q4_0)
+	if (random_block_of(type))
+		put_random(w, random_block_of(type), n, spread);
+	else if (type == FILE_Q8_0 || type == FILE_Q4_0)
 		put_blocks(w, type, v, n);
 	else
 		put_floats(w, type, v, n);

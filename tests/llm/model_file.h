@@ -7,7 +7,11 @@
 #include <stdint.h>
 
 /* ggml's numbers of the types that are written here. */
-enum { FILE_F32 = 0, FILE_F16 = 1, FILE_Q4_0 = 2, FILE_Q8_0 = 8, FILE_BF16 = 30 };
+enum {
+	FILE_F32 = 0, FILE_F16 = 1, FILE_Q4_0 = 2, FILE_Q4_1 = 3, FILE_Q5_0 = 6, FILE_Q5_1 = 7,
+	FILE_Q8_0 = 8, FILE_Q4_K = 12, FILE_Q5_K = 13, FILE_Q6_K = 14, FILE_IQ4_NL = 20,
+	FILE_BF16 = 30,
+};
 
 struct model_spec {
 	const char *arch;

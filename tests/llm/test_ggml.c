@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * ggml's blocks: values worked out here from the published formats, element by element in double,
- * against npu_ggml_dequantize() and against what GATHER and MATMUL make of the packed weight. And
- * the project's own quantizers: their error, their bounds and what they refuse.
+ * ggml's blocks: values worked out from the published formats, element by element in double
+ * (reference_tensor.c), against npu_ggml_dequantize() and against what GATHER and MATMUL make of the
+ * packed weight. And the project's own quantizers: their error, their bounds and what they refuse.
  *
  * For test_llama_ggml.sh: --scramble FILE NEW writes a copy whose quantized blocks are random,
  * --same QUANTIZED FLOATS compares the values of one file's tensors with the floats of the other's.
@@ -14,6 +14,7 @@
 #include "llm/gguf.h"
 #include "npu_engine.h"
 #include "npu_half.h"
+#include "reference_tensor.h"
 #include "shared.h"
 #include "tap.h"
 
@@ -28,92 +29,6 @@ static uint32_t rng(void)
 }
 
 /* ---- the formats ----------------------------------------------------------------------------- */
-
-static double f16_at(const uint8_t *p)
-{
-	unsigned int h = p[0] + 256u * p[1], e = h >> 10 & 31, m = h & 1023;
-
-	return (h >> 15 ? -1 : 1) * (e ? ldexp(1024 + m, (int)e - 25) : ldexp(m, -24));
-}
-
-static unsigned int half_of(const uint8_t *q, unsigned int i)
-{
-	return i < 16 ? q[i] % 16 : q[i - 16] / 16;
-}
-
-static unsigned int bit_of(const uint8_t *p, unsigned int i)
-{
-	return p[i / 8] >> i % 8 & 1;
-}
-
-static double simple_value(uint32_t type, const uint8_t *s, unsigned int i)
-{
-	static const int nl[] = { -127, -104, -83, -65, -49, -35, -22, -10,
-				  1,	13,   25,  38,	53,  69,  89,  113 };
-
-	switch (type) {
-	case NPU_GGML_Q4_0:
-		return f16_at(s) * ((int)half_of(s + 2, i) - 8);
-	case NPU_GGML_Q4_1:
-		return f16_at(s) * half_of(s + 4, i) + f16_at(s + 2);
-	case NPU_GGML_Q5_0:
-		return f16_at(s) * ((int)(half_of(s + 6, i) + 16 * bit_of(s + 2, i)) - 16);
-	case NPU_GGML_Q5_1:
-		return f16_at(s) * (half_of(s + 8, i) + 16 * bit_of(s + 4, i)) + f16_at(s + 2);
-	case NPU_GGML_Q8_0:
-		return f16_at(s) * (signed char)s[2 + i];
-	default:
-		return f16_at(s) * nl[half_of(s + 2, i)];
-	}
-}
-
-/* Six-bit factor @j of the twelve bytes; the second eight are minimums. */
-static unsigned int six_bits(const uint8_t *p, unsigned int j, int min)
-{
-	if (j < 4)
-		return p[j + (min ? 4 : 0)] % 64;
-	return (min ? p[j + 4] / 16 : p[j + 4] % 16) + 16 * (p[j - 4 + (min ? 4 : 0)] / 64);
-}
-
-static double k_value(uint32_t type, const uint8_t *s, unsigned int i)
-{
-	unsigned int sub = i / 32, within = i % 32, code;
-	const uint8_t *q = s + (type == NPU_GGML_Q5_K ? 48 : 16);
-
-	if (type == NPU_GGML_Q6_K) {
-		unsigned int half = i / 128, r = i % 128;
-
-		code = s[64 * half + r % 64];
-		code = r < 64 ? code % 16 : code / 16;
-		code += 16 * (s[128 + 32 * half + r % 32] >> 2 * (r / 32) & 3);
-		return f16_at(s + 208) * (signed char)s[192 + i / 16] * ((int)code - 32);
-	}
-	code = q[32 * (sub / 2) + within];
-	code = sub % 2 ? code / 16 : code % 16;
-	if (type == NPU_GGML_Q5_K)
-		code += 16 * (s[16 + within] >> sub & 1);
-	return f16_at(s) * six_bits(s + 4, sub, 0) * code - f16_at(s + 2) * six_bits(s + 4, sub, 1);
-}
-
-static double value_at(const struct npu_ggml_traits *t, const uint8_t *data, size_t i)
-{
-	const uint8_t *s = data + i / t->block * t->bytes;
-	uint32_t bits;
-	float f;
-
-	switch (t->type) {
-	case NPU_GGML_F32:
-		memcpy(&f, s, 4);
-		return f;
-	case NPU_GGML_BF16:
-		bits = (s[0] + 256u * s[1]) << 16;
-		memcpy(&f, &bits, 4);
-		return f;
-	case NPU_GGML_F16:
-		return f16_at(s);
-	}
-	return t->block == 32 ? simple_value(t->type, s, i % 32) : k_value(t->type, s, i % 256);
-}
 
 /* Where blocks have numbers of 16 bits, which may be any but infinite and NaN. */
 static void tame(const struct npu_ggml_traits *t, uint8_t *s)
@@ -271,11 +186,12 @@ static void test_type(const struct npu_ggml_traits *t, uint32_t rows, uint32_t c
 	size_t count = (size_t)rows * cols, size, i, wrong = 0;
 	float *got = malloc(count * 4), *want = malloc(count * 4);
 	uint8_t *blocks = blocks_make(t, rows, cols, &size);
+	const struct npu_gguf_tensor tensor = { .type = t->type, .data = blocks };
 	struct npu_weight_place p;
 	void *weight;
 
 	for (i = 0; i < count; i++)
-		want[i] = (float)value_at(t, blocks, i);
+		want[i] = (float)reference_element(&tensor, i);
 	tap_ok(!npu_ggml_dequantize(t->type, blocks, size, got, count), "%s: dequantized", t->name);
 	for (i = 0; i < count; i++)
 		wrong += !(got[i] == want[i]);
