@@ -195,6 +195,8 @@ struct job {
 
 static void *buffer(size_t size, unsigned int dtype)
 {
+	/* 0.5 and -0.4 in f16 */
+	static const unsigned char halves[] = { 0x00, 0x38, 0x66, 0xb6 };
 	unsigned char *p = aligned_alloc(4096, (size + 8191) & ~(size_t)4095);
 	size_t i;
 
@@ -206,7 +208,7 @@ static void *buffer(size_t size, unsigned int dtype)
 		if (dtype == NPU_F32)
 			memcpy(p + i, &f, 4);
 		else
-			memcpy(p + i, "\x00\x38\x66\xb6", 4);
+			memcpy(p + i, halves, sizeof(halves));
 	}
 	return p;
 }

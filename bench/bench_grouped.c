@@ -51,15 +51,17 @@ static void *memory(size_t bytes)
 /* Random codes; factors of a size that keeps results finite. */
 static void weight_fill(const struct npu_weight_place *p, char *w)
 {
+	/* 1/64 and 1/256 in f16 */
+	static const unsigned char scale[] = { 0x00, 0x24 }, super[] = { 0x00, 0x1c };
 	size_t i;
 
 	for (i = 0; i < p->size; i++)
 		w[i] = (char)(rand() >> 7);
 	for (i = p->scale; i < p->size; i += 2)
 		if (p->format.scale != NPU_U8 && p->format.scale != NPU_I8)
-			memcpy(w + i, "\x00\x24", 2);
+			memcpy(w + i, scale, sizeof(scale));
 	for (i = p->super_scale; p->format.super && i < p->size; i += 2)
-		memcpy(w + i, "\x00\x1c", 2);
+		memcpy(w + i, super, sizeof(super));
 	if (p->format.book)
 		memcpy(w + p->book, p->format.book, 16);
 }

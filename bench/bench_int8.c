@@ -157,6 +157,8 @@ static void expand(const struct row *r, unsigned int kind, char *to)
 
 static void fill(unsigned char *p, npu_u64 bytes, unsigned int dtype)
 {
+	/* -0.4 and 0.525 in f16 */
+	static const unsigned char halves[2][2] = { { 0x66, 0xb6 }, { 0x33, 0x38 } };
 	npu_u64 i, n = bytes / (npu_dtype_bits(dtype) / 8);
 	unsigned int rng = 1;
 
@@ -168,7 +170,7 @@ static void fill(unsigned char *p, npu_u64 bytes, unsigned int dtype)
 		if (dtype == NPU_F32)
 			memcpy(p + 4 * i, &f, 4);
 		else if (dtype == NPU_F16)
-			memcpy(p + 2 * i, rng & 0x10000 ? "\x33\x38" : "\x66\xb6", 2);
+			memcpy(p + 2 * i, halves[rng >> 16 & 1], 2);
 		else if (dtype == NPU_I32)
 			memcpy(p + 4 * i, &(int){ (int)(rng >> 16) % 100 }, 4);
 		else

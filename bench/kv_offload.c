@@ -137,7 +137,9 @@ int main(int argc, char **argv)
 		ret = npu_llm_session_create(llm, &s[i], &err);
 		ret = ret ?: npu_llm_prefill(s[i], ids, info.context, NULL, &err);
 	}
-	if (ret || !ids) {
+	ret = ids ? ret : 1;
+	free(ids);
+	if (ret) {
 		fprintf(stderr, "usage: kv_offload MODEL.npu [DEVICE]\n%s\n", err.text);
 		return 1;
 	}
@@ -145,6 +147,5 @@ int main(int argc, char **argv)
 	npu_llm_session_destroy(s[0]);
 	npu_llm_session_destroy(s[1]);
 	npu_llm_close(llm);
-	free(ids);
 	return 0;
 }

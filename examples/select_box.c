@@ -177,8 +177,8 @@ static void add_anchors(struct msg *graph, int size, const struct fit *f)
 
 	for (int k = 0; k < 2; k++)
 		for (int i = 0; i < grid[k] * grid[k] * in_cell[k]; i++, n++) {
-			int cell = i / in_cell[k];
-			double y = (cell / grid[k] + 0.5) / grid[k] * size;
+			int cell = i / in_cell[k], row = cell / grid[k];
+			double y = (row + 0.5) / grid[k] * size;
 			double x = (cell % grid[k] + 0.5) / grid[k] * size;
 
 			a[n][0] = (float)((y - f->y) * f->sy);

@@ -76,7 +76,7 @@ static int client_connect(int core)
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	strcpy(a.sun_path, path[core]);
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path[core]);
 	if (connect(fd, (struct sockaddr *)&a, sizeof(a)))
 		abort();
 	return fd;

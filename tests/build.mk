@@ -229,14 +229,24 @@ check-asan check-tsan: check-%: check-models firmware
 check-clang:
 	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC=clang all build-run
 
-## make tidy		clang-tidy over the library, the tools and the tests
+## make tidy		clang-tidy over the library, the tools, the tests and all that is built beside
 TIDY_SRC	= $(filter %.c,$(LIBNPU_SRC) $(VDEV_SRC) $(filter-out %/entry.c,$(FW_SRC)) \
 		  $(call src,firmware/pack tools/common tools/check $(addprefix tools/,$(TOOLS))) \
-		  $(wildcard tests/*/*.c))
+		  $(wildcard tests/*/*.c bench/*.c fuzz/*.c examples/*.c examples/*/*.c \
+			     Documentation/*.c))
 # As one build has them: the firmware's sources for the host, headers of every area.
 TIDY_FLAGS	= $(filter-out $(WARN),$(ALL_CFLAGS)) -Itests -IDocumentation -Itools/vnpu/device \
+		  -Itests/devcore -Itests/firmware \
 		  -Ifirmware -DFW_HOST \
 		  $(addprefix -isystem /usr/include/,libdrm freetype2)
+# Files of one instruction set have its flags; what is found in one part does not keep the next from
+# being looked at.
+tidy-isas	= avx2 avx512 avxvnni avx512vnni
+tidy-part	= printf '%s\n' $1 | \
+		  xargs -r -P $(JOBS) -I{} clang-tidy --quiet {} -- $(TIDY_FLAGS) $2 || bad=1
 tidy: $(ONNX_PB).h
-	@printf '%s\n' $(filter-out %_avx2.c %_avx512.c %_avxvnni.c %_avx512vnni.c,$(TIDY_SRC)) | \
-		xargs -P $(JOBS) -I{} clang-tidy --quiet {} -- $(TIDY_FLAGS)
+	@bad=0; \
+	$(call tidy-part,$(filter-out $(tidy-isas:%=\%_%.c),$(TIDY_SRC))); \
+	$(foreach i,$(tidy-isas),$(call tidy-part,$(filter %_$i.c,$(TIDY_SRC)), \
+		$(filter -m%,$(ISA_FLAGS_$i)));) \
+	exit $$bad

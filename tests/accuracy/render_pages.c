@@ -82,7 +82,7 @@ static int page_field(struct page *p, const char *key, const char *value, struct
 	if (strcmp(key, "font") || strlen(value) >= sizeof(p->font) || strchr(value, '/'))
 		return npu_error_set(why, -EINVAL, "page %s: %s=%s is not understood", p->name,
 				     key, value);
-	strcpy(p->font, value);
+	snprintf(p->font, sizeof(p->font), "%s", value);
 	return 0;
 }
 
@@ -96,7 +96,7 @@ static int page_head(struct page *p, char *text, struct npu_error *why)
 	word = word && !strcmp(word, "page") ? strtok_r(NULL, " ", &save) : NULL;
 	if (!word || strlen(word) >= sizeof(p->name) || strchr(word, '/'))
 		return npu_error_set(why, -EINVAL, "'%s': 'page NAME ...' is expected", text);
-	strcpy(p->name, word);
+	snprintf(p->name, sizeof(p->name), "%s", word);
 	while (!err && (word = strtok_r(NULL, " ", &save))) {
 		char *value = strchr(word, '=');
 
@@ -283,10 +283,9 @@ static int make_page(const struct page *p, FT_Library library, const char *fonts
 		err = npu_error_set(why, -ENAMETOOLONG, "%s: the name is too long", dir);
 	if (!err)
 		err = npu_image_save_png(path, &img, why);
-	if (!err) {
-		strcpy(path + strlen(path) - 4, ".txt");
+	/* As long as the one before. */
+	if (!err && snprintf(path, sizeof(path), "%s/%s.txt", dir, p->name) < PATH_MAX)
 		err = write_text(p, path, why);
-	}
 	npu_image_free(&img);
 	FT_Done_Face(face);
 	return err ? npu_error_prefix(why, err, "%s", p->name) : 0;

@@ -251,7 +251,8 @@ static void test_libyuv(void)
 			    cases[i][1], cases[i][2]))
 			continue;
 		for (int k = 0; k < W * H * 3; k++) {
-			double d = fabs((double)rgb[k] - bgra[k / 3 * 4 + 2 - k % 3]);
+			size_t at = (size_t)(k / 3 * 4 + 2 - k % 3);
+			double d = fabs((double)rgb[k] - bgra[at]);
 
 			worst = d > worst ? d : worst;
 			sum += d;

@@ -150,8 +150,8 @@ static bool setup(void)
 	opt.parallel_for = gated_for;
 	frame_default(&spec, "nv12", FRAME_W, FRAME_H);
 	for (int i = 0; i < CELLS; i++) {
-		float y = (float)(i / GRID * FRAME_H / GRID);
-		float x = (float)(i % GRID * FRAME_W / GRID);
+		const int top = i / GRID * FRAME_H / GRID, left = i % GRID * FRAME_W / GRID;
+		float y = (float)top, x = (float)left;
 
 		/* those of the last row and column reach out of the frame */
 		table[i][0] = y + 0.25f * (float)i;

@@ -53,8 +53,11 @@ int main(void)
 	ret = ret ?: npu_queue_submit(queue, run, NULL, &fence, &err);
 	ret = ret ?: npu_fence_wait(fence, NPU_FOREVER, &err);
 	ret = ret ?: npu_run_read(run, "y", y, sizeof(y), &err);
-	for (i = 0; i < 12 && !ret; i++)
-		ret = y[i] != (float)(rows[i / 4] * 4 + i % 4);
+	for (i = 0; i < 12 && !ret; i++) {
+		const int32_t row = rows[i / 4] * 4 + i % 4;
+
+		ret = y[i] != (float)row;
+	}
 	tap_ok(!ret, "rows from byte %llu on are the right ones %s", AT, err.text);
 	npu_fence_put(fence);
 	npu_queue_destroy(queue);

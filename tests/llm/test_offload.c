@@ -142,8 +142,11 @@ static struct npu_llm_session *push_out(void)
 {
 	struct npu_llm_session *s = new_session(part);
 	int32_t ids[128] = { 0 };
+	int ret = 0, i;
 
-	if (!npu_llm_prefill(s, ids, 64, NULL, NULL) && !npu_llm_prefill(s, ids, 64, NULL, NULL))
+	for (i = 0; i < 2 && !ret; i++)
+		ret = npu_llm_prefill(s, ids, 64, NULL, NULL);
+	if (!ret)
 		return s;
 	npu_llm_session_destroy(s);
 	return NULL;

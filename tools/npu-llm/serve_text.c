@@ -16,11 +16,13 @@
  */
 static size_t escape(char out[ESCAPED_MAX + 1], const char *text, size_t size, unsigned int *n)
 {
+	/* U+FFFD, without an end. */
+	static const char replacement[] = { '\xef', '\xbf', '\xbd' };
 	unsigned char c = (unsigned char)*text;
 
 	if (unicode_decode(text, size, n) == UNICODE_BAD) {
-		memcpy(out, "\xef\xbf\xbd", 3);
-		return 3;
+		memcpy(out, replacement, sizeof(replacement));
+		return sizeof(replacement);
 	}
 	if (c == '"' || c == '\\') {
 		out[0] = '\\';

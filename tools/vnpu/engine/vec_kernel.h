@@ -377,7 +377,7 @@ WINDOW_INLINE void window_pixels(float *acc, const struct npu_window *w, const s
 {
 	const unsigned int group = 16 * WINDOW_VECTORS,
 			   size = dtype == NPU_F32 ? 4 : dtype == NPU_F16 ? 2 : 1;
-	const char *p = w->p;
+	const char *p;
 	npu_u32 i, c, rest = w->cols % group, rest_vectors = (rest + 15) / 16;
 	__mmask16 last = (__mmask16)(rest % 16 ? (1u << rest % 16) - 1u : 0xffffu);
 
