@@ -376,18 +376,47 @@ TEST_F_TIMEOUT(lifecycle, autosuspend, 60)
 	npu_dev_close(&dev);
 }
 
-/* 59: a job as soon as the device wants to sleep, again and again. */
-TEST_F_TIMEOUT(lifecycle, suspend_against_submit, 180)
+/* Milliseconds that the device has slept for, to be read while it is awake; or a negative errno. */
+static int64_t slept_ms(const char *pci)
 {
+	char path[PATH_MAX + 32];
+	long long ms = -EIO;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/power/runtime_suspended_time", pci);
+	file = fopen(path, "r");
+	if (!file)
+		return -errno;
+	if (fscanf(file, "%lld", &ms) != 1)
+		ms = -EIO;
+	fclose(file);
+	return ms;
+}
+
+/*
+ * 59: a job as soon as the device wants to sleep, again and again, until it has slept so often.
+ * Pauses go from less to more than it takes to fall asleep.
+ */
+TEST_F_TIMEOUT(lifecycle, suspend_against_submit, 900)
+{
+	const int count = npu_sys_long() ? 1000 : 60;
+	int64_t asleep, before = 0;
+	uint64_t start = npu_now_ns();
+	int i, slept = 0;
 	struct npu_dev dev;
-	int i;
 
 	ASSERT_EQ(0, open_one(&dev));
 	ASSERT_EQ(0, npu_write_file(self->pci, "power/autosuspend_delay_ms", "0"));
-	for (i = 0; i < (npu_sys_long() ? 1000 : 60); i++) {
+	for (i = 0; slept < count && i < 50 * count; i++) {
 		ASSERT_EQ(0, npu_copy_run(&dev, &self->copy, WAIT));
-		usleep(i * 37 % 20 * 1000);
+		asleep = slept_ms(self->pci);
+		ASSERT_LE(before, asleep);
+		slept += i && asleep > before;
+		before = asleep;
+		usleep(i * 37 % 60 * 1000);
 	}
+	EXPECT_EQ(count, slept);
+	TH_LOG("asleep %d times in %d jobs and %.1f s", slept, i, (npu_now_ns() - start) / 1e9);
 	npu_dev_close(&dev);
 }
 
