@@ -17,20 +17,20 @@ tap_run '--version' "$vdev" --version
 tap_refused '--socket PATH is missing' 'a socket is needed' "$vdev"
 tap_refused "what is 'x'" 'words that are no options' "${on[@]}" x
 tap_refused 'npu-vdev --help' 'an unknown option' "$vdev" --nothing
-tap_refused "'two' is not a number" '--engines two' "${on[@]}" --engines two
+tap_refused "engines two: expected a number" '--engines two' "${on[@]}" --engines two
 tap_refused 'engines is 9, it must be 1 to 8' '--engines 9' "${on[@]}" --engines 9
-tap_refused "'-1' is not a number" '--queues -1' "${on[@]}" --queues=-1
-tap_refused "'4294967296' is not a number" '--threads 4294967296' "${on[@]}" -t 4294967296
-tap_refused "'64' is not of the form 64x64" '--mac 64' "${on[@]}" --mac 64
+tap_refused "queues -1: expected a number" '--queues -1' "${on[@]}" --queues=-1
+tap_refused "threads 4294967296: expected a number" '--threads 4294967296' "${on[@]}" -t 4294967296
+tap_refused "mac 64: expected two numbers as in 64x64" '--mac 64' "${on[@]}" --mac 64
 tap_refused 'mac_cols is 0' '--mac 64x0' "${on[@]}" --mac 64x0
-tap_refused "'1T' is not a size" '--sram 1T' "${on[@]}" --sram 1T
-tap_refused "'4096M' is not a size below 4G" '--sram 4096M' "${on[@]}" --sram 4096M
-tap_refused "'mmx' is not an instruction set" '--simd mmx' "${on[@]}" --simd mmx
+tap_refused "sram 1T: expected a size" '--sram 1T' "${on[@]}" --sram 1T
+tap_refused "sram 4096M: expected a size below 4G" '--sram 4096M' "${on[@]}" --sram 4096M
+tap_refused "simd mmx: expected an instruction set" '--simd mmx' "${on[@]}" --simd mmx
 tap_refused '/nonexistent/log' '--log in no folder' "${on[@]}" --log /nonexistent/log
 tap_refused '/nonexistent/s' 'a socket in no folder' "$vdev" --socket /nonexistent/s
 tap_refused 'which command' '--ctl without a command' "$vdev" --ctl "$tap_tmp/c"
 tap_refused 'No such file' '--ctl without a device' "$vdev" --ctl "$tap_tmp/c" status
-tap_refused "neither 'faults' nor 'counters'" '--list nothing' "$vdev" --list nothing
+tap_refused "list nothing: expected faults or counters" '--list nothing' "$vdev" --list nothing
 
 # --- a device ---
 

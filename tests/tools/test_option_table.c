@@ -37,7 +37,7 @@ static const struct option_row rows[] = {
 	OPT_CALL(0, "a-very-long-name", "[NAME=]VALUE", take, "that leaves no room"),
 };
 
-static const struct option_table table = {
+static struct option_table table = {
 	.program = "prog", .head = "usage: prog\n", .row = rows,
 	.num = sizeof(rows) / sizeof(rows[0]), .column = 20,
 };
@@ -97,6 +97,12 @@ static void test_values(void)
 	ret = parse("--maybe=3 -n3 -w three -- --flag", said, sizeof(said));
 	tap_ok(!ret && !strcmp(v.taken, "maybe 3") && v.small == 3 && v.word == 1 && !v.flag &&
 	       optind == 6, "an argument behind '=', of a letter, and what is no option");
+	ret = parse("word -f", said, sizeof(said));
+	tap_ok(!ret && v.flag && optind == 2, "options behind a word");
+	table.words_end = true;
+	ret = parse("-n 5 word -f", said, sizeof(said));
+	tap_ok(!ret && v.small == 5 && !v.flag && optind == 3, "a word that ends them");
+	table.words_end = false;
 	ret = parse("-f --maybe=end -n 5", said, sizeof(said));
 	tap_ok(ret == OPTIONS_DONE && v.flag && !v.small, "one that ends all");
 	tap_ok(!parse("", said, sizeof(said)) && v.word == -1 && !v.text && !*said, "none");

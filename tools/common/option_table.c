@@ -175,12 +175,14 @@ static unsigned int row_of(const struct option_table *t, int c)
 	return c < FIRST_LONG ? i : (unsigned int)c - FIRST_LONG;
 }
 
-/* @letters: two bytes for each row, and the end. */
+/* @letters: '+', two bytes for each row, and the end. */
 static void make_tables(const struct option_table *t, struct option *names, char *letters)
 {
 	const struct option_row *r;
 	unsigned int i;
 
+	if (t->words_end)
+		*letters++ = '+';
 	for (i = 0; i < t->num + NUM_ALWAYS; i++) {
 		r = row_at(t, i);
 		if (r->name)
@@ -199,7 +201,7 @@ static void make_tables(const struct option_table *t, struct option *names, char
 int options_take(const struct option_table *t, void *options, int argc, char **argv, bool *seen)
 {
 	struct option names[MAX_ROWS + 1];
-	char letters[2 * MAX_ROWS + 1];
+	char letters[2 * MAX_ROWS + 2];
 	unsigned int i;
 	int c, ret;
 

@@ -44,6 +44,7 @@ struct option_table {
 	unsigned int num;
 	unsigned int column;		/* where the help of a row begins */
 	void (*tail)(void);		/* prints what comes behind it all, or NULL */
+	bool words_end;			/* the first word that is no option ends them */
 };
 
 /* Rows; OPTIONS is the tool's struct. */

@@ -2,75 +2,71 @@
 /* npu-vdev: the virtual NPU for a QEMU to attach to, and the client of its control socket. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "tools/common/option_table.h"
 #include "tools/vnpu/device/vdev_counters.h"
 #include "tools/vnpu/device/vdev_serve.h"
-
-static const char usage[] =
-"usage: npu-vdev --socket PATH [options]\n"
-"       npu-vdev --ctl PATH COMMAND [ARGUMENT...]\n"
-"       npu-vdev --list faults|counters\n"
-"\n"
-"A virtual NPU. A QEMU that has vfio-user-pci (10.1 or newer) attaches to it with\n"
-"  -device '{\"driver\":\"vfio-user-pci\",\"socket\":{\"type\":\"unix\",\"path\":\"PATH\"}}'\n"
-"and guest memory that is shared: -object memory-backend-memfd,id=mem,size=1G,share=on and\n"
-"-machine memory-backend=mem. Ends on SIGTERM and SIGINT.\n"
-"\n"
-"  -s, --socket PATH      where QEMU connects\n"
-"  -c, --control PATH     a control socket: faults, counters ('npu-vdev --ctl PATH help')\n"
-"  -e, --engines N        default 1\n"
-"  -t, --threads N        CPU threads of all engines together; default: one per CPU\n"
-"      --mac RxC          size of the MAC array that the device states, default 64x64\n"
-"      --sram SIZE        on-chip memory of an engine, default 2M; K, M and G are understood\n"
-"      --queues N         default 64\n"
-"      --simd NAME        instruction set of the host: auto, portable, avx2, avx512, ...\n"
-"      --fw-gdb PORT      a gdb stub for the firmware's processor on this port of 127.0.0.1\n"
-"      --irq-gap US       at least so long between two interrupts, default 0\n"
-"      --echo             answer each doorbell at once, with no processor and no engines behind\n"
-"      --no-supervisor    in one process: a crash ends it, for debuggers\n"
-"      --log FILE         default: standard error; 'none'\n"
-"\n"
-"      --ctl PATH COMMAND send a command to a running npu-vdev and print the answer, a line of\n"
-"                         JSON; exit status 1 when it was refused\n"
-"      --list WHAT        what the control socket arms ('faults') or shows ('counters')\n"
-"  -h, --help             this text\n"
-"  -V, --version          version\n";
-
-enum {
-	OPT_MAC = 256, OPT_SRAM, OPT_QUEUES, OPT_SIMD, OPT_GDB, OPT_GAP, OPT_ECHO, OPT_ONE, OPT_LOG,
-	OPT_CTL, OPT_LIST
-};
-
-static const struct option longs[] = {
-	{ "socket", required_argument, NULL, 's' },
-	{ "control", required_argument, NULL, 'c' },
-	{ "engines", required_argument, NULL, 'e' },
-	{ "threads", required_argument, NULL, 't' },
-	{ "mac", required_argument, NULL, OPT_MAC },
-	{ "sram", required_argument, NULL, OPT_SRAM },
-	{ "queues", required_argument, NULL, OPT_QUEUES },
-	{ "simd", required_argument, NULL, OPT_SIMD },
-	{ "fw-gdb", required_argument, NULL, OPT_GDB },
-	{ "irq-gap", required_argument, NULL, OPT_GAP },
-	{ "echo", no_argument, NULL, OPT_ECHO },
-	{ "no-supervisor", no_argument, NULL, OPT_ONE },
-	{ "log", required_argument, NULL, OPT_LOG },
-	{ "ctl", required_argument, NULL, OPT_CTL },
-	{ "list", required_argument, NULL, OPT_LIST },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ NULL, 0, NULL, 0 }
-};
 
 struct options {
 	struct npu_vdev_options vdev;
 	const char *ctl;
 	bool one_process;
+};
+
+#define OPTIONS	struct options
+
+static option_take_fn take_mac, take_sram, take_simd, take_log, take_list;
+
+static const struct option_row rows[] = {
+	OPT_TEXT('s', "socket", "PATH", vdev.socket, "where QEMU connects"),
+	OPT_TEXT('c', "control", "PATH", vdev.control,
+		 "a control socket: faults, counters ('npu-vdev --ctl PATH help')"),
+	OPT_NUMBER('e', "engines", "N", vdev.config.engines, 0, UINT32_MAX, "default 1"),
+	OPT_NUMBER('t', "threads", "N", vdev.config.threads, 0, UINT32_MAX,
+		   "CPU threads of all engines together; default: one per CPU"),
+	OPT_CALL(0, "mac", "RxC", take_mac,
+		 "size of the MAC array that the device states, default 64x64"),
+	OPT_CALL(0, "sram", "SIZE", take_sram,
+		 "on-chip memory of an engine, default 2M; K, M and G are understood"),
+	OPT_NUMBER(0, "queues", "N", vdev.config.queues, 0, UINT32_MAX, "default 64"),
+	OPT_CALL(0, "simd", "NAME", take_simd,
+		 "instruction set of the host: auto, portable, avx2, avx512, ..."),
+	OPT_NUMBER(0, "fw-gdb", "PORT", vdev.config.fw_gdb_port, 0, UINT32_MAX,
+		   "a gdb stub for the firmware's processor on this port of 127.0.0.1"),
+	OPT_NUMBER(0, "irq-gap", "US", vdev.config.irq_gap_us, 0, UINT32_MAX,
+		   "at least so long between two interrupts, default 0"),
+	OPT_FLAG(0, "echo", vdev.config.echo,
+		 "answer each doorbell at once, with no processor and no engines behind"),
+	OPT_FLAG(0, "no-supervisor", one_process,
+		 "in one process: a crash ends it, for debuggers"),
+	OPT_CALL(0, "log", "FILE", take_log, "default: standard error; 'none'"),
+	OPT_LINE(""),
+	OPT_TEXT(0, "ctl", "PATH", ctl,
+		 "send the command behind it to a running npu-vdev and print the answer, a line\n"
+		 "of JSON; exit status 1 when it was refused"),
+	OPT_CALL(0, "list", "WHAT", take_list,
+		 "what the control socket arms ('faults') or shows ('counters')"),
+};
+
+static const struct option_table table = {
+	.program = "npu-vdev",
+	.head = "usage: npu-vdev --socket PATH [options]\n"
+		"       npu-vdev --ctl PATH COMMAND [ARGUMENT...]\n"
+		"       npu-vdev --list faults|counters\n"
+		"\n"
+		"A virtual NPU. A QEMU that has vfio-user-pci (10.1 or newer) attaches to it with\n"
+		"  -device '{\"driver\":\"vfio-user-pci\",\"socket\":{\"type\":\"unix\",\"path\":\"PATH\"}}'\n"
+		"and guest memory that is shared: -object memory-backend-memfd,id=mem,size=1G,share=on\n"
+		"and -machine memory-backend=mem. Ends on SIGTERM and SIGINT.\n"
+		"\n",
+	.row = rows,
+	.num = sizeof(rows) / sizeof(rows[0]),
+	.column = 25,
+	.words_end = true,
 };
 
 static int fail(const char *fmt, const char *a, const char *b)
@@ -94,24 +90,16 @@ static bool number_parse(const char *text, char **end, npu_u32 *out)
 	return !errno && v <= UINT32_MAX;
 }
 
-static int number(const char *option, const char *text, npu_u32 *out)
+static int take_sram(void *options, const char *name, char *text)
 {
-	char *end;
-
-	if (number_parse(text, &end, out) && !*end)
-		return 0;
-	return fail("--%s: '%s' is not a number", option, text);
-}
-
-static int size_parse(const char *text, npu_u32 *out)
-{
+	npu_u32 *out = &((struct options *)options)->vdev.config.sram_size;
 	static const char units[] = "KMG";
 	const char *unit;
 	npu_u64 v;
 	char *end;
 
 	if (!number_parse(text, &end, out))
-		return fail("--sram: '%s' is not a size", text, NULL);
+		return option_refuse(&table, name, text, "a size");
 	v = *out;
 	unit = *end ? strchr(units, *end) : NULL;
 	if (unit) {
@@ -119,23 +107,23 @@ static int size_parse(const char *text, npu_u32 *out)
 		end++;
 	}
 	*out = v;
-	if (*end || v > UINT32_MAX)
-		return fail("--sram: '%s' is not a size below 4G", text, NULL);
-	return 0;
+	return *end || v > UINT32_MAX ? option_refuse(&table, name, text, "a size below 4G") : 0;
 }
 
-static int mac_parse(const char *text, struct npu_vdev_config *c)
+static int take_mac(void *options, const char *name, char *text)
 {
+	struct npu_vdev_config *c = &((struct options *)options)->vdev.config;
 	char *end;
 
 	if (number_parse(text, &end, &c->mac_rows) && *end == 'x' &&
 	    number_parse(end + 1, &end, &c->mac_cols) && !*end)
 		return 0;
-	return fail("--mac: '%s' is not of the form 64x64", text, NULL);
+	return option_refuse(&table, name, text, "two numbers as in 64x64");
 }
 
-static int simd_parse(const char *text, struct npu_vdev_config *c)
+static int take_simd(void *options, const char *name, char *text)
 {
+	struct npu_vdev_config *c = &((struct options *)options)->vdev.config;
 	npu_u32 i;
 
 	for (i = 0; npu_simd_name(i); i++) {
@@ -144,104 +132,59 @@ static int simd_parse(const char *text, struct npu_vdev_config *c)
 		c->simd = i;
 		return 0;
 	}
-	return fail("--simd: '%s' is not an instruction set that is known", text, NULL);
+	return option_refuse(&table, name, text, "an instruction set that is known");
 }
 
-static int log_open(const char *path, int *fd)
+static int take_log(void *options, const char *name, char *path)
 {
+	int *fd = &((struct options *)options)->vdev.log_fd;
+
 	if (!strcmp(path, "none")) {
 		*fd = -1;
 		return 0;
 	}
 	*fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-	return *fd < 0 ? fail("--log: %s: %s", path, strerror(errno)) : 0;
+	if (*fd >= 0)
+		return 0;
+	fail("--log: %s: %s", path, strerror(errno));
+	return -EINVAL;
 }
 
 /* The tables of Documentation/virtual-device.md. */
-static int list_print(const char *what)
+static int take_list(void *options, const char *name, char *what)
 {
 #define X(name, kind, text, what) \
 	printf("| `%s` | %s | %s |\n", text, #kind[0] == 'F' ? "fault" : "mutant", what);
 	if (!strcmp(what, "faults")) {
 		puts("| name | kind | what it does |\n| --- | --- | --- |");
 		NPU_VDEV_FAULTS(X)
-		return -1;
+		return OPTIONS_DONE;
 	}
 #undef X
 #define X(name, text, what) printf("| `%s` | %s |\n", text, what);
 	if (!strcmp(what, "counters")) {
 		puts("| name | what it counts |\n| --- | --- |");
 		VDEV_COUNTERS(X)
-		return -1;
+		return OPTIONS_DONE;
 	}
 #undef X
-	return fail("--list: '%s' is neither 'faults' nor 'counters'", what, NULL);
+	return option_refuse(&table, name, what, "faults or counters");
 }
 
-/* 0; 2: a wrong argument, it has been said; -1: done. */
-static int option_apply(struct options *o, int c)
-{
-	struct npu_vdev_config *config = &o->vdev.config;
-
-	switch (c) {
-	case 's':
-		o->vdev.socket = optarg;
-		return 0;
-	case 'c':
-		o->vdev.control = optarg;
-		return 0;
-	case 'e':
-		return number("engines", optarg, &config->engines);
-	case 't':
-		return number("threads", optarg, &config->threads);
-	case OPT_MAC:
-		return mac_parse(optarg, config);
-	case OPT_SRAM:
-		return size_parse(optarg, &config->sram_size);
-	case OPT_QUEUES:
-		return number("queues", optarg, &config->queues);
-	case OPT_SIMD:
-		return simd_parse(optarg, config);
-	case OPT_GDB:
-		return number("fw-gdb", optarg, &config->fw_gdb_port);
-	case OPT_GAP:
-		return number("irq-gap", optarg, &config->irq_gap_us);
-	case OPT_ECHO:
-		config->echo = true;
-		return 0;
-	case OPT_ONE:
-		o->one_process = true;
-		return 0;
-	case OPT_LOG:
-		return log_open(optarg, &o->vdev.log_fd);
-	case OPT_CTL:
-		o->ctl = optarg;
-		return 0;
-	case OPT_LIST:
-		return list_print(optarg);
-	case 'h':
-		fputs(usage, stdout);
-		return -1;
-	case 'V':
-		puts("npu-vdev " NPU_VERSION);
-		return -1;
-	}
-	fputs("npu-vdev: see 'npu-vdev --help'\n", stderr);
-	return 2;
-}
-
-/* As option_apply(). The words of a command are left to argv[optind]. */
+/*
+ * 0; 2: a wrong argument, it has been said; -1: done. The words of a command are left to
+ * argv[optind].
+ */
 static int options_parse(struct options *o, int argc, char **argv)
 {
-	int c, ret;
+	bool seen[sizeof(rows) / sizeof(rows[0])] = { false };
+	int ret;
 
 	*o = (struct options){ .vdev = { .config = NPU_VDEV_CONFIG_DEFAULT,
 					 .log_fd = STDERR_FILENO } };
-	while ((c = getopt_long(argc, argv, "+s:c:e:t:hV", longs, NULL)) >= 0) {
-		ret = option_apply(o, c);
-		if (ret)
-			return ret;
-	}
+	ret = options_take(&table, o, argc, argv, seen);
+	if (ret)
+		return ret < 0 ? 2 : -1;
 	if (o->ctl && optind == argc)
 		return fail("--ctl %s: which command? 'help' lists them", o->ctl, NULL);
 	if (!o->ctl && optind < argc)
