@@ -174,6 +174,48 @@ int npu_dev_open(struct npu_dev *dev)
 	return ret;
 }
 
+int npu_dev_open_paged(struct npu_dev *dev, struct npu_copy *copy)
+{
+	int ret = npu_dev_open(dev);
+
+	if (ret)
+		return ret;
+	ret = npu_bind(dev->fd, dev->vm, dev->stream.handle, NPU_DATA_IN * NPU_PAGE, NPU_VA_IN,
+		       2 * NPU_PAGE, 0);
+	if (ret)
+		npu_dev_close(dev);
+	if (copy)
+		*copy = (struct npu_copy) {
+			.in = NPU_VA_IN, .out = NPU_VA_IN + NPU_PAGE, .size = NPU_PAGE,
+		};
+	return ret;
+}
+
+int npu_dev_open_buf(struct npu_dev *dev, uint32_t size, struct npu_buf *data,
+		     struct npu_copy *copy)
+{
+	int ret = npu_dev_open(dev);
+
+	if (ret)
+		return ret;
+	*copy = (struct npu_copy) {
+		.in = NPU_VA_IN, .out = NPU_VA_IN + size, .size = size, .times = 4,
+	};
+	ret = npu_buf_create(dev->fd, 2 * size, 0, 0, data);
+	if (ret)
+		goto err_close;
+	ret = npu_bind(dev->fd, dev->vm, data->handle, 0, NPU_VA_IN, 2 * size, 0);
+	if (ret)
+		goto err_destroy;
+	return 0;
+
+err_destroy:
+	npu_buf_destroy(dev->fd, data);
+err_close:
+	npu_dev_close(dev);
+	return ret;
+}
+
 void npu_dev_close(struct npu_dev *dev)
 {
 	npu_buf_destroy(dev->fd, &dev->stream);

@@ -57,6 +57,20 @@ struct npu_line {
 int npu_dev_open(struct npu_dev *dev);
 void npu_dev_close(struct npu_dev *dev);
 
+/*
+ * The same with data beside the streams: pages NPU_DATA_IN and NPU_DATA_OUT of dev->stream are
+ * NPU_VA_IN and the page behind it. *copy (may be NULL) becomes that of the one to the other.
+ */
+#define NPU_DATA_IN	8u
+#define NPU_DATA_OUT	9u
+int npu_dev_open_paged(struct npu_dev *dev, struct npu_copy *copy);
+/*
+ * The same with a buffer of 2 * size bytes at NPU_VA_IN, which copy copies the first half of to
+ * the second, four times.
+ */
+int npu_dev_open_buf(struct npu_dev *dev, uint32_t size, struct npu_buf *data,
+		     struct npu_copy *copy);
+
 int npu_buf_create(int fd, size_t size, uint32_t flags, uint32_t vm, struct npu_buf *buf);
 void npu_buf_destroy(int fd, struct npu_buf *buf);
 

@@ -29,18 +29,12 @@ FIXTURE(accounting) {
 
 FIXTURE_SETUP(accounting)
 {
-	int ret = npu_dev_open(&self->dev);
+	int ret = npu_dev_open_buf(&self->dev, SIZE, &self->data, &self->copy);
 
 	if (ret == -ENODEV)
 		SKIP(return, NPU_NO_DEVICE);
 	ASSERT_EQ(0, ret);
 	ASSERT_EQ(0, npu_sys_pci(self->dev.fd, self->pci));
-	ASSERT_EQ(0, npu_buf_create(self->dev.fd, 2 * SIZE, 0, 0, &self->data));
-	ASSERT_EQ(0, npu_bind(self->dev.fd, self->dev.vm, self->data.handle, 0, NPU_VA_IN, 2 * SIZE,
-			      0));
-	self->copy = (struct npu_copy) {
-		.in = NPU_VA_IN, .out = NPU_VA_IN + SIZE, .size = SIZE, .times = 4,
-	};
 }
 
 FIXTURE_TEARDOWN(accounting)

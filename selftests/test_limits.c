@@ -41,26 +41,14 @@ FIXTURE(limits) {
 	struct drm_npu_queue_info info;
 };
 
-/* Two pages of the stream's buffer serve as data. */
-static int open_one(struct npu_dev *dev)
-{
-	int ret = npu_dev_open(dev);
-
-	return ret ? ret : npu_bind(dev->fd, dev->vm, dev->stream.handle, 8 * NPU_PAGE, NPU_VA_IN,
-				    2 * NPU_PAGE, 0);
-}
-
 FIXTURE_SETUP(limits)
 {
-	int ret = open_one(&self->dev);
+	int ret = npu_dev_open_paged(&self->dev, &self->copy);
 
 	if (ret == -ENODEV)
 		SKIP(return, NPU_NO_DEVICE);
 	ASSERT_EQ(0, ret);
 	ASSERT_EQ(0, query_info(self->dev.fd, &self->info));
-	self->copy = (struct npu_copy) {
-		.in = NPU_VA_IN, .out = NPU_VA_IN + NPU_PAGE, .size = NPU_PAGE,
-	};
 }
 
 FIXTURE_TEARDOWN(limits)
@@ -125,7 +113,7 @@ TEST_F_TIMEOUT(limits, slow_job_is_ended_at_the_cap, 120)
 	if (npu_fault("arm slow-job"))
 		SKIP(return, "there is no host that arms faults of the device");
 	npu_expect_log("npu .*takes too long");
-	ASSERT_EQ(0, open_one(&other));
+	ASSERT_EQ(0, npu_dev_open_paged(&other, NULL));
 	EXPECT_EQ(-ETIME, run_slow(_metadata, self, self->info.limit_ms + 4000, &result));
 	EXPECT_EQ(DRM_NPU_JOB_TIMEDOUT, result.status);
 	EXPECT_LE(limit_ns, result.busy_ns);
@@ -188,22 +176,22 @@ static void run_shares(struct __test_metadata *_metadata, FIXTURE_DATA(limits) *
 
 	ASSERT_EQ((all + 1) / 2, share);
 	ASSERT_EQ(0, become(self, BOB));
-	ASSERT_EQ(0, open_one(&first));
+	ASSERT_EQ(0, npu_dev_open_paged(&first, NULL));
 	EXPECT_EQ(share - 1, make(&first, &why));
 	EXPECT_EQ(-ENOSPC, why);
-	ret = open_one(&second);
+	ret = npu_dev_open_paged(&second, NULL);
 	EXPECT_EQ(-ENOSPC, ret);
 
 	/* The fixture's own one is the administrator's. */
 	ASSERT_EQ(0, become(self, ANN));
-	ASSERT_EQ(0, open_one(&other));
+	ASSERT_EQ(0, npu_dev_open_paged(&other, NULL));
 	ASSERT_EQ(0, become(self, 0));
 	EXPECT_EQ(all - share - 2, make(&self->dev, &why));
 	EXPECT_EQ(-ENOSPC, why);
 
 	npu_dev_close(&first);
 	ASSERT_EQ(0, become(self, BOB));
-	ASSERT_EQ(0, open_one(&second));
+	ASSERT_EQ(0, npu_dev_open_paged(&second, NULL));
 	EXPECT_EQ(share - 1, make(&second, &why));
 	npu_dev_close(&second);
 	npu_dev_close(&other);

@@ -16,7 +16,6 @@
 #include "npu_sys.h"
 #include "npu_test.h"
 
-#define SIZE	4096u
 #define WAIT	60
 
 /* What the kernel may say while a fault is recovered from. */
@@ -32,29 +31,28 @@ FIXTURE(recovery) {
 	struct npu_copy copy;
 };
 
-static int open_one(struct npu_dev *dev)
+/* Without faults; why the test is to be skipped in skip, NULL: it is not. */
+static int open_faulty(struct npu_dev *dev, struct npu_copy *copy, const char **skip)
 {
-	int ret = npu_dev_open(dev);
+	int ret = npu_dev_open_paged(dev, copy);
 
-	/* Two pages of the stream's buffer serve as data. */
-	return ret ? ret : npu_bind(dev->fd, dev->vm, dev->stream.handle, 8 * NPU_PAGE, NPU_VA_IN,
-				    2 * NPU_PAGE, 0);
+	*skip = ret == -ENODEV ? NPU_NO_DEVICE : NULL;
+	if (ret)
+		return ret == -ENODEV ? 0 : ret;
+	if (npu_fault("disarm all"))
+		*skip = NO_FAULTS;
+	npu_expect_log(LOG);
+	return 0;
 }
 
 FIXTURE_SETUP(recovery)
 {
-	int ret = open_one(&self->victim);
+	const char *skip;
 
-	if (ret == -ENODEV)
-		SKIP(return, NPU_NO_DEVICE);
-	ASSERT_EQ(0, ret);
-	ASSERT_EQ(0, open_one(&self->other));
-	if (npu_fault("disarm all"))
-		SKIP(return, NO_FAULTS);
-	npu_expect_log(LOG);
-	self->copy = (struct npu_copy) {
-		.in = NPU_VA_IN, .out = NPU_VA_IN + NPU_PAGE, .size = SIZE,
-	};
+	ASSERT_EQ(0, open_faulty(&self->victim, &self->copy, &skip));
+	if (skip)
+		SKIP(return, "%s", skip);
+	ASSERT_EQ(0, npu_dev_open_paged(&self->other, NULL));
 	ASSERT_EQ(0, npu_copy_run(&self->other, &self->copy, WAIT));
 }
 
@@ -69,10 +67,10 @@ FIXTURE_TEARDOWN(recovery)
 static void expect_well(struct __test_metadata *_metadata, struct npu_dev *dev,
 			struct npu_copy *copy, uint64_t start)
 {
-	memset(dev->stream.cpu + 8 * NPU_PAGE, 0x5a, NPU_PAGE);
-	memset(dev->stream.cpu + 9 * NPU_PAGE, 0, NPU_PAGE);
+	memset(dev->stream.cpu + NPU_DATA_IN * NPU_PAGE, 0x5a, NPU_PAGE);
+	memset(dev->stream.cpu + NPU_DATA_OUT * NPU_PAGE, 0, NPU_PAGE);
 	ASSERT_EQ(0, npu_copy_run(dev, copy, WAIT));
-	EXPECT_EQ(0x5a, dev->stream.cpu[10 * NPU_PAGE - 1]);
+	EXPECT_EQ(0x5a, dev->stream.cpu[(NPU_DATA_OUT + 1) * NPU_PAGE - 1]);
 	TH_LOG("%.3f s from the fault to the next good job", (npu_now_ns() - start) / 1e9);
 }
 
@@ -289,7 +287,7 @@ TEST_F_TIMEOUT(recovery, hang_and_close, 120)
 	usleep(100000);
 	npu_dev_close(&self->victim);
 	expect_well(_metadata, &self->other, &self->copy, start);
-	ASSERT_EQ(0, open_one(&self->victim));
+	ASSERT_EQ(0, npu_dev_open_paged(&self->victim, NULL));
 	expect_well(_metadata, &self->victim, &self->copy, start);
 }
 
@@ -330,17 +328,11 @@ FIXTURE_VARIANT_ADD(device, worker_killed) { "kill", true, 24 };
 
 FIXTURE_SETUP(device)
 {
-	int ret = open_one(&self->dev);
+	const char *skip;
 
-	if (ret == -ENODEV)
-		SKIP(return, NPU_NO_DEVICE);
-	ASSERT_EQ(0, ret);
-	if (npu_fault("disarm all"))
-		SKIP(return, NO_FAULTS);
-	npu_expect_log(LOG);
-	self->copy = (struct npu_copy) {
-		.in = NPU_VA_IN, .out = NPU_VA_IN + NPU_PAGE, .size = SIZE,
-	};
+	ASSERT_EQ(0, open_faulty(&self->dev, &self->copy, &skip));
+	if (skip)
+		SKIP(return, "%s", skip);
 	ASSERT_EQ(0, npu_copy_run(&self->dev, &self->copy, WAIT));
 }
 
@@ -401,17 +393,11 @@ FIXTURE_VARIANT_ADD(busy_device, worker_killed) { "kill" };
 
 FIXTURE_SETUP(busy_device)
 {
-	int ret = open_one(&self->dev);
+	const char *skip;
 
-	if (ret == -ENODEV)
-		SKIP(return, NPU_NO_DEVICE);
-	ASSERT_EQ(0, ret);
-	if (npu_fault("disarm all"))
-		SKIP(return, NO_FAULTS);
-	npu_expect_log(LOG);
-	self->copy = (struct npu_copy) {
-		.in = NPU_VA_IN, .out = NPU_VA_IN + NPU_PAGE, .size = SIZE,
-	};
+	ASSERT_EQ(0, open_faulty(&self->dev, &self->copy, &skip));
+	if (skip)
+		SKIP(return, "%s", skip);
 }
 
 FIXTURE_TEARDOWN(busy_device)
@@ -422,7 +408,7 @@ FIXTURE_TEARDOWN(busy_device)
 
 TEST_F_TIMEOUT(busy_device, loses_the_job, 120)
 {
-	volatile uint8_t *out = self->dev.stream.cpu + 9 * NPU_PAGE;
+	volatile uint8_t *out = self->dev.stream.cpu + NPU_DATA_OUT * NPU_PAGE;
 	struct drm_npu_queue_get_state state;
 	struct drm_npu_job_get_result result;
 	uint32_t sync[4], other, i;
@@ -431,7 +417,7 @@ TEST_F_TIMEOUT(busy_device, loses_the_job, 120)
 
 	for (i = 0; i < 4; i++)
 		ASSERT_EQ(0, npu_syncobj_create(self->dev.fd, &sync[i]));
-	memset(self->dev.stream.cpu + 8 * NPU_PAGE, 0x5a, NPU_PAGE);
+	memset(self->dev.stream.cpu + NPU_DATA_IN * NPU_PAGE, 0x5a, NPU_PAGE);
 	ASSERT_EQ(0, npu_fault("arm slow-job"));
 	ASSERT_EQ(0, submit_slow(&self->dev, &self->copy, sync[0]));
 	for (i = 0; i < 1000 && out[0] != 0x5a; i++)
@@ -499,7 +485,7 @@ TEST_F_TIMEOUT(recovery, device_that_is_late, 120)
  */
 TEST_F_TIMEOUT(recovery, damaged_ring, 120)
 {
-	volatile uint8_t *out = self->victim.stream.cpu + 9 * NPU_PAGE;
+	volatile uint8_t *out = self->victim.stream.cpu + NPU_DATA_OUT * NPU_PAGE;
 	struct drm_npu_queue_get_state state;
 	struct npu_copy slow = self->copy;
 	uint64_t start = npu_now_ns();
@@ -509,7 +495,7 @@ TEST_F_TIMEOUT(recovery, damaged_ring, 120)
 	ASSERT_EQ(0, npu_fault("arm slow-job 2"));
 	ASSERT_EQ(0, npu_fault("arm bad-tail"));
 	slow.times = 16;
-	memset(self->victim.stream.cpu + 8 * NPU_PAGE, 0x5a, NPU_PAGE);
+	memset(self->victim.stream.cpu + NPU_DATA_IN * NPU_PAGE, 0x5a, NPU_PAGE);
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, npu_syncobj_create(self->victim.fd, &sync[i]));
 		ASSERT_EQ(0, npu_copy_submit(&self->victim, &slow, sync[i], NULL));
@@ -546,7 +532,7 @@ TEST_F_TIMEOUT(recovery, hang_and_unbind, 120)
 	usleep(50000);
 	ASSERT_EQ(0, rebind(name));
 	EXPECT_EQ(-ENODEV, npu_copy_submit(&self->victim, &self->copy, 0, NULL));
-	ASSERT_EQ(0, open_one(&again));
+	ASSERT_EQ(0, npu_dev_open_paged(&again, NULL));
 	expect_well(_metadata, &again, &self->copy, start);
 	npu_dev_close(&again);
 }
@@ -560,7 +546,7 @@ TEST_F_TIMEOUT(recovery, hang_and_unbind, 120)
 static void closer(const struct npu_copy *copy)
 {
 	struct npu_dev dev;
-	int ret = open_one(&dev);
+	int ret = npu_dev_open_paged(&dev, NULL);
 
 	if (!ret) {
 		ret = npu_copy_submit(&dev, copy, 0, NULL);
@@ -601,7 +587,7 @@ TEST_F_TIMEOUT(recovery, closes_and_unbind, 180)
 		ASSERT_EQ(0, npu_fault("disarm all"));
 		ASSERT_EQ(0, npu_sys_write("/sys/bus/pci/drivers/npu/bind", name));
 	}
-	ASSERT_EQ(0, open_one(&again));
+	ASSERT_EQ(0, npu_dev_open_paged(&again, NULL));
 	expect_well(_metadata, &again, &self->copy, start);
 	npu_dev_close(&again);
 }
@@ -655,7 +641,7 @@ TEST_F_TIMEOUT(recovery, starts_at_the_second_try, 120)
 	ASSERT_EQ(0, npu_fault("disarm all"));
 	start = npu_now_ns();
 	ASSERT_EQ(0, npu_sys_write("/sys/bus/pci/drivers/npu/bind", name));
-	ASSERT_EQ(0, open_one(&again));
+	ASSERT_EQ(0, npu_dev_open_paged(&again, NULL));
 	expect_well(_metadata, &again, &self->copy, start);
 	npu_dev_close(&again);
 }
@@ -724,7 +710,7 @@ TEST_F_TIMEOUT(recovery, beyond_recovery, 120)
 	close(uevents);
 	ASSERT_EQ(0, npu_fault("disarm all"));
 	ASSERT_EQ(0, rebind(name));
-	ASSERT_EQ(0, open_one(&again));
+	ASSERT_EQ(0, npu_dev_open_paged(&again, NULL));
 	expect_well(_metadata, &again, &self->copy, start);
 	npu_dev_close(&again);
 }

@@ -45,7 +45,7 @@ static int64_t counter(FIXTURE_DATA(wakeup) *self, const char *name)
 
 FIXTURE_SETUP(wakeup)
 {
-	int ret = npu_dev_open(&self->dev);
+	int ret = npu_dev_open_paged(&self->dev, &self->copy);
 
 	if (ret == -ENODEV)
 		SKIP(return, NPU_NO_DEVICE);
@@ -55,11 +55,7 @@ FIXTURE_SETUP(wakeup)
 		SKIP(return, "no debugfs");
 	ASSERT_EQ(0, npu_queue_create(self->dev.fd, self->dev.vm, DRM_NPU_PRIORITY_NORMAL, DEPTH,
 				      &self->shared));
-	ASSERT_EQ(0, npu_bind(self->dev.fd, self->dev.vm, self->dev.stream.handle, 8 * NPU_PAGE,
-			      NPU_VA_IN, 2 * NPU_PAGE, 0));
-	self->copy = (struct npu_copy) {
-		.in = NPU_VA_IN, .out = NPU_VA_IN + NPU_PAGE, .size = SIZE,
-	};
+	self->copy.size = SIZE;
 	/* The stream is written now, and not while jobs may be reading it. */
 	ASSERT_EQ(0, npu_copy_run(&self->dev, &self->copy, 60));
 	self->jobs = npu_sys_debugfs_number(self->pci, "fw_info", "jobs-started");
