@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * ggml's blocks: values worked out from the published formats, element by element in double
- * (reference_tensor.c), against npu_ggml_dequantize() and against what GATHER and MATMUL make of the
- * packed weight. And the project's own quantizers: their error, their bounds and what they refuse.
+ * (reference_tensor.c), against npu_ggml_dequantize() and against what GATHER and MATMUL make of
+ * the packed weight. And the project's own quantizers: their error, their bounds and what they
+ * refuse.
  *
  * For test_llama_ggml.sh: --scramble FILE NEW writes a copy whose quantized blocks are random,
  * --same QUANTIZED FLOATS compares the values of one file's tensors with the floats of the other's.
