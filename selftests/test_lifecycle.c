@@ -17,7 +17,6 @@
 #include "npu_test.h"
 #include "npu_vgem.h"
 
-#define SIZE	4096u
 #define WAIT	60
 #define JOBS	64u
 
@@ -27,22 +26,13 @@ FIXTURE(lifecycle) {
 	struct npu_copy copy;
 };
 
-/* Data pages of the stream's buffer, as in test_recovery.c. */
-static int open_one(struct npu_dev *dev)
-{
-	int ret = npu_dev_open(dev);
-
-	return ret ? ret : npu_bind(dev->fd, dev->vm, dev->stream.handle, 8 * NPU_PAGE, NPU_VA_IN,
-				    2 * NPU_PAGE, 0);
-}
-
 /* udev, or mdev, may take a moment. */
 static int open_again(struct npu_dev *dev)
 {
 	int i, ret = -ENODEV;
 
 	for (i = 0; i < 100 && ret; i++) {
-		ret = open_one(dev);
+		ret = npu_dev_open_paged(dev, NULL);
 		if (ret)
 			usleep(100000);
 	}
@@ -52,7 +42,7 @@ static int open_again(struct npu_dev *dev)
 FIXTURE_SETUP(lifecycle)
 {
 	struct npu_dev dev;
-	int ret = open_one(&dev);
+	int ret = npu_dev_open_paged(&dev, &self->copy);
 
 	if (ret == -ENODEV)
 		SKIP(return, NPU_NO_DEVICE);
@@ -60,9 +50,6 @@ FIXTURE_SETUP(lifecycle)
 	ASSERT_EQ(0, npu_pci_folder(dev.fd, self->pci, sizeof(self->pci)));
 	npu_dev_close(&dev);
 	snprintf(self->name, sizeof(self->name), "%s", strrchr(self->pci, '/') + 1);
-	self->copy = (struct npu_copy) {
-		.in = NPU_VA_IN, .out = NPU_VA_IN + NPU_PAGE, .size = SIZE,
-	};
 }
 
 FIXTURE_TEARDOWN(lifecycle)
@@ -73,10 +60,10 @@ FIXTURE_TEARDOWN(lifecycle)
 static void expect_well(struct __test_metadata *_metadata, struct npu_dev *dev,
 			const struct npu_copy *copy)
 {
-	memset(dev->stream.cpu + 8 * NPU_PAGE, 0x5a, NPU_PAGE);
-	memset(dev->stream.cpu + 9 * NPU_PAGE, 0, NPU_PAGE);
+	memset(dev->stream.cpu + NPU_DATA_IN * NPU_PAGE, 0x5a, NPU_PAGE);
+	memset(dev->stream.cpu + NPU_DATA_OUT * NPU_PAGE, 0, NPU_PAGE);
 	EXPECT_EQ(0, npu_copy_run(dev, copy, WAIT));
-	EXPECT_EQ(0x5a, dev->stream.cpu[10 * NPU_PAGE - 1]);
+	EXPECT_EQ(0x5a, dev->stream.cpu[(NPU_DATA_OUT + 1) * NPU_PAGE - 1]);
 }
 
 static void submit_load(struct __test_metadata *_metadata, struct npu_dev *dev,
@@ -107,7 +94,7 @@ static void touch(struct __test_metadata *_metadata, struct npu_buf *buf)
 
 	signal(SIGBUS, on_bus_error);
 	if (!sigsetjmp(bus_error, 1)) {
-		byte = buf->cpu[8 * NPU_PAGE];
+		byte = buf->cpu[NPU_DATA_IN * NPU_PAGE];
 		EXPECT_EQ(0x5a, byte);
 	} else {
 		TH_LOG("SIGBUS");
@@ -127,7 +114,7 @@ TEST_F_TIMEOUT(lifecycle, unbind_with_all_alive, 180)
 	uint32_t sync[JOBS], i;
 
 	npu_expect_log("npu");
-	ASSERT_EQ(0, open_one(&dev));
+	ASSERT_EQ(0, npu_dev_open_paged(&dev, NULL));
 	expect_well(_metadata, &dev, &self->copy);
 	prime.handle = dev.stream.handle;
 	ASSERT_EQ(0, npu_ioctl(dev.fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
@@ -201,7 +188,7 @@ static void unbind_before_stranger(struct __test_metadata *_metadata,
 	int end, i;
 
 	npu_expect_log("npu");
-	ASSERT_EQ(0, open_one(&dev));
+	ASSERT_EQ(0, npu_dev_open_paged(&dev, NULL));
 	ASSERT_EQ(0, npu_vgem_open(&vgem));
 	ASSERT_EQ(0, submit_behind(&dev, &self->copy, &vgem, &end));
 	if (closed)
@@ -247,7 +234,7 @@ TEST_F_TIMEOUT(lifecycle, remove_and_rescan, 180)
 	uint32_t sync[JOBS];
 
 	npu_expect_log("npu");
-	ASSERT_EQ(0, open_one(&dev));
+	ASSERT_EQ(0, npu_dev_open_paged(&dev, NULL));
 	submit_load(_metadata, &dev, &self->copy, sync);
 	ASSERT_EQ(0, npu_write_file(self->pci, "remove", "1"));
 	EXPECT_EQ(-ENODEV, npu_copy_submit(&dev, &self->copy, 0, NULL));
@@ -264,7 +251,7 @@ TEST_F(lifecycle, module_is_busy_while_a_file_is_open)
 {
 	struct npu_dev dev;
 
-	ASSERT_EQ(0, open_one(&dev));
+	ASSERT_EQ(0, npu_dev_open_paged(&dev, NULL));
 	EXPECT_EQ(-1, syscall(SYS_delete_module, "npu", O_NONBLOCK));
 	EXPECT_TRUE(errno == EAGAIN || errno == EBUSY);
 	expect_well(_metadata, &dev, &self->copy);
@@ -281,7 +268,7 @@ TEST_F_TIMEOUT(lifecycle, module_is_busy_while_a_fence_lives, 60)
 	uint32_t sync;
 	int fence, i;
 
-	ASSERT_EQ(0, open_one(&dev));
+	ASSERT_EQ(0, npu_dev_open_paged(&dev, NULL));
 	ASSERT_EQ(0, npu_syncobj_create(dev.fd, &sync));
 	ASSERT_EQ(0, npu_copy_submit(&dev, &self->copy, sync, NULL));
 	ASSERT_EQ(0, npu_syncobj_wait(dev.fd, sync, 0, WAIT));
@@ -331,7 +318,7 @@ TEST_F_TIMEOUT(lifecycle, function_level_reset, 180)
 
 	npu_expect_log("npu");
 	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(0, open_one(&dev));
+		ASSERT_EQ(0, npu_dev_open_paged(&dev, NULL));
 		submit_load(_metadata, &dev, &self->copy, sync);
 		ASSERT_EQ(0, npu_write_file(self->pci, "reset", "1"));
 		expect_innocent(_metadata, &dev, sync, &self->copy);
@@ -347,7 +334,7 @@ TEST_F_TIMEOUT(lifecycle, forced_reset, 180)
 
 	npu_expect_log("npu");
 	snprintf(folder, sizeof(folder), "/sys/kernel/debug/accel/%s", self->name);
-	ASSERT_EQ(0, open_one(&dev));
+	ASSERT_EQ(0, npu_dev_open_paged(&dev, NULL));
 	submit_load(_metadata, &dev, &self->copy, sync);
 	if (npu_write_file(folder, "force_reset", "1"))
 		SKIP(return, "no debugfs");
@@ -361,7 +348,7 @@ TEST_F_TIMEOUT(lifecycle, autosuspend, 60)
 	struct npu_dev dev;
 	int i;
 
-	ASSERT_EQ(0, open_one(&dev));
+	ASSERT_EQ(0, npu_dev_open_paged(&dev, NULL));
 	expect_well(_metadata, &dev, &self->copy);
 	ASSERT_EQ(0, npu_write_file(self->pci, "power/autosuspend_delay_ms", "100"));
 	for (i = 0; i < 100 && !npu_file_says(self->pci, "power/runtime_status", "suspended"); i++)
@@ -369,8 +356,8 @@ TEST_F_TIMEOUT(lifecycle, autosuspend, 60)
 	ASSERT_TRUE(npu_file_says(self->pci, "power/runtime_status", "suspended"));
 	/* An address space changes while nobody listens. */
 	ASSERT_EQ(0, npu_unbind(dev.fd, dev.vm, NPU_VA_IN, 2 * NPU_PAGE));
-	ASSERT_EQ(0, npu_bind(dev.fd, dev.vm, dev.stream.handle, 8 * NPU_PAGE, NPU_VA_IN,
-			      2 * NPU_PAGE, 0));
+	ASSERT_EQ(0, npu_bind(dev.fd, dev.vm, dev.stream.handle, NPU_DATA_IN * NPU_PAGE,
+			      NPU_VA_IN, 2 * NPU_PAGE, 0));
 	ASSERT_TRUE(npu_file_says(self->pci, "power/runtime_status", "suspended"));
 	expect_well(_metadata, &dev, &self->copy);
 	npu_dev_close(&dev);
@@ -405,7 +392,7 @@ TEST_F_TIMEOUT(lifecycle, suspend_against_submit, 900)
 	int i, slept = 0;
 	struct npu_dev dev;
 
-	ASSERT_EQ(0, open_one(&dev));
+	ASSERT_EQ(0, npu_dev_open_paged(&dev, NULL));
 	ASSERT_EQ(0, npu_write_file(self->pci, "power/autosuspend_delay_ms", "0"));
 	for (i = 0; slept < count && i < 50 * count; i++) {
 		ASSERT_EQ(0, npu_copy_run(&dev, &self->copy, WAIT));
