@@ -78,7 +78,8 @@ struct fw {
 	struct npu_fw_config config;	/* checked */
 	npu_u32 num_engines;
 	npu_u32 num_queues;
-	npu_u32 num_bells;		/* words of doorbells, of queues that the driver does without too */
+	/* words of doorbells, of queues that the driver does without too */
+	npu_u32 num_bells;
 	npu_u32 save_size;
 	struct fw_ring ctl;
 	struct fw_ring msg;

@@ -118,8 +118,8 @@ static void dawdle(void)
 
 /*
  * The driver stores the tail and then looks at the state: if that is not IDLE it need not ring. So
- * IDLE is stored first here, and the tail looked at behind it once more. With a full barrier on both
- * sides at least one of the two sees what the other has stored.
+ * IDLE is stored first here, and the tail looked at behind it once more. With a full barrier on
+ * both sides at least one of the two sees what the other has stored.
  */
 static void settle(struct fw *fw, struct fw_queue *queue)
 {

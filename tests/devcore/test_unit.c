@@ -41,19 +41,20 @@ static bool state_reach(struct guest *g, struct small *t, unsigned int state)
 	return unit_reg(g, 0, 4) == state;
 }
 
+/* Where each command leads, 0 and 7 being none; from the comment in npu_hw.h. */
+static const unsigned char leads_to[8][8] = {
+	/*		0	 START	  CONT	   STOP	    SAVE     RESTORE  RELEASE  7 */
+	[IDLE] =    { IDLE,    DONE,    IDLE,    IDLE,    IDLE,    DONE,    IDLE,    IDLE },
+	[RUNNING] = { RUNNING, RUNNING, RUNNING, STOPPED, RUNNING, RUNNING, RUNNING, RUNNING },
+	[DONE] =    { DONE,    DONE,    DONE,    DONE,    DONE,    DONE,    IDLE,    DONE },
+	[YIELDED] = { YIELDED, YIELDED, YIELDED, YIELDED, IDLE,    YIELDED, IDLE,    YIELDED },
+	[STOPPED] = { STOPPED, STOPPED, STOPPED, STOPPED, STOPPED, STOPPED, IDLE,    STOPPED },
+	[FAULT] =   { FAULT,   FAULT,   FAULT,   FAULT,   FAULT,   FAULT,   IDLE,    FAULT },
+	[ERROR] =   { ERROR,   ERROR,   ERROR,   ERROR,   ERROR,   ERROR,   IDLE,    ERROR },
+};
+
 static void test_commands(struct guest *g, struct small *t)
 {
-	/* Where each command leads, 0 and 7 being none; from the comment in npu_hw.h. */
-	static const unsigned char after[8][8] = {
-		/*		0	 START	  CONT	   STOP	    SAVE     RESTORE  RELEASE  7 */
-		[IDLE] =    { IDLE,    DONE,    IDLE,    IDLE,    IDLE,    DONE,    IDLE,    IDLE },
-		[RUNNING] = { RUNNING, RUNNING, RUNNING, STOPPED, RUNNING, RUNNING, RUNNING, RUNNING },
-		[DONE] =    { DONE,    DONE,    DONE,    DONE,    DONE,    DONE,    IDLE,    DONE },
-		[YIELDED] = { YIELDED, YIELDED, YIELDED, YIELDED, IDLE,    YIELDED, IDLE,    YIELDED },
-		[STOPPED] = { STOPPED, STOPPED, STOPPED, STOPPED, STOPPED, STOPPED, IDLE,    STOPPED },
-		[FAULT] =   { FAULT,   FAULT,   FAULT,   FAULT,   FAULT,   FAULT,   IDLE,    FAULT },
-		[ERROR] =   { ERROR,   ERROR,   ERROR,   ERROR,   ERROR,   ERROR,   IDLE,    ERROR },
-	};
 	unsigned int state, cmd, bad = 0, got;
 
 	/* A save area of the first instruction, for RESTORE. */
@@ -74,9 +75,9 @@ static void test_commands(struct guest *g, struct small *t)
 			got = state == RUNNING && cmd != CMD_STOP ? unit_reg(g, 0, 4) :
 								    unit_wait(g, 0);
 			/* One instruction further: still YIELDED, the budget is 0. */
-			if (got != after[state][cmd]) {
+			if (got != leads_to[state][cmd]) {
 				tap_diag("%s, command %u: %s, expected %s", state_name[state], cmd,
-					 state_name[got], state_name[after[state][cmd]]);
+					 state_name[got], state_name[leads_to[state][cmd]]);
 				bad++;
 			}
 			unit_cmd(g, 0, CMD_STOP);

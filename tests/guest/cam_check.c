@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a model sees of a camera's frames, against a conversion of the same frames that is written from
- * the formulas.
+ * What a model sees of a camera's frames, against a conversion of the same frames that is written
+ * from the formulas.
  *
  *	cam_check model WxH OUT.onnx: a model whose output y is its input [1, 3, H, W], negated
  *	cam_check frames FORMAT WxH STRIDE DIR COUNT: frames and outputs that npu-cam --dump left
@@ -35,8 +35,8 @@ static void *read_file(const char *dir, unsigned int frame, const char *name, si
 }
 
 /*
- * The planes without gaps: plane @k is in memory of its own when there is a file for it, else behind
- * the one before it, with the same stride.
+ * The planes without gaps: plane @k is in memory of its own when there is a file for it, else
+ * behind the one before it, with the same stride.
  */
 static uint8_t *dense_frame(const struct frame_spec *s, const char *dir, unsigned int frame,
 			    size_t stride)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * In the guest: memory of other devices' and of heaps through libnpu. What the device adds up is what
- * the CPU sees there; mistakes and odd exporters have errors of their own and leave nothing behind.
+ * In the guest: memory of other devices' and of heaps through libnpu. What the device adds up is
+ * what the CPU sees there; mistakes and odd exporters have errors of their own and leave nothing
+ * behind.
  *
  * share DEVICE: all but what follows. share DEVICE unbind: the device is taken from its driver.
  * share DEVICE bounced: on a kernel that copies all that devices read or write. share give:
@@ -32,7 +33,9 @@ static struct npu_error err;
 
 /* ---- sums ---- */
 
-/* Windows into a dma-buf: where the part begins, where rows begin in it, their bytes and distance. */
+/*
+ * Windows into a dma-buf: where the part begins, where rows begin in it, their bytes and distance.
+ */
 struct window {
 	uint64_t part, offset;
 	uint32_t rows, cols, stride;
@@ -300,7 +303,9 @@ static int count_maps(const char *what)
 static void test_host_view(struct npu_device *dev, bool in_process)
 {
 	int fd = sources[0].alloc(16 * PAGE), before = count_maps("dmabuf");
-	struct npu_dmabuf from = { .size = sizeof(from), .fd = fd, .offset = PAGE + 10, .bytes = 5000 };
+	struct npu_dmabuf from = {
+		.size = sizeof(from), .fd = fd, .offset = PAGE + 10, .bytes = 5000
+	};
 	uint8_t *cpu = map_shared(fd, 16 * PAGE), *map;
 	struct npu_buffer *buf;
 

@@ -185,7 +185,8 @@ static void test_vgem(struct env *e)
 		tap_skip("fences of vgem", strerror(-fd));
 		return;
 	}
-	if (drmIoctl(card, VGEM_FENCE_ATTACH, &attach) || npu_buffer_import_dmabuf(e->dev, fd, &buf, &err)) {
+	if (drmIoctl(card, VGEM_FENCE_ATTACH, &attach) ||
+	    npu_buffer_import_dmabuf(e->dev, fd, &buf, &err)) {
 		tap_ok(0, "vgem: %s %s", strerror(errno), err.text);
 		return;
 	}
@@ -195,7 +196,8 @@ static void test_vgem(struct env *e)
 	job = fill_after(e, e->q, ready);
 	tap_ok(npu_fence_wait(job, MOMENT, &err) == -ETIMEDOUT, "a job waits for vgem");
 	signal.fence = attach.out_fence;
-	tap_ok(!drmIoctl(card, VGEM_FENCE_SIGNAL, &signal) && !npu_fence_wait(job, SECONDS(20), &err),
+	tap_ok(!drmIoctl(card, VGEM_FENCE_SIGNAL, &signal) &&
+		       !npu_fence_wait(job, SECONDS(20), &err),
 	       "until it is done");
 	npu_fence_put(ready);
 	npu_fence_put(job);
@@ -216,7 +218,8 @@ static void test_in_process(struct env *e)
 	       "it can not be one: %s", err.text);
 	odd_signal(e, 0);
 	tap_ok(!npu_fence_wait(job, SECONDS(20), &err), "until that signals");
-	tap_ok(npu_buffer_get_fence(e->buf, NPU_ACCESS_READ, &none, &err) == -ENOTSUP, "%s", err.text);
+	tap_ok(npu_buffer_get_fence(e->buf, NPU_ACCESS_READ, &none, &err) == -ENOTSUP, "%s",
+	       err.text);
 	npu_fence_put(job);
 	npu_fence_put(odd);
 	odd = odd_fence(e);
@@ -240,11 +243,14 @@ static void test_bad_fences(struct env *e)
 
 void test_fences(struct npu_device *dev, bool in_process)
 {
-	struct env e = { .dev = dev, .odd = odd_open(), .dmabuf = odd_alloc(NPU_ODD_NOTHING, 4, 2) };
+	struct env e = { .dev = dev,
+			 .odd = odd_open(),
+			 .dmabuf = odd_alloc(NPU_ODD_NOTHING, 4, 2) };
 	struct npu_odd_count n = { 0 };
 	int i;
 
-	if (npu_queue_create(dev, NULL, &e.q, &err) || npu_buffer_import_dmabuf(dev, e.dmabuf, &e.buf, &err)) {
+	if (npu_queue_create(dev, NULL, &e.q, &err) ||
+	    npu_buffer_import_dmabuf(dev, e.dmabuf, &e.buf, &err)) {
 		tap_ok(0, "%s", err.text);
 		return;
 	}

@@ -124,7 +124,10 @@ void test_unbind(const char *uri)
 	close(s.out);
 	close(s.odd);
 	tap_ok(write_file(DRIVER "bind", name), "and given back");
-	/* The number of its node is free again when the last reference is dropped: it may be another. */
+	/*
+	 * The number of its node is free again when the last reference is dropped: it may be
+	 * another.
+	 */
 	tap_ok(!npu_device_open(NULL, NULL, &dev, &err) && !npu_device_info(dev, &info, &err) &&
 	       !strcmp(info.backend, "drm"), "where it works, as %s", info.uri);
 	npu_device_close(dev);

@@ -33,8 +33,9 @@ static struct npu_stream_builder *builder(unsigned int regions)
 	return b;
 }
 
-int sum_rows(struct npu_device *dev, struct npu_queue *queue, struct npu_buffer *buf, uint64_t offset,
-	     uint32_t rows, uint32_t cols, uint32_t stride, float *sums, struct npu_error *err)
+int sum_rows(struct npu_device *dev, struct npu_queue *queue, struct npu_buffer *buf,
+	     uint64_t offset, uint32_t rows, uint32_t cols, uint32_t stride, float *sums,
+	     struct npu_error *err)
 {
 	struct npu_stream_builder *b = builder(2);
 	struct npu_tensor in, out;

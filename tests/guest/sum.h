@@ -6,8 +6,9 @@
 #include "npu.h"
 
 /* Sums of @rows rows of @cols bytes, @stride apart; waits. 0 or a negative errno. */
-int sum_rows(struct npu_device *dev, struct npu_queue *queue, struct npu_buffer *buf, uint64_t offset,
-	     uint32_t rows, uint32_t cols, uint32_t stride, float *sums, struct npu_error *err);
+int sum_rows(struct npu_device *dev, struct npu_queue *queue, struct npu_buffer *buf,
+	     uint64_t offset, uint32_t rows, uint32_t cols, uint32_t stride, float *sums,
+	     struct npu_error *err);
 
 /* Write @value to @bytes bytes; waits. */
 int fill_bytes(struct npu_queue *queue, struct npu_buffer *buf, uint64_t offset, uint32_t bytes,

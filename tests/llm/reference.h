@@ -24,13 +24,14 @@ struct reference_how {
 	bool codes;
 	bool half_cache;	/* keys and values f16 */
 	bool half_query;	/* queries too */
-	bool half_sum;		/* weighted values are summed in f16, one position after the other */
+	/* weighted values are summed in f16, one position after the other */
+	bool half_sum;
 };
 
 /*
  * A value that a rule takes to one of few: a code, or an f16 of a scale or of the cache. Results
- * that are rounded to f32 on the way put it up to @reach elsewhere; when that is beyond an edge, the
- * rule is kept with either result, and @both is set.
+ * that are rounded to f32 on the way put it up to @reach elsewhere; when that is beyond an edge,
+ * the rule is kept with either result, and @both is set.
  */
 struct reference_choice {
 	double value, reach;

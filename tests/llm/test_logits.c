@@ -160,7 +160,8 @@ struct prompt {
 static double how_far(const struct reference *a, const struct reference *b)
 {
 	int i, n, same;
-	const struct reference_choice *p = reference_choices(a, &n), *q = reference_choices(b, &same);
+	const struct reference_choice *p = reference_choices(a, &n),
+				      *q = reference_choices(b, &same);
 	double worst = n == same ? 0 : INFINITY, d;
 
 	for (i = 0; i < n && n == same; i++) {
@@ -235,7 +236,8 @@ static void check_codes(const struct model_spec *spec, enum npu_llm_kv kv, const
 	if (tap_ok(p.num == CODED && p.moved < 1,
 		   "%s %s: %d of %d tokens, %d of %d values at an edge; f32 moves one by %.2f of what is an edge",
 		   spec->arch, what, p.num, p.tried, p.near, p.choices, p.moved))
-		exact = reference_logits(u.gguf, p.tokens, CODED, &(struct reference_how){ 0 }, &vocab);
+		exact = reference_logits(u.gguf, p.tokens, CODED, &(struct reference_how){ 0 },
+					 &vocab);
 	if (exact) {
 		same = run_rows(u.llm, p.tokens, CODED, p.logits, vocab);
 		far = run_rows(u.llm, p.tokens, CODED, exact, vocab);

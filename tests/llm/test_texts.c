@@ -11,12 +11,12 @@
  * With activations of eight bits a logit is not known better than some hundredths: a value that
  * lies between two codes goes to one or the other by the last bit of an f32, and a few layers later
  * all codes are other ones. So much lies between float64 with llama.cpp's codes and the same with
- * results rounded to f32, which is measured here for each text. Where its two best tokens are closer
- * than that llama.cpp itself writes several texts, by processor and with its flash attention on and
- * off (Documentation/language-models.md). A text that is another one here has to part at such a
- * place, and llama.cpp's arithmetic must not be sure of it either: with each result rounded to one of
- * the two f32 beside it, by chance, it must write another text, too, in some of RUNS runs (in
- * `make check-long` of LONG_RUNS, for all nine texts).
+ * results rounded to f32, which is measured here for each text. Where its two best tokens are
+ * closer than that llama.cpp itself writes several texts, by processor and with its flash attention
+ * on and off (Documentation/language-models.md). A text that is another one here has to part at
+ * such a place, and llama.cpp's arithmetic must not be sure of it either: with each result rounded
+ * to one of the two f32 beside it, by chance, it must write another text, too, in some of RUNS runs
+ * (in `make check-long` of LONG_RUNS, for all nine texts).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -51,7 +51,8 @@ static bool open_model(struct opened *m, const char *gguf)
 	size_t size;
 
 	*m = (struct opened){ .info = NPU_INIT(m->info) };
-	if (npu_llm_compile(gguf, npu, NULL, NULL, &err) || npu_llm_open(npu, NULL, &m->llm, &err)) {
+	if (npu_llm_compile(gguf, npu, NULL, NULL, &err) ||
+	    npu_llm_open(npu, NULL, &m->llm, &err)) {
 		tap_diag("%s", err.text);
 		return false;
 	}
@@ -89,11 +90,13 @@ static char *write_text(const struct opened *m, const char *prompt, int num)
 	uint32_t at = 0;
 	bool ok = !npu_tokenizer_encode(m->tok, prompt, strlen(prompt), NPU_TOKENIZE_ADD, ids, 256,
 					&n, NULL) &&
-		  !npu_llm_session_create(m->llm, &s, NULL) && !npu_llm_batch_create(m->llm, &b, NULL);
+		  !npu_llm_session_create(m->llm, &s, NULL) &&
+		  !npu_llm_batch_create(m->llm, &b, NULL);
 
 	for (; ok && num; num--, at = (uint32_t)n++) {
 		npu_llm_batch_clear(b);
-		ok = npu_llm_batch_add(b, s, ids + at, (uint32_t)n - at, NPU_LLM_WANT_LAST, NULL) == 0 &&
+		ok = !npu_llm_batch_add(b, s, ids + at, (uint32_t)n - at, NPU_LLM_WANT_LAST,
+					NULL) &&
 		     !npu_llm_batch_run(b, NULL);
 		ids[n] = npu_llm_batch_argmax(b, 0, 0);
 	}
@@ -152,10 +155,11 @@ static bool read_tokens(struct text *t, const char *prompt, const char *text)
 {
 	const struct npu_tokenizer *tok = t->m->tok;
 
-	return !npu_tokenizer_encode(tok, prompt, strlen(prompt), NPU_TOKENIZE_ADD, t->ids, MAX_TEXT,
-				     &t->begin, NULL) &&
-	       !npu_tokenizer_encode(tok, text, strlen(text), NPU_TOKENIZE_ADD, t->ids, MAX_TEXT, &t->num,
-				     NULL) && t->num > t->begin;
+	return !npu_tokenizer_encode(tok, prompt, strlen(prompt), NPU_TOKENIZE_ADD, t->ids,
+				     MAX_TEXT, &t->begin, NULL) &&
+	       !npu_tokenizer_encode(tok, text, strlen(text), NPU_TOKENIZE_ADD, t->ids, MAX_TEXT,
+				     &t->num, NULL) &&
+	       t->num > t->begin;
 }
 
 static double *our_logits(const struct text *t)
@@ -335,8 +339,8 @@ static void check_rows(const struct text *t)
 	       t->num);
 }
 
-static void check_text(const struct opened *m, const char *name, const char *prompt, const char *text,
-		       bool equal)
+static void check_text(const struct opened *m, const char *name, const char *prompt,
+		       const char *text, bool equal)
 {
 	struct text t = { .m = m };
 	char *got = write_text(m, prompt, 100);
@@ -377,7 +381,8 @@ static void check_text(const struct opened *m, const char *name, const char *pro
 }
 
 /* The texts of one file in the README: a line with the prompt in backticks, then a block. */
-static void check_section(const struct opened *m, const char *name, char *section, unsigned int equal)
+static void check_section(const struct opened *m, const char *name, char *section,
+			  unsigned int equal)
 {
 	char *p = section, *end, *prompt, *text;
 	int texts = 0;
@@ -397,7 +402,8 @@ static void check_section(const struct opened *m, const char *name, char *sectio
 }
 
 /* @equal: a bit for each text, the first lowest. */
-static void check_kjv(const char *name, const char *gguf, const char *readme_path, unsigned int equal)
+static void check_kjv(const char *name, const char *gguf, const char *readme_path,
+		      unsigned int equal)
 {
 	size_t size;
 	char *readme = test_read_file(readme_path, &size), *section, *next;

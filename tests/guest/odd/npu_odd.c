@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/npu_odd: dma-bufs with something odd about them, and fences that signal when they are told to,
- * to see what importers make of both.
+ * /dev/npu_odd: dma-bufs with something odd about them, and fences that signal when they are told
+ * to, to see what importers make of both.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-fence.h>

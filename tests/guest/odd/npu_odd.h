@@ -56,9 +56,14 @@ struct npu_odd_count {
 
 #define NPU_ODD_EXPORT	_IOWR('o', 1, struct npu_odd_export)
 #define NPU_ODD_COUNT	_IOR('o', 2, struct npu_odd_count)
-/* A sync_file of a new fence, in the int; the file's fence from now on, and only its end ends it. */
+/*
+ * A sync_file of a new fence, in the int; the file's fence from now on, and only its end ends it.
+ */
 #define NPU_ODD_FENCE	_IOR('o', 3, __s32)
-/* The file's fence signals, with the error in the int (0 or a negative errno). Closing does so, too. */
+/*
+ * The file's fence signals, with the error in the int (0 or a negative errno). Closing does so,
+ * too.
+ */
 #define NPU_ODD_SIGNAL	_IOW('o', 4, __s32)
 /*
  * The memory of the dma-buf in the int, one of NPU_ODD_PINNED, moves: importers are told, and what

@@ -110,7 +110,7 @@ enum rv32_result rv32_system(struct rv32 *core, const struct rv32_insn *insn)
 		atomic_store(&core->waiting, true);
 		return RV32_NEXT;
 	case RV32_FENCE:
-		/* Stores to the guest's memory are the host's: its processor must not hold them back. */
+		/* Stores to the guest's memory are the host's: its processor must not keep them. */
 		atomic_thread_fence(memory_order_seq_cst);
 		return RV32_NEXT;
 	case RV32_FENCE_I:

@@ -32,7 +32,8 @@ struct npu_tlb_chunk {
 	struct npu_tlb_chunk *next;	/* in the bucket */
 	npu_u64 first, last;		/* bounds of the DMA addresses in it */
 	bool large;			/* whole is one translation, page is not looked at */
-	bool split;			/* in page[] are parts of one that was large in the tables */
+	/* in page[] are parts of one that was large in the tables */
+	bool split;
 	struct npu_tlb_page whole;
 	struct npu_tlb_page *page;	/* NPU_CHUNK_PAGES, or NULL */
 	/*

@@ -8,7 +8,8 @@
 
 struct npu_vdev_options {
 	struct npu_vdev_config config;
-	const char *socket;		/* path for the client; what is there is replaced if a socket */
+	/* path for the client; what is there is replaced if a socket */
+	const char *socket;
 	const char *control;		/* path of the control socket, NULL: none */
 	int log_fd;			/* -1: no log */
 };
