@@ -531,6 +531,64 @@ static void test_gdb(npu_u32 port)
 	tap_ok(message(&msg) && msg.status == OK, "when it has gone jobs are done");
 }
 
+/* A job of queue 1 that only a reset of its engine ends. */
+static void hang_hard(void)
+{
+	unsigned int ms;
+
+	d.g.dev->armed[NPU_VDEV_FAULT_HANG_HARD] = 1;
+	submit(1);
+	for (ms = 0; ms < WAIT_MS && d.g.dev->armed[NPU_VDEV_FAULT_HANG_HARD]; ms++)
+		usleep(1000);
+}
+
+/* The engine of queue 1 as the driver finds it; the job's end is told. */
+static bool reset_engine(struct npu_fw_msg *msg)
+{
+	struct npu_fw_queue_state *state = (void *)kernel_at(&d.g, d.queue_state);
+
+	reg_write(&d.g, NPU_REG_RESET,
+		  NPU_RESET_ENGINE(__atomic_load_n(&state[1].engine, __ATOMIC_ACQUIRE)));
+	return message(msg) && msg->queue == 1 && msg->status == NPU_FW_ENGINE_RESET;
+}
+
+static void test_hang_beside_work(void)
+{
+	unsigned int i, bad = 0;
+	struct npu_fw_msg msg;
+
+	hang_hard();
+	for (i = 0; i < 8; i++)
+		submit(2);
+	for (i = 0; i < 8; i++)
+		bad += !message(&msg) || msg.queue != 2 || msg.status != OK;
+	tap_ok(!bad && product_is_right(2), "one engine hangs, the other one goes on: %u wrong",
+	       bad);
+	tap_ok(reset_engine(&msg), "a reset of its engine ends it");
+	submit(1);
+	tap_ok(message(&msg) && msg.queue == 1 && msg.status == OK && product_is_right(1),
+	       "and the next job is done");
+}
+
+/* The job of the other engine is under way when the reset comes. */
+static void test_reset_beside_work(void)
+{
+	struct npu_fw_ctl c = { .cmd = NPU_FW_CTL_SLICE };
+	struct npu_fw_msg msg;
+	unsigned int ms;
+
+	tap_ok(ctl(&c) == OK && queue_create(3, NPU_FW_PRIORITY_NORMAL, 10) == OK,
+	       "a queue of slow jobs, in one slice each");
+	hang_hard();
+	d.g.dev->armed[NPU_VDEV_FAULT_SLOW_JOB] = 1;
+	submit(3);
+	for (ms = 0; ms < WAIT_MS && !busy_us(3); ms++)
+		usleep(1000);
+	tap_ok(reset_engine(&msg), "one engine is reset beside the work of the other");
+	tap_ok(message(&msg) && msg.queue == 3 && msg.status == OK && msg.insns == 11 &&
+	       msg.slices == 1 && product_is_right(3), "whose job is not touched");
+}
+
 /* With every engine at a job that hangs the firmware hears what it is told. */
 static void test_engines(void)
 {
@@ -564,6 +622,8 @@ static void test_engines(void)
 			 msg.status == (msg.job_id == 1 ? ABORTED : OK);
 	tap_ok(ended == 6 && product_is_right(1) && product_is_right(2),
 	       "both are aborted, those behind them done");
+	test_hang_beside_work();
+	test_reset_beside_work();
 	guest_fini(&d.g);
 }
 
