@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * wrong_firmware IMAGE FOLDER: for each field of a firmware file's header and ranges files in which
- * that field alone is wrong, the check sum being right; and files of a wrong size. Each becomes
- * FOLDER/CASE/npu/npu_fw.bin; FOLDER/cases has a line for each, CASE and what the driver has to say.
- * FOLDER/old has the names of more, with which nothing is wrong: each speaks an ABI that is older.
+ * that field alone is wrong, the check sum being right; one in which it is as large as can be; one
+ * that ends within it; and files of other sizes. Each becomes FOLDER/CASE/npu/npu_fw.bin;
+ * FOLDER/cases has a line for each, CASE and what the driver has to say. FOLDER/good has more, with
+ * which nothing is wrong, each with the ABI that it and the driver speak.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -17,18 +18,25 @@
 
 #define RANGE	sizeof(struct npu_fw_image)	/* the first one */
 
+/* What a field with all bits set is, where the driver does not name it and its value. */
+#define GOOD		"good"
+#define OTHER_BUILD	"firmware is another build"
+#define NO_TEXT		"npu/npu_fw.bin: version is 0x0, expected"
+
 /* All of a file before its data, in order, without a gap. */
 static const struct field {
 	const char *name;
 	size_t offset, size;
+	const char *ones;
 } fields[] = {
-#define H(name) { #name, offsetof(struct npu_fw_image, name), \
-		  sizeof(((struct npu_fw_image *)0)->name) }
-#define R(name) { "range." #name, RANGE + offsetof(struct npu_fw_range, name), \
-		  sizeof(((struct npu_fw_range *)0)->name) }
-	H(magic), H(header_size), H(image_size), H(crc), H(abi_min), H(abi_max), H(hw_version),
-	H(entry), H(num_ranges), H(tcm_size), H(build_id), H(version), H(reserved),
-	R(file_offset), R(file_size), R(load_address), R(mem_size),
+#define H(name, ones) { #name, offsetof(struct npu_fw_image, name), \
+			sizeof(((struct npu_fw_image *)0)->name), ones }
+#define R(name, ones) { "range." #name, RANGE + offsetof(struct npu_fw_range, name), \
+			sizeof(((struct npu_fw_range *)0)->name), ones }
+	H(magic, NULL), H(header_size, NULL), H(image_size, NULL), H(crc, NULL), H(abi_min, NULL),
+	H(abi_max, GOOD), H(hw_version, NULL), H(entry, NULL), H(num_ranges, NULL),
+	H(tcm_size, NULL), H(build_id, OTHER_BUILD), H(version, NO_TEXT), H(reserved, NULL),
+	R(file_offset, NULL), R(file_size, NULL), R(load_address, NULL), R(mem_size, NULL),
 #undef H
 #undef R
 };
@@ -52,7 +60,7 @@ struct edit {
 /* Several that are wrong in the same way have the same edits, less or more bytes. */
 static const struct wrong {
 	const char *name;
-	const char *says;		/* NULL: the field of the first edit, by its name */
+	const char *says;		/* NULL: the field of the first edit, and its value */
 	struct edit edit[2];
 	npu_u32 size;			/* of the file, WHOLE: as it is */
 	npu_u32 more;			/* bytes behind that */
@@ -62,7 +70,6 @@ static const struct wrong {
 	{ "header-long", NULL, { ADD("header_size", 4) }, WHOLE, 0 },
 	{ "image-short", NULL, { ADD("image_size", -1u) }, WHOLE, 0 },
 	{ "image-long", NULL, { ADD("image_size", 1) }, WHOLE, 0 },
-	{ "image-huge", NULL, { SET("image_size", ~0u) }, WHOLE, 0 },
 	{ "crc", NULL, { ADD("crc", 1) }, WHOLE, 0 },
 	{ "abi-crossed", NULL, { SET("abi_min", NPU_FW_ABI_MAX + 1) }, WHOLE, 0 },
 	{ "abi-new", NULL, { SET("abi_min", 1000), SET("abi_max", 1001) }, WHOLE, 0 },
@@ -73,10 +80,9 @@ static const struct wrong {
 	{ "entry-outside", NULL, { SET("entry", ~1u) }, WHOLE, 0 },
 	{ "ranges-none", NULL, { SET("num_ranges", 0) }, WHOLE, 0 },
 	{ "ranges-many", NULL, { SET("num_ranges", NPU_FW_MAX_RANGES + 1) }, WHOLE, 0 },
-	{ "ranges-huge", NULL, { SET("num_ranges", ~0u) }, WHOLE, 0 },
-	{ "tcm", NULL, { SET("tcm_size", ~0u) }, WHOLE, 0 },
-	{ "build-id", "firmware is another build", { SET_AT("build_id", 4, 0) }, WHOLE, 0 },
-	{ "version", NULL, { SET_ALL("version", 0x78787878) }, WHOLE, 0 },
+	{ "tcm", NULL, { SET("tcm_size", 0x10000000) }, WHOLE, 0 },
+	{ "build-id", OTHER_BUILD, { SET_AT("build_id", 4, 0) }, WHOLE, 0 },
+	{ "version", NO_TEXT, { SET_ALL("version", 0x78787878) }, WHOLE, 0 },
 	{ "reserved-0", NULL, { SET_AT("reserved", 0, 1) }, WHOLE, 0 },
 	{ "reserved-1", NULL, { SET_AT("reserved", 1, 1) }, WHOLE, 0 },
 	{ "reserved-2", NULL, { SET_AT("reserved", 2, 1) }, WHOLE, 0 },
@@ -84,11 +90,9 @@ static const struct wrong {
 	{ "offset-header", NULL, { SET("range.file_offset", 0) }, WHOLE, 0 },
 	{ "offset-behind", NULL, { SET("range.file_offset", ~3u) }, WHOLE, 0 },
 	{ "size-behind", NULL, { SET("range.file_size", NPU_FW_MAX_IMAGE) }, WHOLE, 0 },
-	{ "size-huge", NULL, { SET("range.file_size", ~0u) }, WHOLE, 0 },
 	{ "load-odd", NULL, { ADD("range.load_address", 2) }, WHOLE, 0 },
 	{ "load-behind", NULL, { SET("range.load_address", ~3u) }, WHOLE, 0 },
 	{ "memory-short", NULL, { SET("range.mem_size", 0) }, WHOLE, 0 },
-	{ "memory-huge", NULL, { SET("range.mem_size", ~0u) }, WHOLE, 0 },
 	{ "nothing", "npu/npu_fw.bin can not be read", { { 0 } }, 0, 0 },
 	{ "a-byte", "npu/npu_fw.bin: file size is", { { 0 } }, 1, 0 },
 	{ "less-than-a-header", "npu/npu_fw.bin: file size is", { { 0 } }, RANGE - 1, 0 },
@@ -103,6 +107,7 @@ static const struct wrong {
 
 #define NUM_WRONGS	(sizeof(wrongs) / sizeof(wrongs[0]))
 
+/* Of older firmware, by the ABI that it speaks. */
 static const struct wrong olds[] = {
 	{ "abi-1", NULL, { SET("abi_max", 1) }, WHOLE, 0 },
 	{ "abi-2", NULL, { SET("abi_max", 2) }, WHOLE, 0 },
@@ -189,8 +194,23 @@ static int image_write(const char *folder, const char *name, const unsigned char
 	return fclose(f) ? fail(strerror(errno), path) : 0;
 }
 
+/* What the driver says of the field of the first edit: its name, and what stands there. */
+static void says_print(FILE *list, const struct wrong *w, const unsigned char *image)
+{
+	const struct edit *e = &w->edit[0];
+	npu_u32 value;
+
+	if (w->says) {
+		fprintf(list, "%s %s\n", w->name, w->says);
+		return;
+	}
+	memcpy(&value, image + field_find(e->field)->offset + 4 * e->word, 4);
+	fprintf(list, "%s npu/npu_fw.bin: %s is 0x%x, expected\n", w->name, e->field, value);
+}
+
+/* The file; and, with @list, its line there. */
 static int wrong_write(const struct wrong *w, const unsigned char *good, size_t size,
-		       const char *folder)
+		       const char *folder, FILE *list)
 {
 	size_t keep = w->size == WHOLE || w->size > size ? size : w->size, i;
 	unsigned char *image = calloc(1, size + w->more + RANGE);
@@ -205,9 +225,47 @@ static int wrong_write(const struct wrong *w, const unsigned char *good, size_t 
 		crc_set(image, keep + w->more);
 	if (w->edit[0].field && !strcmp(w->edit[0].field, "crc"))
 		edit_apply(&w->edit[0], image);
+	if (list)
+		says_print(list, w, image);
 	ret = image_write(folder, w->name, image, keep + w->more);
 	free(image);
 	return ret;
+}
+
+/* All bits of a field are set. */
+static int ones_make(const struct field *field, const unsigned char *good, size_t size,
+		     const char *folder, FILE *list)
+{
+	char name[64];
+	const struct wrong w = { name, field->ones, { SET_ALL(field->name, ~0u) }, WHOLE, 0 };
+
+	snprintf(name, sizeof(name), "ones-%s", field->name);
+	return wrong_write(&w, good, size, folder, list);
+}
+
+/*
+ * The file ends within a field: of the header, for which it is too short then, or of the ranges,
+ * which it says that it has, being as long as it says.
+ */
+static int cut_make(const struct field *field, const unsigned char *good, size_t size,
+		    const char *folder, FILE *list)
+{
+	npu_u32 at = (npu_u32)(field->offset + field->size / 2), ranges;
+	char name[64], says[128];
+	struct wrong w = { name, says, { { 0 } }, at, 0 };
+
+	snprintf(name, sizeof(name), "cut-%s", field->name);
+	memcpy(&ranges, good + field_find("num_ranges")->offset, 4);
+	if (field->offset < RANGE) {
+		snprintf(says, sizeof(says), "npu/npu_fw.bin: file size is %#x, expected at least %#x",
+			 at, (npu_u32)RANGE);
+	} else {
+		w.edit[0] = (struct edit)SET("image_size", at);
+		snprintf(says, sizeof(says),
+			 "npu/npu_fw.bin: num_ranges is %#x, expected to fit in a file of %#x",
+			 ranges, at);
+	}
+	return wrong_write(&w, good, size, folder, list);
 }
 
 static int wrongs_make(const unsigned char *good, size_t size, const char *folder, FILE *list)
@@ -215,25 +273,31 @@ static int wrongs_make(const unsigned char *good, size_t size, const char *folde
 	int ret = 0;
 	size_t i;
 
-	for (i = 0; i < NUM_WRONGS && !ret; i++) {
-		ret = wrong_write(&wrongs[i], good, size, folder);
-		if (wrongs[i].says)
-			fprintf(list, "%s %s\n", wrongs[i].name, wrongs[i].says);
-		else
-			fprintf(list, "%s npu/npu_fw.bin: %s is\n", wrongs[i].name,
-				wrongs[i].edit[0].field);
+	for (i = 0; i < NUM_WRONGS && !ret; i++)
+		ret = wrong_write(&wrongs[i], good, size, folder, list);
+	for (i = 0; i < NUM_FIELDS && !ret; i++) {
+		ret = cut_make(&fields[i], good, size, folder, list);
+		if (!ret && (!fields[i].ones || strcmp(fields[i].ones, GOOD)))
+			ret = ones_make(&fields[i], good, size, folder, list);
 	}
 	return ret;
 }
 
-static int olds_make(const unsigned char *good, size_t size, const char *folder, FILE *list)
+/* Older ABIs, and what is good with all bits set: ABIs that nobody knows yet. */
+static int goods_make(const unsigned char *good, size_t size, const char *folder, FILE *list)
 {
 	int ret = 0;
 	size_t i;
 
 	for (i = 0; i < NUM_OLDS && !ret; i++) {
-		ret = wrong_write(&olds[i], good, size, folder);
-		fprintf(list, "%s\n", olds[i].name);
+		ret = wrong_write(&olds[i], good, size, folder, NULL);
+		fprintf(list, "%s %u\n", olds[i].name, olds[i].edit[0].value);
+	}
+	for (i = 0; i < NUM_FIELDS && !ret; i++) {
+		if (!fields[i].ones || strcmp(fields[i].ones, GOOD))
+			continue;
+		ret = ones_make(&fields[i], good, size, folder, NULL);
+		fprintf(list, "ones-%s %u\n", fields[i].name, NPU_FW_ABI_MAX);
 	}
 	return ret;
 }
@@ -280,7 +344,7 @@ int main(int argc, char **argv)
 	if (!ret)
 		ret = list_make(argv[2], "cases", good, size, wrongs_make);
 	if (!ret)
-		ret = list_make(argv[2], "old", good, size, olds_make);
+		ret = list_make(argv[2], "good", good, size, goods_make);
 	free(good);
 	return ret;
 }

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # In the guest: firmware files with something wrong (tests/guest/wrong_firmware.c) are refused by what
-# is wrong, and the device works as soon as there is the right one, or one that speaks an older ABI. A
-# firmware whose priorities are reversed serves queues in the reversed order; those that lose a
-# doorbell, or whom to tell of a job's end, are noticed, too.
+# is wrong, and the device works as soon as there is the right one, or one that speaks older ABIs, or
+# newer ones, too. A firmware whose priorities are reversed serves queues in the reversed order; those
+# that lose a doorbell, or whom to tell of a job's end, are noticed, too.
 . "${0%/*}/ktap.sh"
 selftests=/usr/lib/npu/selftests
 files=/mnt/host/firmware
@@ -52,15 +52,15 @@ while read -r name says; do
 	! is_bus_master
 	ktap_result $? "$name: the device is left without bus mastering"
 done <$files/cases
-while read -r name; do
+while read -r name abi; do
 	firmware_from "$files/$name"
-	works "a firmware that speaks $name works"
-	grep -qx "abi: ${name#abi-}" "/sys/kernel/debug/accel/$pci/fw_info"
-	ktap_result $? "$name: and that is what is spoken"
+	works "$name: a firmware that works"
+	grep -qx "abi: $abi" "/sys/kernel/debug/accel/$pci/fw_info"
+	ktap_result $? "$name: ABI $abi is spoken"
 	echo "$pci" >$driver/unbind
-done <$files/old
-tried=$(cat $files/cases $files/old | grep -c .)
-ktap_is "$tried" "$(ls $files | grep -vcx -e cases -e old)" "every file was tried"
+done <$files/good
+tried=$(cat $files/cases $files/good | grep -c .)
+ktap_is "$tried" "$(ls $files | grep -vcx -e cases -e good)" "every file was tried"
 firmware_from /nowhere
 mv /lib/firmware/npu-good /lib/firmware/npu
 works "with the right file the device works"
