@@ -161,6 +161,7 @@ TSAN_TESTS	?= $(or $(TESTS), \
 		libnpu/test_cancel \
 		libnpu/test_drm \
 		libnpu/test_ends \
+		libnpu/test_poll \
 		libnpu/test_fence \
 		libnpu/test_host_steps \
 		libnpu/test_run \

@@ -81,6 +81,9 @@ struct drm_work {
 	struct drm_kqueue *kqueue;	/* NULL: never reached the kernel */
 	struct drm_sync *sync;		/* NULL with kqueue */
 	uint64_t job_id;
+	uint64_t submitted;		/* npu_now() of it */
+	struct drm_npu_job_get_result result;	/* if known: how it ended */
+	bool known;
 	struct drm_bo trace;		/* size 0: none */
 };
 
@@ -99,6 +102,8 @@ struct drm_queue {
 	struct drm_work *head, *tail;
 	struct drm_sync *syncs;		/* free ones */
 	uint64_t added, ended;		/* works, so far */
+	uint64_t told;			/* npu_now() of the newest end */
+	unsigned int misses;		/* works whose ends are not to be looked for */
 	bool busy;			/* a thread is in charge of head, which stays meanwhile */
 	bool hurry;			/* the queue's thread is to be, at once, until all ended */
 	bool asleep;			/* that thread waits for wake, and for no time */
@@ -133,6 +138,9 @@ int drm_buffer_is_bounced(struct npu_buffer *buf, bool *bounced, struct npu_erro
 void drm_buffer_destroy(struct npu_buffer *buf);
 int drm_code_create(struct npu_code *code, struct npu_error *err);
 void drm_code_destroy(struct npu_code *code);
+/* How long the device had its newest job, from begin to end, ns; 0: not known. Any thread. */
+uint64_t drm_code_took(const struct npu_code *code);
+void drm_code_set_took(struct npu_code *code, uint64_t ns);
 
 /* drm_queue.c, drm_submit.c */
 int drm_queue_create(struct npu_queue *queue, struct npu_error *err);
@@ -186,6 +194,11 @@ void drm_work_free(struct drm_device *drm, struct drm_work *dw);
  */
 int drm_work_wait(struct drm_queue *dq, const struct drm_work *dw, uint64_t deadline);
 void drm_work_end(struct drm_queue *dq, struct drm_work *dw, int ret);
+/*
+ * drm_poll.c. True: @dw's job has ended, and the result is in @dw; false: not while it was looked
+ * for, if it was. By the one that is in charge of it, without dq->lock.
+ */
+bool drm_poll(struct drm_queue *dq, struct drm_work *dw, uint64_t deadline);
 /* Device time to CLOCK_MONOTONIC. */
 uint64_t drm_clock(struct drm_device *drm, uint64_t device_ns);
 

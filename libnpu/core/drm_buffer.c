@@ -436,28 +436,50 @@ void drm_buffer_destroy(struct npu_buffer *buf)
 	free(buf->backend);
 }
 
+/* Of a struct npu_code. */
+struct drm_code {
+	struct drm_bo bo;
+	_Atomic uint64_t took;
+};
+
 int drm_code_create(struct npu_code *code, struct npu_error *err)
 {
 	struct drm_device *drm = code->dev->backend;
-	struct drm_bo *bo = bo_new(err);
+	struct drm_code *dc = calloc(1, sizeof(*dc));
 	int ret;
 
-	if (!bo)
-		return -ENOMEM;
-	ret = drm_bo_create(drm, bo, code->size, DRM_NPU_VM_BIND_OP_EXEC, true, err);
-	ret = ret ?: bo_fill(drm, bo, code->stream, code->size, err);
+	if (!dc)
+		return npu_error_set(err, -ENOMEM, "no memory for a stream");
+	ret = drm_bo_create(drm, &dc->bo, code->size, DRM_NPU_VM_BIND_OP_EXEC, true, err);
+	ret = ret ?: bo_fill(drm, &dc->bo, code->stream, code->size, err);
 	if (ret) {
-		drm_bo_destroy(drm, bo);
-		free(bo);
+		drm_bo_destroy(drm, &dc->bo);
+		free(dc);
 		return ret;
 	}
-	code->backend = bo;
-	code->va = bo->va;
+	code->backend = dc;
+	code->va = dc->bo.va;
 	return 0;
 }
 
 void drm_code_destroy(struct npu_code *code)
 {
-	drm_bo_destroy(code->dev->backend, code->backend);
-	free(code->backend);
+	struct drm_code *dc = code->backend;
+
+	drm_bo_destroy(code->dev->backend, &dc->bo);
+	free(dc);
+}
+
+uint64_t drm_code_took(const struct npu_code *code)
+{
+	const struct drm_code *dc = code->backend;
+
+	return atomic_load_explicit(&dc->took, memory_order_relaxed);
+}
+
+void drm_code_set_took(struct npu_code *code, uint64_t ns)
+{
+	struct drm_code *dc = code->backend;
+
+	atomic_store_explicit(&dc->took, ns, memory_order_relaxed);
 }

@@ -214,6 +214,11 @@ static void ask(struct drm_queue *dq, struct drm_work *dw, struct drm_npu_job_ge
 {
 	uint32_t id;
 
+	if (dw->known) {
+		*res = dw->result;
+		from_result(dq->drm, dw, res, e);
+		return;
+	}
 	pthread_mutex_lock(&dq->lock);
 	id = dw->kqueue->id;
 	res->queue_id = id;
@@ -253,6 +258,7 @@ void drm_work_end(struct drm_queue *dq, struct drm_work *dw, int ret)
 	pthread_mutex_lock(&dq->lock);
 	dq->head = dw->next;
 	dq->ended++;
+	dq->told = npu_now();
 	if (!dq->head) {
 		dq->tail = NULL;
 		dq->hurry = false;
@@ -268,6 +274,8 @@ void drm_work_end(struct drm_queue *dq, struct drm_work *dw, int ret)
 	}
 	pthread_mutex_unlock(&dq->lock);
 
+	if (res.ended_ns > res.started_ns)
+		drm_code_set_took(work->code, res.ended_ns - res.started_ns);
 	started = drm_clock(drm, res.started_ns);
 	npu_work_set_times(work, started, res.busy_ns, res.slices);
 	if (started)

@@ -178,7 +178,8 @@ static bool end_head(struct drm_queue *dq, uint64_t deadline, bool own)
 
 	dq->busy = true;
 	pthread_mutex_unlock(&dq->lock);
-	ret = drm_work_wait(dq, dw, deadline);
+	/* Nobody is kept waiting by the queue's thread: it need not hurry. */
+	ret = !own && drm_poll(dq, dw, deadline) ? 0 : drm_work_wait(dq, dw, deadline);
 	ended = ret != -ETIME;
 	leave = ended && !own && !waits_told(dw->work);
 	if (ended && !leave)

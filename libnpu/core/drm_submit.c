@@ -73,6 +73,7 @@ static int submit_job(struct drm_queue *dq, struct drm_work *dw, struct drm_wait
 	if (ret)
 		return ret;
 	dw->job_id = job.id;
+	dw->submitted = npu_now();
 	return 0;
 }
 

@@ -25,7 +25,7 @@
 
 struct fake_drm_switches fake_drm = { .major = 1, .isa = 1, .name = "npu" };
 unsigned int fake_drm_jobs, fake_drm_waits;
-static unsigned int calls;
+static unsigned int calls, kernel_waits;
 
 struct bo { uint64_t offset, size; bool live, traced; };
 struct map { uint64_t va, size; uint32_t bo, flags; bool live; };
@@ -137,6 +137,16 @@ unsigned int fake_drm_calls(void)
 
 	pthread_mutex_lock(&lock);
 	n = calls;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+unsigned int fake_drm_kernel_waits(void)
+{
+	unsigned int n;
+
+	pthread_mutex_lock(&lock);
+	n = kernel_waits;
 	pthread_mutex_unlock(&lock);
 	return n;
 }
@@ -294,7 +304,8 @@ static bool waits_over(const struct job *j)
 	return true;
 }
 
-static void run_engine(struct job *j)
+/* It is told later: who asks meanwhile hears that the job has not ended. */
+static void run_engine(struct job *j, struct drm_npu_job_get_result *res)
 {
 	struct npu_engine_state state = {
 		.stream_size = j->stream_size,
@@ -302,12 +313,12 @@ static void run_engine(struct job *j)
 		.regions = j->region,
 		.space = { .resolve = resolve, .release = release },
 	};
-	struct drm_npu_job_get_result *res = &j->result;
 	npu_u64 bad;
 
 	state.stream = resolve(NULL, j->stream, j->stream_size, NPU_ACCESS_EXEC, &bad);
 	memcpy(state.scalar, j->scalar, sizeof(state.scalar));
 	res->started_ns = now();
+	usleep(fake_drm.job_us);
 	res->slices = 1;
 	res->status = DRM_NPU_JOB_FAULTED;
 	if (state.stream && !npu_engine_state_init(f.engine, &state)) {
@@ -331,6 +342,7 @@ static void run_engine(struct job *j)
 /* Called with the lock. */
 static void run_job(struct queue *q, struct job *j)
 {
+	struct drm_npu_job_get_result result = { 0 };
 	const struct map *trace;
 	uint32_t i;
 
@@ -344,8 +356,9 @@ static void run_job(struct queue *q, struct job *j)
 		j->result.status = DRM_NPU_JOB_INNOCENT;
 	else {
 		pthread_mutex_unlock(&lock);
-		run_engine(j);
+		run_engine(j, &result);
 		pthread_mutex_lock(&lock);
+		j->result = result;
 	}
 	if (j->result.status == DRM_NPU_JOB_FAULTED || j->result.status == DRM_NPU_JOB_TIMEDOUT)
 		q->dead = true;
@@ -564,6 +577,7 @@ static int sync_wait(struct drm_syncobj_wait *a)
 				  .tv_nsec = (long)(a->timeout_nsec % 1000000000) };
 	uint64_t fence;
 
+	kernel_waits++;
 	if (a->count_handles != 1 || *handle >= MAX_OBJS || !f.sync[*handle].live)
 		return ENOENT;
 	fence = f.sync[*handle].last;
@@ -710,6 +724,16 @@ static int answer(unsigned long request, void *arg)
 	}
 }
 
+/* Questions for the clock, and for a job that has not ended. */
+static bool comes_with_time(unsigned long request, const void *arg, int ret)
+{
+	const struct drm_npu_job_get_result *result = arg;
+
+	return request == DRM_IOCTL_NPU_DEV_QUERY ||
+	       (request == DRM_IOCTL_NPU_JOB_GET_RESULT && !ret &&
+		result->status == DRM_NPU_JOB_PENDING);
+}
+
 /* In place of libdrm's, for libdrm itself, too; other files get the real ioctl. */
 __attribute__((visibility("default")))
 int drmIoctl(int fd, unsigned long request, void *arg)
@@ -720,10 +744,10 @@ int drmIoctl(int fd, unsigned long request, void *arg)
 	if (fstat(fd, &st) || !f.ino || st.st_ino != f.ino)
 		return ioctl(fd, request, arg);
 	pthread_mutex_lock(&lock);
-	calls += request != DRM_IOCTL_NPU_DEV_QUERY;
 	/* What takes things back works to the end, as it does in the kernel's close. */
 	ret = fake_drm.gone && request != DRM_IOCTL_NPU_QUEUE_DESTROY ? ENODEV :
 									answer(request, arg);
+	calls += !comes_with_time(request, arg, ret);
 	pthread_mutex_unlock(&lock);
 	errno = ret;
 	return ret ? -1 : 0;

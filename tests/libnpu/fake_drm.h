@@ -29,6 +29,7 @@ struct fake_drm_switches {
 	bool no_cancel;		/* JOB_CANCEL is not known: a driver of minor version 0 */
 	int wait_error;		/* errno that every wait for a syncobj fails with, 0: none */
 	bool no_result;		/* nor is there memory to tell how a job ended */
+	unsigned int job_us;	/* what jobs take, beside their instructions */
 	int major;		/* of the driver */
 	unsigned int isa;	/* major of the instruction set */
 	const char *name;	/* of the driver */
@@ -52,7 +53,10 @@ extern unsigned int fake_drm_jobs, fake_drm_waits;
 uint64_t fake_drm_largest(void);
 unsigned int fake_drm_buffers(void);
 
-/* Calls so far, without the questions for the clock, which come with time. */
+/* Waits for the end of a job in the kernel. */
+unsigned int fake_drm_kernel_waits(void);
+
+/* Calls so far, without those of which the time decides how many there are. */
 unsigned int fake_drm_calls(void);
 
 #endif
