@@ -197,7 +197,8 @@ list-run:
 
 build-run: $(RUN_BIN) $(if $(filter tests/firmware/%.sh,$(pick)),firmware) \
 		$(if $(filter tests/accuracy/%,$(pick)),$(ACCURACY_BIN)) \
-		$(if $(filter tests/e2e/%.sh,$(pick)),$(PIPELINE_BIN))
+		$(if $(filter tests/e2e/%.sh,$(pick)),$(PIPELINE_BIN) \
+			$(BUILD)/tests/accuracy/picture_npy)
 
 # A model that cannot be had fails its own test, not all the others'.
 check-models:

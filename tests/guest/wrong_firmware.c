@@ -174,7 +174,8 @@ static void crc_set(unsigned char *image, size_t size)
 	memcpy(image + field->offset, &crc, 4);
 }
 
-static int image_write(const char *folder, const char *name, const unsigned char *image, size_t size)
+static int image_write(const char *folder, const char *name, const unsigned char *image,
+		       size_t size)
 {
 	char path[4096];
 	FILE *f;
