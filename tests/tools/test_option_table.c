@@ -37,6 +37,14 @@ static const struct option_row rows[] = {
 	OPT_CALL(0, "a-very-long-name", "[NAME=]VALUE", take, "that leaves no room"),
 };
 
+static const struct option_rule rules[] = {
+	{ "maybe", OPTION_NEEDS, "flag" },
+	{ "real", OPTION_NEEDS, "text|number|large" },
+	{ "large", OPTION_NEEDS, "text|number" },
+	{ "word", OPTION_NOT_WITH, "text|number" },
+	{ "a-very-long-name", OPTION_ONLY_WITH, "flag|text" },
+};
+
 static struct option_table table = {
 	.program = "prog", .head = "usage: prog\n", .row = rows,
 	.num = sizeof(rows) / sizeof(rows[0]), .column = 20,
@@ -139,6 +147,38 @@ static void test_refused(void)
 	}
 }
 
+static void test_rules(void)
+{
+	static const struct { const char *words, *says; } cases[] = {
+		{ "--maybe", "prog: --maybe needs --flag\n" },
+		{ "--real 1 -f", "prog: --real needs --text, --number or --large\n" },
+		{ "--large 1 --maybe -f", "prog: --large needs --text or --number\n" },
+		{ "--text a -w on", "prog: --text does not go with --word\n" },
+		{ "-w on -f -n 4", "prog: --number does not go with --word\n" },
+		{ "-w on --a-very-long-name b", "prog: --word does not go with --a-very-long-name\n" },
+		{ "--maybe -f", "" },
+		{ "--real 1 --large 1 -n 3", "" },
+		{ "-w on -f", "" },
+		{ "--a-very-long-name b -f -t a", "" },
+		{ "--maybe --help", "usage: prog\n" },
+	};
+	char said[4096];
+
+	table.rule = rules;
+	table.num_rules = sizeof(rules) / sizeof(rules[0]);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool broken = !strncmp(cases[i].says, "prog: ", 6);
+		int ret = parse(cases[i].words, said, sizeof(said));
+
+		tap_ok((ret == -EINVAL) == broken &&
+		       !strncmp(said, cases[i].says, strlen(cases[i].says)) &&
+		       (*cases[i].says || !*said) &&
+		       (!broken || strstr(said, "\nTry 'prog --help'.\n")),
+		       "%s: %.*s", cases[i].words, (int)strcspn(said, "\n"), said);
+	}
+	table.num_rules = 0;
+}
+
 static void test_append(void)
 {
 	const char *list[2];
@@ -181,6 +221,7 @@ int main(void)
 {
 	test_values();
 	test_refused();
+	test_rules();
 	test_append();
 	test_help();
 	return tap_done();

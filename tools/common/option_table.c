@@ -198,6 +198,58 @@ static void make_tables(const struct option_table *t, struct option *names, char
 	*letters = 0;
 }
 
+/* ---- what goes together ---- */
+
+/* Is @name one of the words of @others? */
+static bool is_among(const char *others, const char *name)
+{
+	size_t len = strlen(name), n;
+
+	for (; *others; others += n + (others[n] == '|')) {
+		n = strcspn(others, "|");
+		if (n == len && !memcmp(others, name, n))
+			return true;
+	}
+	return false;
+}
+
+static int refuse_alone(const struct option_table *t, const struct option_rule *rule)
+{
+	const char *p = rule->others, *between = " needs";
+	size_t n;
+
+	fprintf(stderr, "%s: --%s", t->program, rule->option);
+	for (; *p; p += n + (p[n] == '|'), between = p[strcspn(p, "|")] ? "," : " or") {
+		n = strcspn(p, "|");
+		fprintf(stderr, "%s --%.*s", between, (int)n, p);
+	}
+	fprintf(stderr, "\nTry '%s --help'.\n", t->program);
+	return -EINVAL;
+}
+
+static int check_rule(const struct option_table *t, const struct option_rule *rule,
+		      const bool *seen)
+{
+	bool listed, found = false;
+	unsigned int i;
+
+	if (!options_seen(t, seen, rule->option))
+		return 0;
+	for (i = 0; i < t->num; i++) {
+		if (!seen[i] || !t->row[i].name || !strcmp(t->row[i].name, rule->option))
+			continue;
+		listed = is_among(rule->others, t->row[i].name);
+		found = found || listed;
+		if (rule->relation == OPTION_NEEDS ||
+		    listed != (rule->relation == OPTION_NOT_WITH))
+			continue;
+		fprintf(stderr, "%s: --%s does not go with --%s\nTry '%s --help'.\n", t->program,
+			t->row[i].name, rule->option, t->program);
+		return -EINVAL;
+	}
+	return found || rule->relation != OPTION_NEEDS ? 0 : refuse_alone(t, rule);
+}
+
 int options_take(const struct option_table *t, void *options, int argc, char **argv, bool *seen)
 {
 	struct option names[MAX_ROWS + 1];
@@ -218,7 +270,9 @@ int options_take(const struct option_table *t, void *options, int argc, char **a
 			return ret;
 		seen[i] = true;
 	}
-	return 0;
+	for (i = 0, ret = 0; i < t->num_rules && !ret; i++)
+		ret = check_rule(t, &t->rule[i], seen);
+	return ret;
 }
 
 bool options_seen(const struct option_table *t, const bool *seen, const char *name)

@@ -37,11 +37,26 @@ struct option_row {
 	option_take_fn *take;
 };
 
+/* What an option has to do with others, without which, or beside which, it would do nothing. */
+enum option_relation {
+	OPTION_NEEDS,			/* one of them */
+	OPTION_NOT_WITH,		/* any of them */
+	OPTION_ONLY_WITH,		/* with none but them */
+};
+
+struct option_rule {
+	const char *option;
+	enum option_relation relation;
+	const char *others;		/* names, '|' between them */
+};
+
 struct option_table {
 	const char *program;
 	const char *head;		/* of the help: how it is called, and what for */
 	const struct option_row *row;	/* [num] */
 	unsigned int num;
+	const struct option_rule *rule;	/* [num_rules]; the first that is broken is told */
+	unsigned int num_rules;
 	unsigned int column;		/* where the help of a row begins */
 	void (*tail)(void);		/* prints what comes behind it all, or NULL */
 	bool words_end;			/* the first word that is no option ends them */
@@ -68,7 +83,8 @@ struct option_table {
 
 /*
  * Set what @argv says in *@options, in its order; what is left begins at argv[optind]. @seen[num]:
- * which rows were there. Returns 0, OPTIONS_DONE, or -EINVAL after a message on stderr.
+ * which rows were there. Returns 0, OPTIONS_DONE, or -EINVAL after a message on stderr: an option
+ * that is not known, an argument that is refused, options that do not go together.
  */
 int options_take(const struct option_table *t, void *options, int argc, char **argv, bool *seen);
 /* Whether the option of that @name was there; it is one of the table's. */
