@@ -197,6 +197,14 @@ tap_refused "chat" "a model without a chat template" chat
 out=$(chat --chat-template chatml)
 tap_is "$(grep -c . <<<"$out")" 2 "two turns, two answers: $(tr '\n' '|' <<<"$out")"
 tap_is "$(chat --chat-template chatml --speculate)" "$out" "with speculation"
+# A chat without a turn changes no session, and one of nothing is one.
+tap_run "no turn" "$llm" "$npu" -q --chat --chat-template chatml --load-session "$state" \
+	--save-session "$tap_tmp/same.state" </dev/null
+tap_run "the session is saved as it was loaded" cmp "$state" "$tap_tmp/same.state"
+tap_run "no turn of a new chat" "$llm" "$npu" -q --chat --chat-template chatml \
+	--save-session "$tap_tmp/empty.state" </dev/null
+tap_is "$("$llm" "$npu" -q --greedy -n 40 -p "In the beginning God" --load-session "$tap_tmp/empty.state")" "$text" \
+	"a text behind its session is one from the beginning"
 tap_refused "no chat template 'x'" "a template that is not there" chat --chat-template x
 
 # ---- Ctrl-C ----

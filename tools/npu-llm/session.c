@@ -42,7 +42,7 @@ int session_load(const struct model *m, const char *path, struct npu_llm_session
 static int tokens_before_stop(const struct generation *g, const int32_t *ids, uint32_t num,
 			      uint32_t *keep, size_t *bytes, struct npu_error *err)
 {
-	size_t room = NPU_TOKEN_STREAM_ROOM(g->m->vocab.max_piece), at = 0, n;
+	size_t room = NPU_TOKEN_STREAM_ROOM(g->m->vocab.max_piece), at = 0, n = 0;
 	struct npu_token_stream stream = { .begun = g->begun };
 	char *text = malloc(room);
 	uint32_t i;

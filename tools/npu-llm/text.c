@@ -26,7 +26,7 @@ static int open_generation(struct generation *g, const struct model *m, const st
 {
 	int ret;
 
-	*g = (struct generation){ .m = m, .o = o, .out = stdout };
+	*g = (struct generation){ .m = m, .o = o, .last = -1, .out = stdout };
 	g->reply.stop = o->stop;
 	g->reply.num_stop = o->num_stop;
 	ret = npu_llm_sampler_create(&o->sampler, &g->sampler, err);
