@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "../tap.h"
 #include "capture.h"
+#include "run.h"
 #include "small.h"
 
 #define PAGE	4096u
@@ -656,6 +657,7 @@ static void test_two(void)
 	config.threads = 2;
 	config.sram_size = 64 << 10;
 	guest_init(&g, &config);
+	tap_ok(g.core->engine->config.callers == 2, "the engines' helpers are for two threads");
 	for (i = 0; i < 2; i++)
 		small_init(&g, &t[i], 1 + i, 5 + i);
 	for (k = 0; k < 50; k++) {

@@ -4,12 +4,13 @@
  * last work where there are processors for it, nothing where there are not. By the processor time
  * of the process, which other load on the machine does not add to.
  */
+#include <limits.h>
 #include <sched.h>
 #include <time.h>
 #include <unistd.h>
 #include "../tap.h"
 #include "npu_isa.h"
-#include "pool.h"
+#include "run.h"
 
 #define ROUNDS		50u
 #define TRIES		4u
@@ -107,13 +108,17 @@ static void check_idle(const char *where)
 	       (unsigned long long)idle / 1000);
 }
 
-/* In a pool of @threads with the caller nobody looks, which it would cost much more to do. */
-static void test_without_looks(unsigned int threads, const char *where)
+/*
+ * In a pool of @threads with one caller that is for @callers nobody looks, which it would cost much
+ * more to do.
+ */
+static void test_without_looks(unsigned int threads, unsigned int callers, const char *where)
 {
 	struct npu_thread_pool pool;
 	npu_u64 without, with;
 
-	if (!tap_ok(!npu_pool_init(&pool, threads - 1), "%u threads %s", threads, where))
+	if (!tap_ok(!npu_pool_init(&pool, threads - 1, callers), "%u threads %s", threads,
+		    where))
 		return;
 	without = tries_ns(&pool).least;
 	check_idle(where);
@@ -137,7 +142,7 @@ static void test_with_looks(void)
 		tap_skip("a look behind the work", "there is one processor");
 		return;
 	}
-	if (!tap_ok(!npu_pool_init(&pool, threads - 1), "a pool"))
+	if (!tap_ok(!npu_pool_init(&pool, threads - 1, 1), "a pool"))
 		return;
 	with = tries_ns(&pool);
 	check_idle("a processor each");
@@ -163,8 +168,39 @@ static void test_one_processor(void)
 		return;
 	}
 	tap_ok(npu_pool_processors() == 1, "one processor");
-	test_without_looks(2, "on one processor");
+	test_without_looks(2, 1, "on one processor");
 	sched_setaffinity(0, sizeof(all), &all);
+}
+
+/* Helpers and callers together are what there have to be processors for. */
+static void test_callers(unsigned int processors)
+{
+	const struct {
+		unsigned int threads, callers;
+		bool looks;
+	} cases[] = {
+		{ processors, 0, true },
+		{ processors, 1, true },
+		{ processors, 2, false },
+		{ processors + 1, 1, false },
+		{ 1, processors, true },
+		{ 1, processors + 1, false },
+		{ 1, UINT_MAX, false },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct npu_engine_config config = { .threads = cases[i].threads,
+						    .callers = cases[i].callers };
+		struct npu_engine *engine;
+
+		if (!tap_ok(!npu_engine_create(&config, &engine), "an engine"))
+			continue;
+		tap_ok(engine->pool.looks == cases[i].looks,
+		       "%u threads for %u callers on %u processors: %s looks", config.threads,
+		       config.callers, processors, cases[i].looks ? "who has worked" : "nobody");
+		npu_engine_destroy(engine);
+	}
 }
 
 int main(void)
@@ -174,6 +210,10 @@ int main(void)
 	test_with_looks();
 	test_one_processor();
 	if (processors < 16)
-		test_without_looks(2 * processors, "twice as many as processors");
+		test_without_looks(2 * processors, 1, "twice as many as processors");
+	if (processors > 1 && processors < 16)
+		test_without_looks(processors, 2, "as many as processors, for two callers");
+	if (processors < NPU_ENGINE_MAX_THREADS)
+		test_callers(processors);
 	return tap_done();
 }

@@ -36,6 +36,7 @@ static int units_init(struct npu_vdev_core *core)
 static int engine_init(struct npu_vdev_core *core)
 {
 	const struct npu_engine_config config = { .threads = core->config.threads,
+						  .callers = core->config.engines,
 						  .simd = core->config.simd,
 						  .sram_size = core->config.sram_size };
 

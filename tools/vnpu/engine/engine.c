@@ -43,7 +43,8 @@ int npu_engine_create(const struct npu_engine_config *config, struct npu_engine 
 	ret = -pthread_mutex_init(&engine->lock, NULL);
 	if (ret)
 		goto err_engine;
-	ret = npu_pool_init(&engine->pool, config->parallel_for ? 0 : engine->num_workers - 1);
+	ret = npu_pool_init(&engine->pool, config->parallel_for ? 0 : engine->num_workers - 1,
+			    config->callers ? config->callers : 1);
 	if (ret)
 		goto err_lock;
 	*out = engine;

@@ -26,6 +26,8 @@ enum npu_simd {
 struct npu_engine_config {
 	/* 0: one per CPU; threads beside the caller of npu_engine_run are threads - 1 */
 	unsigned int threads;
+	/* threads that call npu_engine_run() at a time; 0: one. More may, at the cost of time */
+	unsigned int callers;
 	enum npu_simd simd;		/* a set that the host lacks is refused with -ENOTSUP */
 	/* bytes of on-chip memory that a state owns; 0: the default of 2 MiB */
 	npu_u64 sram_size;

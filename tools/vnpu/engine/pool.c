@@ -42,8 +42,8 @@ static void batch_join(struct npu_thread_pool *pool, struct npu_batch *batch)
  * sleeping thread takes ten or more, of a processor that sleeps several times that: so one that has
  * just worked looks around for a while before it sleeps, and so does the caller who waits for the
  * last helper. Nobody ever waits for a thread that looks, and an idle pool sleeps: what it costs is
- * LOOK_NS of each thread's processor behind the last work. With fewer processors than threads that
- * is taken from one that works, and nobody looks (npu_thread_pool.looks).
+ * LOOK_NS of each thread's processor behind the last work. With fewer processors than threads,
+ * helpers and callers, that is taken from one that works, and nobody looks (npu_thread_pool.looks).
  */
 #define LOOK_NS		100000
 
@@ -138,12 +138,15 @@ static void pool_stop(struct npu_thread_pool *pool)
 		pthread_join(pool->threads[i], NULL);
 }
 
-int npu_pool_init(struct npu_thread_pool *pool, unsigned int num_threads)
+int npu_pool_init(struct npu_thread_pool *pool, unsigned int num_threads,
+		  unsigned int num_callers)
 {
+	unsigned int processors;
 	int ret;
 
 	memset(pool, 0, sizeof(*pool));
-	pool->looks = num_threads < npu_pool_processors();
+	processors = npu_pool_processors();
+	pool->looks = num_callers <= processors && num_threads <= processors - num_callers;
 	ret = -pthread_mutex_init(&pool->lock, NULL);
 	if (ret)
 		return ret;

@@ -32,7 +32,7 @@ struct npu_thread_pool {
 	atomic_uint num_open;		/* of them; also read without the lock, as a hint */
 	atomic_uint sleeping;		/* helpers that wait for work; a hint without the lock */
 	bool quit;
-	bool looks;			/* there is a processor for each helper and one more */
+	bool looks;			/* there is a processor for each helper and each caller */
 	unsigned int num_threads;
 	pthread_t *threads;
 };
@@ -41,11 +41,13 @@ struct npu_thread_pool {
 unsigned int npu_pool_processors(void);
 
 /*
- * Start @num_threads helpers (may be 0). Returns 0 or a negative errno. Whether there are
- * processors enough to look around for more work is found out here, from what the calling thread
+ * Start @num_threads helpers (may be 0) for @num_callers threads (at least 1) that have batches
+ * carried out at a time. Returns 0 or a negative errno. Whether there are processors enough for all
+ * of them, so that they look around for more work, is found out here, from what the calling thread
  * may use.
  */
-int npu_pool_init(struct npu_thread_pool *pool, unsigned int num_threads);
+int npu_pool_init(struct npu_thread_pool *pool, unsigned int num_threads,
+		  unsigned int num_callers);
 /* @abandon: the threads are not there (the process is a fork's child); only memory is freed. */
 void npu_pool_fini(struct npu_thread_pool *pool, bool abandon);
 
