@@ -14,7 +14,7 @@
 struct values {
 	bool flag;
 	const char *text;
-	uint32_t small;
+	uint32_t small, whole;
 	uint64_t large;
 	float real;
 	int word;
@@ -30,6 +30,7 @@ static const struct option_row rows[] = {
 	OPT_TEXT('t', "text", "TEXT", text, "a text\nof two lines"),
 	OPT_LINE("between"),
 	OPT_NUMBER('n', "number", "N", small, 3, 70000, "a number"),
+	OPT_NUMBER(0, "whole", "N", whole, 1, UINT32_MAX, "a whole one"),
 	OPT_NUMBER(0, "large", "N", large, 0, UINT64_MAX, "a large one"),
 	OPT_REAL(0, "real", "X", real, "a real one"),
 	OPT_WORD('w', "word", "one|three|on", word, "a word"),
@@ -94,11 +95,11 @@ static int parse(const char *words, char *said, size_t room)
 static void test_values(void)
 {
 	char said[4096];
-	int ret = parse("-f --text a -n 70000 --large 18446744073709551615 --real -1.5e3 x "
-			"--word=on --maybe y", said, sizeof(said));
+	int ret = parse("-f --text a -n 70000 --whole 4294967295 --large 18446744073709551615 "
+			"--real -1.5e3 x --word=on --maybe y", said, sizeof(said));
 
 	tap_ok(!ret && v.flag && !strcmp(v.text, "a") && v.small == 70000 &&
-	       v.large == UINT64_MAX && v.real == -1500 && v.word == 2 &&
+	       v.whole == UINT32_MAX && v.large == UINT64_MAX && v.real == -1500 && v.word == 2 &&
 	       !strcmp(v.taken, "maybe -"), "each kind sets its own: %s", said);
 	tap_ok(options_seen(&table, seen, "flag") && options_seen(&table, seen, "word") &&
 	       !options_seen(&table, seen, "a-very-long-name"), "what was there is known");
@@ -126,6 +127,11 @@ static void test_refused(void)
 		{ "-n 4x", "a number from 3 to 70000" },
 		{ "-n 0x10", "a number from 3 to 70000" },
 		{ "--number=", "a number from 3 to 70000" },
+		{ "--whole 0", "prog: --whole 0: expected a number from 1 on" },
+		{ "--whole -1", "a number from 1 on" },
+		{ "--whole 4294967296x", "a number from 1 on" },
+		{ "--whole 4294967296", "a number from 1 to 4294967295" },
+		{ "--whole 18446744073709551616", "a number from 1 to 4294967295" },
 		{ "--large 18446744073709551616", "a number from 0 to 18446744073709551615" },
 		{ "--real 1.5s", "prog: --real 1.5s: expected a number" },
 		{ "--real 1e999", "expected a number" },
@@ -199,6 +205,7 @@ static void test_help(void)
 		"                    of two lines\n"
 		"between\n"
 		"  -n, --number N    a number\n"
+		"      --whole N     a whole one\n"
 		"      --large N     a large one\n"
 		"      --real X      a real one\n"
 		"  -w, --word one|three|on\n"

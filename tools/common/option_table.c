@@ -75,13 +75,17 @@ int option_refuse(const struct option_table *t, const char *name, const char *ar
 int option_number(const struct option_table *t, const char *name, const char *arg, uint64_t min,
 		  uint64_t max, uint64_t *value)
 {
+	bool is_number, above;
 	char what[80], *end;
 
 	errno = 0;
 	*value = strtoull(arg, &end, 10);
-	if (!errno && *arg >= '0' && *arg <= '9' && !*end && *value >= min && *value <= max)
+	is_number = *arg >= '0' && *arg <= '9' && !*end;
+	above = is_number && (errno == ERANGE || *value > max);
+	if (is_number && !above && *value >= min)
 		return 0;
-	if (max == UINT32_MAX)
+	/* That a field has 32 bits is of interest to whom they are too few. */
+	if (max == UINT32_MAX && !above)
 		snprintf(what, sizeof(what), "a number from %llu on", (unsigned long long)min);
 	else
 		snprintf(what, sizeof(what), "a number from %llu to %llu", (unsigned long long)min,
