@@ -18,16 +18,40 @@ tap_refused '--socket PATH is missing' 'a socket is needed' "$vdev"
 tap_refused "what is 'x'" 'words that are no options' "${on[@]}" x
 tap_refused 'npu-vdev --help' 'an unknown option' "$vdev" --nothing
 tap_refused "engines two: expected a number" '--engines two' "${on[@]}" --engines two
-tap_refused 'engines is 9, it must be 1 to 8' '--engines 9' "${on[@]}" --engines 9
 tap_refused "queues -1: expected a number" '--queues -1' "${on[@]}" --queues=-1
-tap_refused "threads 4294967296: expected a number" '--threads 4294967296' "${on[@]}" -t 4294967296
+# The bounds of each number, which is a mistake on the command line when it is beyond them.
+mistake()
+{
+	local want=$1 out status
+	shift
+	out=$("${on[@]}" "$@" 2>&1)
+	status=$?
+	tap_is "$status" 2 "$*: exit status 2"
+	tap_like "$out" "$want" "it says: $(head -1 <<<"$out")"
+}
+bounds()
+{
+	local number
+	for number in $4; do
+		mistake "$1 $number: expected a number from $2 to $3$" "$1" "$number"
+	done
+}
+bounds --engines 1 8 "0 9 4294967296 two"
+bounds --queues 1 256 "0 257 99999999999999999999"
+bounds --threads 0 256 "257 4294967296"
+bounds --fw-gdb 0 65535 "65536"
+bounds --irq-gap 0 1000000 "1000001 4294967295"
+mistake 'mac_rows is 65536, it must be 1 to 65535' --mac 65536x1
+mistake 'mac_rows is 0' --mac 0x40
+mistake 'mac_cols is 0' --mac 64x0
+mistake 'sram_size is 4097, it must be a multiple' --sram 4097
+mistake 'sram 0x1000: expected a size' --sram 0x1000
 tap_refused "mac 64: expected two numbers as in 64x64" '--mac 64' "${on[@]}" --mac 64
-tap_refused 'mac_cols is 0' '--mac 64x0' "${on[@]}" --mac 64x0
 tap_refused "sram 1T: expected a size" '--sram 1T' "${on[@]}" --sram 1T
 tap_refused "sram 4096M: expected a size below 4G" '--sram 4096M' "${on[@]}" --sram 4096M
 tap_refused "simd mmx: expected an instruction set" '--simd mmx' "${on[@]}" --simd mmx
-tap_refused '/nonexistent/log' '--log in no folder' "${on[@]}" --log /nonexistent/log
-tap_refused '/nonexistent/s' 'a socket in no folder' "$vdev" --socket /nonexistent/s
+tap_refused '/proc/nonexistent/log' '--log in no folder' "${on[@]}" --log /proc/nonexistent/log
+tap_refused '/proc/nonexistent/s' 'a socket in no folder' "$vdev" --socket /proc/nonexistent/s
 tap_refused 'which command' '--ctl without a command' "$vdev" --ctl "$tap_tmp/c"
 tap_refused 'No such file' '--ctl without a device' "$vdev" --ctl "$tap_tmp/c" status
 tap_refused "list nothing: expected faults or counters" '--list nothing' "$vdev" --list nothing

@@ -21,24 +21,30 @@ struct options {
 
 static option_take_fn take_mac, take_sram, take_simd, take_log, take_list;
 
+/* A member of the device's configuration, with its range. */
+#define DEVICE_NUMBER(letter, name, arg, field, help) \
+	OPT_NUMBER(letter, name, arg, vdev.config.field, NPU_VDEV_MIN_##field, \
+		   NPU_VDEV_MAX_##field, help)
+
 static const struct option_row rows[] = {
 	OPT_TEXT('s', "socket", "PATH", vdev.socket, "where QEMU connects"),
 	OPT_TEXT('c', "control", "PATH", vdev.control,
 		 "a control socket: faults, counters ('npu-vdev --ctl PATH help')"),
-	OPT_NUMBER('e', "engines", "N", vdev.config.engines, 0, UINT32_MAX, "default 1"),
-	OPT_NUMBER('t', "threads", "N", vdev.config.threads, 0, UINT32_MAX,
-		   "CPU threads of all engines together; default: one per CPU"),
+	DEVICE_NUMBER('e', "engines", "N", engines, "default 1"),
+	DEVICE_NUMBER('t', "threads", "N", threads,
+		      "CPU threads that work for an engine: its own and N - 1 that all\n"
+		      "engines share; default: one per CPU"),
 	OPT_CALL(0, "mac", "RxC", take_mac,
 		 "size of the MAC array that the device states, default 64x64"),
 	OPT_CALL(0, "sram", "SIZE", take_sram,
 		 "on-chip memory of an engine, default 2M; K, M and G are understood"),
-	OPT_NUMBER(0, "queues", "N", vdev.config.queues, 0, UINT32_MAX, "default 64"),
+	DEVICE_NUMBER(0, "queues", "N", queues, "default 64"),
 	OPT_CALL(0, "simd", "NAME", take_simd,
 		 "instruction set of the host: auto, portable, avx2, avx512, ..."),
-	OPT_NUMBER(0, "fw-gdb", "PORT", vdev.config.fw_gdb_port, 0, UINT32_MAX,
-		   "a gdb stub for the firmware's processor on this port of 127.0.0.1"),
-	OPT_NUMBER(0, "irq-gap", "US", vdev.config.irq_gap_us, 0, UINT32_MAX,
-		   "at least so long between two interrupts, default 0"),
+	DEVICE_NUMBER(0, "fw-gdb", "PORT", fw_gdb_port,
+		      "a gdb stub for the firmware's processor on this port of 127.0.0.1"),
+	DEVICE_NUMBER(0, "irq-gap", "US", irq_gap_us,
+		      "at least so long between two interrupts, default 0"),
 	OPT_FLAG(0, "echo", vdev.config.echo,
 		 "answer each doorbell at once, with no processor and no engines behind"),
 	OPT_FLAG(0, "no-supervisor", one_process,
@@ -85,7 +91,7 @@ static bool number_parse(const char *text, char **end, npu_u32 *out)
 	if (*text < '0' || *text > '9')
 		return false;
 	errno = 0;
-	v = strtoull(text, end, 0);
+	v = strtoull(text, end, 10);
 	*out = v;
 	return !errno && v <= UINT32_MAX;
 }
@@ -178,6 +184,7 @@ static int take_list(void *options, const char *name, char *what)
 static int options_parse(struct options *o, int argc, char **argv)
 {
 	bool seen[sizeof(rows) / sizeof(rows[0])] = { false };
+	char why[128];
 	int ret;
 
 	*o = (struct options){ .vdev = { .config = NPU_VDEV_CONFIG_DEFAULT,
@@ -191,6 +198,8 @@ static int options_parse(struct options *o, int argc, char **argv)
 		return fail("what is '%s'? Nothing but options was expected", argv[optind], NULL);
 	if (!o->ctl && !o->vdev.socket)
 		return fail("--socket PATH is missing; see 'npu-vdev --help'", NULL, NULL);
+	if (!o->ctl && npu_vdev_config_check(&o->vdev.config, why, sizeof(why)))
+		return fail("%s", why, NULL);
 	return 0;
 }
 

@@ -18,21 +18,9 @@ npu_u64 vdev_now_us(void)
 	return (npu_u64)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* Members of the configuration and what they may be. */
-#define CONFIG_RANGES(X)							\
-	X(engines, 1, NPU_HW_MAX_ENGINES)					\
-	X(queues, 1, NPU_HW_MAX_QUEUES)						\
-	X(mac_rows, 1, 65535)							\
-	X(mac_cols, 1, 65535)							\
-	X(sram_size, 4096, 1u << 30)						\
-	X(threads, 0, NPU_ENGINE_MAX_THREADS)					\
-	X(simd, 0, NPU_NUM_SIMDS - 1)						\
-	X(fw_gdb_port, 0, 65535)						\
-	X(irq_gap_us, 0, 1000000)
-
 static const struct { const char *name; npu_u32 min, max; } config_range[] = {
 #define X(name, min, max) { #name, min, max },
-	CONFIG_RANGES(X)
+	NPU_VDEV_CONFIG_RANGES(X)
 #undef X
 };
 
@@ -40,7 +28,7 @@ int npu_vdev_config_check(const struct npu_vdev_config *config, char *why, size_
 {
 	const npu_u32 value[] = {
 #define X(name, min, max) config->name,
-		CONFIG_RANGES(X)
+		NPU_VDEV_CONFIG_RANGES(X)
 #undef X
 	};
 	unsigned int i;

@@ -37,11 +37,29 @@ struct npu_vdev_config {
 	npu_u32 queues;			/* 1 .. NPU_HW_MAX_QUEUES */
 	npu_u32 mac_rows, mac_cols;	/* 1 .. 65535; what CAP_MAC says */
 	npu_u32 sram_size;		/* bytes of an engine, multiple of 4096 */
-	npu_u32 threads;		/* CPU threads of all engines; 0: one per CPU */
+	npu_u32 threads;		/* of an engine, one is its own; 0: one per CPU */
 	enum npu_simd simd;
 	npu_u32 fw_gdb_port;		/* TCP port of 127.0.0.1 for the MCU's gdb stub; 0: none */
 	npu_u32 irq_gap_us;		/* two interrupts are at least so far apart; 0: no gap */
 	bool echo;			/* a doorbell is answered at once; no MCU, no engines */
+};
+
+/* Members of the configuration, and what they may be at least and at most. */
+#define NPU_VDEV_CONFIG_RANGES(X)						\
+	X(engines, 1, NPU_HW_MAX_ENGINES)					\
+	X(queues, 1, NPU_HW_MAX_QUEUES)						\
+	X(mac_rows, 1, 65535)							\
+	X(mac_cols, 1, 65535)							\
+	X(sram_size, 4096, 1u << 30)						\
+	X(threads, 0, NPU_ENGINE_MAX_THREADS)					\
+	X(simd, 0, NPU_NUM_SIMDS - 1)						\
+	X(fw_gdb_port, 0, 65535)						\
+	X(irq_gap_us, 0, 1000000)
+
+enum {
+#define X(name, min, max) NPU_VDEV_MIN_##name = (min), NPU_VDEV_MAX_##name = (max),
+	NPU_VDEV_CONFIG_RANGES(X)
+#undef X
 };
 
 /* NPU_VDEV_CONFIG_DEFAULT: one engine, as the in-process device has it. */
