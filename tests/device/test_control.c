@@ -168,7 +168,7 @@ static void no_socket(struct npu_vdev_options *o)
 
 static void no_folder(struct npu_vdev_options *o)
 {
-	o->socket = "/nonexistent/folder/s";
+	o->socket = "/proc/nonexistent/folder/s";
 }
 
 static void long_path(struct npu_vdev_options *o)
@@ -195,7 +195,7 @@ static void bad_control(struct npu_vdev_options *o)
 
 	snprintf(path, sizeof(path), "%.90s.other", f.socket);
 	o->socket = path;
-	o->control = "/nonexistent/c";
+	o->control = "/proc/nonexistent/c";
 }
 
 static void option_test(void)
@@ -206,7 +206,7 @@ static void option_test(void)
 	tap_ok(try(queues257, why) == -EINVAL && strstr(why, "queues is 257"), "%s", why);
 	tap_ok(try(sram100, why) == -EINVAL && strstr(why, "sram_size"), "%s", why);
 	tap_ok(try(no_socket, why) == -EINVAL && *why, "%s", why);
-	tap_ok(try(no_folder, why) == -ENOENT && strstr(why, "/nonexistent"), "%s", why);
+	tap_ok(try(no_folder, why) == -ENOENT && strstr(why, "/proc/nonexistent"), "%s", why);
 	tap_ok(try(long_path, why) == -ENAMETOOLONG && strstr(why, "199 bytes"),
 	       "a path of 199 bytes");
 	tap_ok(try(same_socket, why) == -EADDRINUSE && accepted("status"),

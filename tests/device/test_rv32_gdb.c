@@ -366,7 +366,7 @@ static void test_malformed(void)
 static void test_start(void)
 {
 	static const char *const bad[] = {
-		"", "0", "65536", "-1", "12x", "unix:", "unix:/nowhere/at/all"
+		"", "0", "65536", "-1", "12x", "unix:", "unix:/proc/nowhere/at/all"
 	};
 	struct rv32_gdb_config config = { .kick = kick };
 	struct rv32_gdb *gdb;

@@ -132,7 +132,7 @@ static void test_job(void)
 	size_t size;
 	void *data;
 
-	ERROR(-ENOENT, "/nonexistent.npu", npu_job_load(dev, "/nonexistent.npu", 0, &j, &err));
+	ERROR(-ENOENT, "/proc/nonexistent.npu", npu_job_load(dev, "/proc/nonexistent.npu", 0, &j, &err));
 	ERROR(-ENOENT, "a?[2J?b??.npu", npu_job_load(dev, "a\033[2J\nb\302\233.npu", 0, &j, &err));
 	ERROR(-EINVAL, "regular", npu_job_load(dev, "/", 0, &j, &err));
 	ERROR(-EBADMSG, "0 bytes", npu_job_load(dev, "/proc/self/status", 0, &j, &err));

@@ -115,8 +115,8 @@ static void test_dict(void)
 	tap_ok(ocr_dict_parse(&dict, "", 0, "empty.txt", &why) == -EBADMSG &&
 		       strstr(why.text, "empty.txt"),
 	       "an empty dictionary is refused: %s", why.text);
-	tap_ok(ocr_dict_load(&dict, "/nonexistent/keys", &why) == -ENOENT &&
-		       strstr(why.text, "/nonexistent/keys"),
+	tap_ok(ocr_dict_load(&dict, "/proc/nonexistent/keys", &why) == -ENOENT &&
+		       strstr(why.text, "/proc/nonexistent/keys"),
 	       "a missing one is named: %s", why.text);
 }
 

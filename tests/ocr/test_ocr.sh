@@ -110,9 +110,9 @@ refused "det-limit 9999: expected a number from 32 to 1280" "a limit out of rang
 refused "precision f8: expected f16.f32.int8" "a type that is none" --precision f8 "$picture"
 refused "threads two: expected a number" "a number that is none" --threads two "$picture"
 refused 'unrecognized option' "an unknown option" --fast "$picture"
-refused '/nonexistent/' "no models" --models /nonexistent "$picture"
+refused '/proc/nonexistent/' "no models" --models /proc/nonexistent "$picture"
 refused 'device: .*nodevice' "no device" --device nodevice "$picture"
-refused '/nonexistent/x\.png' "nowhere to write" --annotate /nonexistent/x.png "$picture"
+refused '/proc/nonexistent/x\.png' "nowhere to write" --annotate /proc/nonexistent/x.png "$picture"
 refused "job cls: expected det=FILE" "a job for no network" --job cls "$picture"
 refused "job for rec: .*'x' can not be 1x3x48x16, want 1x3x48x192" "a job of too few shapes" \
 	--job rec="$tap_tmp/rec.npu" "$picture"
@@ -122,8 +122,8 @@ refused '/dev/null/' "nowhere to put samples" --dump-calib /dev/null/x "$picture
 refused 'int8 and --calib DIR go together' "int8 without samples" --precision int8 "$picture"
 refused 'int8 and --calib DIR go together' "samples without int8" --calib "$tap_tmp/calib" \
 	"$picture"
-refused '/nonexistent/det: No such file' "samples that are not there" --precision int8 \
-	--calib /nonexistent "$picture"
+refused '/proc/nonexistent/det: No such file' "samples that are not there" --precision int8 \
+	--calib /proc/nonexistent "$picture"
 mkdir -p "$tap_tmp/wrong/det"
 node -e 'require("./tests/ort/npy").write(process.argv[1], { type: "float64", dims: [1], data: new Float64Array(1) })' \
 	"$tap_tmp/wrong/det/a.npy"
