@@ -243,6 +243,14 @@ mistake npu-llm "forks is for a text" "$npu" --forks 2 --chat
 mistake npu-llm "expected a number from 1 to" "$npu" --forks 0
 mistake npu-llm "makes several" "$npu" --forks 2 --save-session x
 mistake npu-llm "a server drafts by look-up" "$npu" --speculate-model "$npu" --serve 0
+mistake npu-llm "context needs --perplexity" "$npu" -p x -c 10
+mistake npu-llm "repeat needs --bench" "$npu" -p x -r 3
+for option in queue prefixes client-timeout; do
+	mistake npu-llm "$option needs --serve" "$npu" -p x --$option 5
+done
+mistake npu-llm "system needs --chat" "$npu" -p x --system y
+mistake npu-llm "chat-template needs --chat or --serve" "$npu" -p x --chat-template chatml
+mistake npu-llm "bench does not go with --stop" "$npu" --bench tg2 --stop x
 for size in "" 0 -1 4x 4MB K 99999999999G; do
 	mistake npu-llm "expected bytes" "$npu" --kv-budget "$size"
 done

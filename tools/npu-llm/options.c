@@ -92,6 +92,18 @@ static const struct option_row rows[] = {
 	OPT_FLAG('q', "quiet", quiet, "no statistics"),
 };
 
+/* Those of one use do nothing in another. */
+static const struct option_rule rules[] = {
+	{ "context", OPTION_NEEDS, "perplexity" },
+	{ "repeat", OPTION_NEEDS, "bench" },
+	{ "queue", OPTION_NEEDS, "serve" },
+	{ "prefixes", OPTION_NEEDS, "serve" },
+	{ "client-timeout", OPTION_NEEDS, "serve" },
+	{ "system", OPTION_NEEDS, "chat" },
+	{ "chat-template", OPTION_NEEDS, "chat|serve" },
+	{ "stop", OPTION_NOT_WITH, "perplexity|bench|serve|info" },
+};
+
 static const struct option_table table = {
 	.program = "npu-llm",
 	.head = "usage: npu-llm MODEL.npu [-p TEXT | --file FILE | --chat] [options]\n"
@@ -101,6 +113,8 @@ static const struct option_table table = {
 		"\n",
 	.row = rows,
 	.num = sizeof(rows) / sizeof(rows[0]),
+	.rule = rules,
+	.num_rules = sizeof(rules) / sizeof(rules[0]),
 	.column = 27,
 };
 
