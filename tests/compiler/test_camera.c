@@ -15,7 +15,6 @@
 #include "frame_case.h"
 #include "npu_compiler.h"
 #include "npu.h"
-#include "npu_half.h"
 #include "tap.h"
 
 static struct npu_device *dev;

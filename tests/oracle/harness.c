@@ -10,7 +10,6 @@
 #include "../tap.h"
 #include "harness.h"
 #include "npu_engine.h"
-#include "npu_half.h"
 #include "tools/vnpu/oracle/oracle.h"
 
 #ifdef __SANITIZE_ADDRESS__

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Language models: what npu-compile does when it is given a GGUF file. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
