@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Start of the firmware, and the memory that is shared with it. */
-#include <linux/delay.h>
 #include <linux/sizes.h>
 
 #include <drm/drm_print.h>
@@ -163,19 +162,18 @@ static void npu_fw_write_shared(struct npu_device *npu)
 	dma_wmb();
 }
 
+static bool npu_fw_boot_is_done(u32 status)
+{
+	return status == NPU_FW_BOOT_READY || status >= NPU_FW_BOOT_BAD_CONFIG;
+}
+
 static int npu_fw_wait_ready(struct npu_device *npu)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(NPU_FW_BOOT_MS);
 	u32 status;
 
-	for (;;) {
-		status = npu_hw_read(npu, NPU_REG_BOOT_STATUS);
-		if (status == NPU_FW_BOOT_READY)
-			return 0;
-		if (status >= NPU_FW_BOOT_BAD_CONFIG || time_after(jiffies, end))
-			break;
-		usleep_range(500, 1000);
-	}
+	npu_hw_poll(npu, NPU_REG_BOOT_STATUS, npu_fw_boot_is_done, NPU_FW_BOOT_MS, &status);
+	if (status == NPU_FW_BOOT_READY)
+		return 0;
 
 	drm_err(&npu->base, "firmware does not start: it %s (%u)\n", npu_fw_boot_text(status),
 		status);

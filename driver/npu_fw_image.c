@@ -6,7 +6,6 @@
 #include <linux/crc32.h>
 #include <linux/dma-mapping.h>
 #include <linux/firmware.h>
-#include <linux/iopoll.h>
 #include <linux/overflow.h>
 
 #include <drm/drm_print.h>
@@ -16,7 +15,7 @@
 #include "npu_hw.h"
 
 #define NPU_FW_NAME		"npu/npu_fw.bin"
-#define NPU_FW_COPY_US		1000000
+#define NPU_FW_COPY_MS		1000
 
 MODULE_FIRMWARE(NPU_FW_NAME);
 
@@ -223,6 +222,11 @@ void npu_fw_image_unload(struct npu_device *npu)
 	fw->image = NULL;
 }
 
+static bool npu_fw_copy_is_done(u32 state)
+{
+	return state != NPU_FW_COPY_BUSY;
+}
+
 static int npu_fw_copy(struct npu_device *npu, u64 offset, u32 address, u32 size)
 {
 	u32 state;
@@ -235,8 +239,7 @@ static int npu_fw_copy(struct npu_device *npu, u64 offset, u32 address, u32 size
 	npu_hw_write(npu, NPU_REG_FW_DST, address);
 	npu_hw_write(npu, NPU_REG_FW_SIZE, size);
 	npu_hw_write(npu, NPU_REG_FW_COPY, 1);
-	ret = read_poll_timeout(npu_hw_read, state, state != NPU_FW_COPY_BUSY, 100, NPU_FW_COPY_US,
-				false, npu, NPU_REG_FW_COPY);
+	ret = npu_hw_poll(npu, NPU_REG_FW_COPY, npu_fw_copy_is_done, NPU_FW_COPY_MS, &state);
 	if (ret || state != NPU_FW_COPY_DONE) {
 		drm_err(&npu->base, "copying firmware to %#x failed: state %u\n", address, state);
 		return -EIO;

@@ -3,7 +3,6 @@
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
-#include <linux/iopoll.h>
 #include <linux/pci.h>
 
 #include <drm/drm_print.h>
@@ -13,7 +12,10 @@
 #include "npu_reset.h"
 
 /* A reset waits for engines to stop, which they do within a millisecond of work. */
-#define NPU_HW_RESET_US		2000000
+#define NPU_HW_RESET_MS		2000
+
+/* How often npu_hw_poll() looks, at most. */
+#define NPU_HW_POLL_US		200
 
 static void npu_hw_read_caps(struct npu_device *npu)
 {
@@ -95,6 +97,39 @@ int npu_hw_identify(struct npu_device *npu)
 }
 
 /**
+ * npu_hw_poll() - read a register until it says what is waited for
+ * @npu: device
+ * @reg: register
+ * @is_done: does this value end the wait?
+ * @timeout_ms: how long to wait, at least
+ * @value: set to what was read last
+ *
+ * Looks are counted, as in npu_fw_ctl_wait(): the time that a read takes, because the device comes
+ * late to answer it, is not held against the device.
+ *
+ * Return: 0 or -ETIMEDOUT.
+ */
+int npu_hw_poll(struct npu_device *npu, u32 reg, bool (*is_done)(u32 value),
+		unsigned int timeout_ms, u32 *value)
+{
+	unsigned int looks = DIV_ROUND_UP(timeout_ms * USEC_PER_MSEC, NPU_HW_POLL_US);
+
+	for (;;) {
+		*value = npu_hw_read(npu, reg);
+		if (is_done(*value))
+			return 0;
+		if (!looks--)
+			return -ETIMEDOUT;
+		usleep_range(NPU_HW_POLL_US, NPU_HW_POLL_US * 3 / 2);
+	}
+}
+
+static bool npu_hw_reset_is_done(u32 status)
+{
+	return status == U32_MAX || (status & NPU_STATUS_READY);
+}
+
+/**
  * npu_hw_reset() - reset all of the device but its PCI configuration
  * @npu: device
  *
@@ -110,9 +145,7 @@ int npu_hw_reset(struct npu_device *npu)
 	lockdep_assert_held_write(&npu->hw.lock);
 
 	npu_hw_write(npu, NPU_REG_RESET, NPU_RESET_DEVICE);
-	ret = read_poll_timeout(npu_hw_read, status,
-				status == U32_MAX || (status & NPU_STATUS_READY), 200,
-				NPU_HW_RESET_US, false, npu, NPU_REG_STATUS);
+	ret = npu_hw_poll(npu, NPU_REG_STATUS, npu_hw_reset_is_done, NPU_HW_RESET_MS, &status);
 	if (status == U32_MAX)
 		return -ENODEV;
 

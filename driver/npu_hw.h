@@ -46,6 +46,8 @@ int npu_hw_events_init(struct npu_device *npu);
 void npu_hw_events_fini(struct npu_device *npu);
 void npu_hw_events_start(struct npu_device *npu);
 void npu_hw_events_stop(struct npu_device *npu);
+int npu_hw_poll(struct npu_device *npu, u32 reg, bool (*is_done)(u32 value),
+		unsigned int timeout_ms, u32 *value);
 int npu_hw_reset(struct npu_device *npu);
 int npu_hw_irq_init(struct npu_device *npu);
 void npu_hw_irq_fini(struct npu_device *npu);

@@ -4,7 +4,6 @@
 #define NPU_QUEUE_H
 
 #include <linux/kref.h>
-#include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/sizes.h>
@@ -167,14 +166,14 @@ struct npu_queue {
 		/** @tdr.running: it was on an engine */
 		bool running;
 
-		/** @tdr.seen: when */
-		ktime_t seen;
-
 		/** @tdr.stuck_ns: engine time without progress */
 		u64 stuck_ns;
 
 		/** @tdr.ran_ns: engine time in all */
 		u64 ran_ns;
+
+		/** @tdr.late_ns: time in which it was on an engine and which did not count */
+		u64 late_ns;
 
 		/** @tdr.idle_ns: time in which no engine was busy, though there was this job */
 		u64 idle_ns;

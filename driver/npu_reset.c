@@ -287,6 +287,7 @@ int npu_reset_init(struct npu_device *npu)
 	INIT_WORK(&npu->reset.unplug, npu_reset_unplug_work);
 	npu->reset.look_ms = NPU_TDR_PERIOD_MS;
 	npu->reset.timeout_ms = NPU_JOB_TIMEOUT_MS;
+	npu->reset.tdr_idle = true;
 	npu->reset.wq = alloc_ordered_workqueue("npu-reset", WQ_MEM_RECLAIM);
 
 	return npu->reset.wq ? 0 : -ENOMEM;

@@ -3,6 +3,7 @@
 #ifndef NPU_RESET_H
 #define NPU_RESET_H
 
+#include <linux/ktime.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
@@ -26,7 +27,9 @@ struct npu_device;
  * @engine_resets: of engines
  * @aborts: of queues
  * @heartbeat: of the firmware, last seen; touched by @tdr only, as what follows
- * @heartbeat_seen: when it moved
+ * @looked: when it was last looked at
+ * @alive: when it had moved
+ * @still_ns: looked at for so long and it has not moved
  * @tdr_idle: there were no jobs the last time
  */
 struct npu_reset {
@@ -45,7 +48,9 @@ struct npu_reset {
 	u32 engine_resets;
 	u32 aborts;
 	u32 heartbeat;
-	unsigned long heartbeat_seen;
+	ktime_t looked;
+	ktime_t alive;
+	u64 still_ns;
 	bool tdr_idle;
 };
 

@@ -4,7 +4,8 @@
  *
  * While the hardware has jobs a worker looks at the oldest one of each queue a few times a second.
  * It counts the time that the job is on an engine, and that part of it in which the firmware shows
- * no progress; time spent waiting for jobs of others does not count. A job that had no progress for
+ * no progress; time spent waiting for jobs of others does not count, nor does time in which the
+ * device did nothing at all, which the firmware's heartbeat tells. A job that had no progress for
  * NPU_JOB_TIMEOUT_MS, or NPU_JOB_LIMIT_MS in all, is ended:
  *
  * 1. the firmware aborts the queue, which stops the engine behind an instruction;
@@ -13,6 +14,9 @@
  *
  * The worker also finds what nobody tells: a lost interrupt, a lost doorbell, a firmware that
  * stands still. It runs on the same ordered workqueue as resets do.
+ *
+ * Of the time between two looks not more than two periods count: a processor that stood still has
+ * not looked.
  */
 #include <linux/ktime.h>
 
@@ -41,23 +45,30 @@
 
 /**
  * struct npu_tdr_round - one look at all queues
- * @now: when
  * @busy: an engine is busy
+ * @passed_ns: time since the last look at which the device was alive; 0: it is not alive now
+ * @late_ns: what is left out of it, as nobody looked or nothing moved
  */
 struct npu_tdr_round {
-	ktime_t now;
 	bool busy;
+	u64 passed_ns;
+	u64 late_ns;
 };
 
-/* No effect when it is running already. */
-void npu_tdr_start(struct npu_device *npu)
+static u32 npu_tdr_period_ms(struct npu_device *npu)
 {
 	u32 period = READ_ONCE(npu->reset.look_ms);
 
 	if (period == NPU_TDR_PERIOD_MS)
 		period = min(period, READ_ONCE(npu->reset.timeout_ms) / 4);
 
-	npu_reset_look(npu, msecs_to_jiffies(period), false);
+	return period;
+}
+
+/* No effect when it is running already. */
+void npu_tdr_start(struct npu_device *npu)
+{
+	npu_reset_look(npu, msecs_to_jiffies(npu_tdr_period_ms(npu)), false);
 }
 
 /* Look now: there is a dead queue whose jobs the firmware still has. */
@@ -170,30 +181,26 @@ static void npu_tdr_end(struct npu_queue *queue, u64 job, const char *why)
 }
 
 /* Once about each job: what it has used until now is not known. */
-static void npu_tdr_begin(struct npu_queue *queue, u64 job, u32 progress,
-			  const struct npu_tdr_round *round)
+static void npu_tdr_begin(struct npu_queue *queue, u64 job, u32 progress)
 {
 	memset(&queue->tdr, 0, sizeof(queue->tdr));
 	queue->tdr.job = job;
 	queue->tdr.progress = progress;
-	queue->tdr.seen = round->now;
 }
 
 static void npu_tdr_count(struct npu_queue *queue, bool running, u32 progress,
 			  const struct npu_tdr_round *round)
 {
-	u64 passed = ktime_to_ns(ktime_sub(round->now, queue->tdr.seen));
-
 	if (running && queue->tdr.running) {
-		queue->tdr.ran_ns += passed;
-		queue->tdr.stuck_ns += passed;
+		queue->tdr.ran_ns += round->passed_ns;
+		queue->tdr.stuck_ns += round->passed_ns;
+		queue->tdr.late_ns += round->late_ns;
 	}
 	if (progress != queue->tdr.progress || !running)
 		queue->tdr.stuck_ns = 0;
-	queue->tdr.idle_ns = running || round->busy ? 0 : queue->tdr.idle_ns + passed;
+	queue->tdr.idle_ns = running || round->busy ? 0 : queue->tdr.idle_ns + round->passed_ns;
 	queue->tdr.running = running;
 	queue->tdr.progress = progress;
-	queue->tdr.seen = round->now;
 }
 
 /* The oldest job, if the firmware has it; *@dead: it is to be taken from it. */
@@ -218,8 +225,8 @@ static void npu_tdr_judge(struct npu_queue *queue, u64 job)
 	struct npu_device *npu = queue->npu;
 	struct npu_fw_queue_state *state = npu_fw_queue_state(npu, queue->id);
 	/* The firmware measures better, but its word is not taken for more than twice our count. */
-	u64 ran = min_t(u64, (u64)READ_ONCE(state->busy_us) * NSEC_PER_USEC,
-			queue->tdr.ran_ns * 2);
+	u64 busy = (u64)READ_ONCE(state->busy_us) * NSEC_PER_USEC;
+	u64 ran = min(busy - min(busy, queue->tdr.late_ns), queue->tdr.ran_ns * 2);
 
 	if (queue->tdr.stuck_ns > READ_ONCE(npu->reset.timeout_ms) * ms)
 		npu_tdr_end(queue, job, "makes no progress");
@@ -246,7 +253,7 @@ static void npu_tdr_check(struct npu_queue *queue, const struct npu_tdr_round *r
 		return;
 	}
 	if (!job || job != queue->tdr.job) {
-		npu_tdr_begin(queue, job, progress, round);
+		npu_tdr_begin(queue, job, progress);
 		return;
 	}
 
@@ -268,25 +275,38 @@ static bool npu_tdr_is_busy(struct npu_device *npu)
 	return false;
 }
 
-static void npu_tdr_check_heartbeat(struct npu_device *npu)
+/*
+ * Fills in what has passed, and asks for a reset when there is no hope. A period that is shorter
+ * than the heartbeat's sees none now and then, and makes up for it.
+ */
+static void npu_tdr_check_heartbeat(struct npu_device *npu, struct npu_tdr_round *round)
 {
 	u32 heartbeat = READ_ONCE(npu_fw_info(npu)->heartbeat);
+	const u64 most = 2ull * NSEC_PER_MSEC * npu_tdr_period_ms(npu);
+	ktime_t now = ktime_get();
+	u64 still = npu->reset.still_ns +
+		    min_t(u64, ktime_to_ns(ktime_sub(now, npu->reset.looked)), most);
 
+	npu->reset.looked = now;
+	npu->reset.still_ns = 0;
 	if (heartbeat != npu->reset.heartbeat) {
+		round->passed_ns = min(still, most);
+		round->late_ns = ktime_to_ns(ktime_sub(now, npu->reset.alive)) - round->passed_ns;
 		npu->reset.heartbeat = heartbeat;
-		npu->reset.heartbeat_seen = jiffies;
-	} else if (time_after(jiffies, npu->reset.heartbeat_seen +
-			      msecs_to_jiffies(NPU_TDR_HEARTBEAT_MS))) {
+		npu->reset.alive = now;
+	} else if (still > (u64)NPU_TDR_HEARTBEAT_MS * NSEC_PER_MSEC) {
 		npu_reset_request(npu, "firmware stands still");
+	} else {
+		npu->reset.still_ns = still;
 	}
 }
 
 static void npu_tdr_check_all(struct npu_device *npu)
 {
-	struct npu_tdr_round round = { .now = ktime_get(), .busy = npu_tdr_is_busy(npu) };
+	struct npu_tdr_round round = { .busy = npu_tdr_is_busy(npu) };
 	struct npu_queue *queue;
 
-	npu_tdr_check_heartbeat(npu);
+	npu_tdr_check_heartbeat(npu, &round);
 	npu_for_each_queue(queue, npu) {
 		if (READ_ONCE(npu->reset.pending)) {
 			npu_queue_put(queue);
@@ -308,8 +328,11 @@ void npu_tdr_work(struct work_struct *work)
 	}
 
 	/* The heartbeat is only looked at while there are jobs. */
-	if (npu->reset.tdr_idle)
-		npu->reset.heartbeat_seen = jiffies;
+	if (npu->reset.tdr_idle) {
+		npu->reset.looked = ktime_get();
+		npu->reset.alive = npu->reset.looked;
+		npu->reset.still_ns = 0;
+	}
 	npu->reset.tdr_idle = false;
 	down_read(&npu->hw.lock);
 	if (npu->hw.online)

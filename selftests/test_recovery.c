@@ -479,6 +479,66 @@ TEST_F_TIMEOUT(recovery, device_that_is_late, 120)
 	EXPECT_EQ(0, state_of(&self->victim));
 }
 
+/* A job of 8 s that has begun, because it has written something; 0 or a negative errno. */
+static int begin_slow(struct npu_dev *dev, const struct npu_copy *copy, uint32_t sync)
+{
+	volatile uint8_t *out = dev->stream.cpu + NPU_DATA_OUT * NPU_PAGE;
+	struct npu_copy slow = *copy;
+	uint32_t i;
+	int ret;
+
+	memset(dev->stream.cpu + NPU_DATA_IN * NPU_PAGE, 0x5a, NPU_PAGE);
+	slow.times = SLOW_TIMES_BESIDE;
+	ret = npu_fault("arm slow-job");
+	if (!ret)
+		ret = npu_long_copy_submit(dev, &slow, sync);
+	for (i = 0; !ret && i < 1000 && out[0] != 0x5a; i++)
+		usleep(10000);
+	return ret ? ret : out[0] == 0x5a ? 0 : -ETIMEDOUT;
+}
+
+/*
+ * The same with a job on the engine: up to the heartbeat's 4 s nobody pays. Behind them it is the
+ * device that is broken, and not the job: its loss is innocent, and what waits behind it runs.
+ */
+static void run_late(struct __test_metadata *_metadata, FIXTURE_DATA(recovery) *self,
+		     const char *stall, bool is_lost)
+{
+	int64_t resets = npu_sys_counter(self->other.fd, "device-resets");
+	struct drm_npu_job_get_result result;
+	struct npu_dev *dev = &self->victim;
+	uint32_t sync[2], i;
+	uint64_t start;
+
+	ASSERT_LE(0, resets);
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, npu_syncobj_create(dev->fd, &sync[i]));
+	ASSERT_EQ(0, begin_slow(dev, &self->copy, sync[0]));
+	ASSERT_EQ(0, npu_copy_submit(dev, &self->copy, sync[1], NULL));
+	start = npu_now_ns();
+	ASSERT_EQ(0, npu_host(stall, NULL, 0));
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, npu_syncobj_wait(dev->fd, sync[i], 0, WAIT));
+	EXPECT_EQ(is_lost ? -ECANCELED : 1, npu_syncobj_status(dev->fd, sync[0]));
+	EXPECT_EQ(1, npu_syncobj_status(dev->fd, sync[1]));
+	ASSERT_EQ(0, npu_job_result(dev->fd, dev->queue, 1, &result));
+	EXPECT_EQ(is_lost ? DRM_NPU_JOB_INNOCENT : DRM_NPU_JOB_DONE, result.status);
+	EXPECT_EQ(is_lost ? DRM_NPU_QUEUE_STATE_INNOCENT : 0, state_of(dev));
+	EXPECT_EQ(resets + is_lost, npu_sys_counter(self->other.fd, "device-resets"));
+	EXPECT_EQ(0, state_of(&self->other));
+	expect_well(_metadata, dev, &self->copy, start);
+}
+
+TEST_F_TIMEOUT(recovery, device_that_is_late_with_a_job, 120)
+{
+	run_late(_metadata, self, "stall 0 3000", false);
+}
+
+TEST_F_TIMEOUT(recovery, device_that_stands_still_with_a_job, 120)
+{
+	run_late(_metadata, self, "stall 0 6000", true);
+}
+
 /*
  * The firmware says that it can not read a ring, and goes on with the job that it has. That one has
  * not ended by this: when its fence signals nothing of it may be written any more.
