@@ -14,8 +14,9 @@
 /* A reset waits for engines to stop, which they do within a millisecond of work. */
 #define NPU_HW_RESET_MS		2000
 
-/* How often npu_hw_poll() looks, at most. */
+/* How long npu_hw_poll() sleeps between two looks: first, and when it has waited for long. */
 #define NPU_HW_POLL_US		200
+#define NPU_HW_POLL_MAX_US	20000ul
 
 static void npu_hw_read_caps(struct npu_device *npu)
 {
@@ -104,23 +105,26 @@ int npu_hw_identify(struct npu_device *npu)
  * @timeout_ms: how long to wait, at least
  * @value: set to what was read last
  *
- * Looks are counted, as in npu_fw_ctl_wait(): the time that a read takes, because the device comes
- * late to answer it, is not held against the device.
+ * Looks are counted with the sleep before each, as in npu_fw_ctl_wait(): the time that a read
+ * takes, because the device comes late to answer it, is not held against the device.
  *
  * Return: 0 or -ETIMEDOUT.
  */
 int npu_hw_poll(struct npu_device *npu, u32 reg, bool (*is_done)(u32 value),
 		unsigned int timeout_ms, u32 *value)
 {
-	unsigned int looks = DIV_ROUND_UP(timeout_ms * USEC_PER_MSEC, NPU_HW_POLL_US);
+	unsigned long left = timeout_ms * USEC_PER_MSEC, sleep = NPU_HW_POLL_US;
 
 	for (;;) {
 		*value = npu_hw_read(npu, reg);
 		if (is_done(*value))
 			return 0;
-		if (!looks--)
+		if (!left)
 			return -ETIMEDOUT;
-		usleep_range(NPU_HW_POLL_US, NPU_HW_POLL_US * 3 / 2);
+		sleep = min(sleep, left);
+		usleep_range(sleep, sleep + sleep / 4);
+		left -= sleep;
+		sleep = min(sleep + sleep / 4, NPU_HW_POLL_MAX_US);
 	}
 }
 

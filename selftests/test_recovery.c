@@ -479,7 +479,7 @@ TEST_F_TIMEOUT(recovery, device_that_is_late, 120)
 	EXPECT_EQ(0, state_of(&self->victim));
 }
 
-/* A job of 8 s that has begun, because it has written something; 0 or a negative errno. */
+/* A job of 4 s that has begun, because it has written something; 0 or a negative errno. */
 static int begin_slow(struct npu_dev *dev, const struct npu_copy *copy, uint32_t sync)
 {
 	volatile uint8_t *out = dev->stream.cpu + NPU_DATA_OUT * NPU_PAGE;
@@ -488,7 +488,7 @@ static int begin_slow(struct npu_dev *dev, const struct npu_copy *copy, uint32_t
 	int ret;
 
 	memset(dev->stream.cpu + NPU_DATA_IN * NPU_PAGE, 0x5a, NPU_PAGE);
-	slow.times = SLOW_TIMES_BESIDE;
+	slow.times = SLOW_TIMES;
 	ret = npu_fault("arm slow-job");
 	if (!ret)
 		ret = npu_long_copy_submit(dev, &slow, sync);
