@@ -44,6 +44,9 @@ $(BUILD)/tests/$1: $(BUILD)/obj/tests/$1.o \
 endef
 $(foreach t,$(patsubst tests/%.c,%,$(TEST_SRC)),$(eval $(call test-rule,$t)))
 
+# npu-run on the driver's stand-in.
+$(BUILD)/tests/run/test_device: $(call obj,tests/libnpu/fake_drm.c)
+
 # Firmware files with something wrong, for the guest.
 $(BUILD)/tests/guest/wrong_firmware: $(BUILD)/obj/tests/guest/wrong_firmware.o
 	@mkdir -p $(@D)

@@ -84,7 +84,7 @@ if [ -e "$face" ]; then
 		-i "input:0=$tap_tmp/frame.77" --stride input:0=63
 	tap_refused "ends in row 21 of plane 1" "a file that ends too early" \
 		"$run" "$tap_tmp/face.npu" -i "input:0=$tap_tmp/frame.yuv" --stride input:0=66
-	tap_refused "want bytes" "a stride that is none" "$run" "$tap_tmp/face.npu" \
+	tap_refused "--stride input:0 7x: expected a number from 1 on" "a stride that is none" "$run" "$tap_tmp/face.npu" \
 		-i "input:0=$tap_tmp/frame.77" --stride input:0=7x
 	tap_refused "there is no --input x that is a camera's frame" "the stride of an array" \
 		"$run" "$rows.npu" -i "x=$rows.in.npy" --stride x=16
@@ -215,7 +215,7 @@ refuse 1 "is an ONNX model, .* npu-compile .*/a model -o .*/a model\.npu" "$tap_
 refuse 1 "No such file" "$tap_tmp/none.onnx"
 refuse 1 "there is no device 'gpu'" "$rows.npu" --info -d gpu
 refuse 2 "NAME=FILE" "$rows.npu" -i x
-refuse 2 "usage" 
+refuse 2 "expected one model, got 0"
 refuse 2 "unrecognized option" "$rows.npu" --fast
 refuse 2 "--json needs --profile" "$rows.npu" --json
 refuse 2 "--precision needs --check" "$rows.npu" -p f32

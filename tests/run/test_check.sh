@@ -9,9 +9,9 @@ run=$NPU_BUILD/npu-run
 mnist=$NPU_MODELS/mnist-8.onnx
 rec=$NPU_MODELS/rec.onnx
 
-tap_refused "usage" "no model" "$run" --check
+tap_refused "expected one model, got 0" "no model" "$run" --check
 tap_refused "No such file" "a model that is not there" "$run" --check "$tap_tmp/none.onnx"
-tap_refused "takes nothing or =json" "--check=xml" "$run" --check=xml \
+tap_refused "expected nothing, or =json" "--check=xml" "$run" --check=xml \
 	tests/data/golden-1.0-mnist.npu
 tap_refused "from 0 on" "--max-error x" "$run" --check --max-error x tests/data/golden-1.0-mnist.npu
 tap_refused "unusable.onnx" "what is no model" \

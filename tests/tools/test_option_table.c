@@ -135,6 +135,8 @@ static void test_refused(void)
 		{ "--large 18446744073709551616", "a number from 0 to 18446744073709551615" },
 		{ "--real 1.5s", "prog: --real 1.5s: expected a number" },
 		{ "--real 1e999", "expected a number" },
+		{ "--real nan", "expected a number" },
+		{ "--real -inf", "expected a number" },
 		{ "--word o", "prog: --word o: expected one|three|on" },
 		{ "--word one|three", "expected one|three|on" },
 		{ "--word=", "expected one|three|on" },

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +127,8 @@ static int set_real(const struct option_table *t, const struct option_row *r, co
 
 	errno = 0;
 	*field = strtof(arg, &end);
-	return !errno && end != arg && !*end ? 0 : option_refuse(t, r->name, arg, "a number");
+	return !errno && end != arg && !*end && isfinite(*field) ? 0 :
+	       option_refuse(t, r->name, arg, "a number");
 }
 
 static int set_word(const struct option_table *t, const struct option_row *r, const char *arg,

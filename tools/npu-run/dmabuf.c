@@ -28,8 +28,8 @@ static int read_number(const struct item *item, const char *text, uint64_t *out)
 	char *end;
 
 	errno = 0;
-	*out = strtoull(text, &end, 0);
-	return errno || end == text || *end || *text == '-' ?
+	*out = strtoull(text, &end, 10);
+	return errno || *text < '0' || *text > '9' || *end ?
 	       wrong(item, "want numbers behind fd:, offset=, bytes= and stride=") : 0;
 }
 

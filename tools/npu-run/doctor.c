@@ -18,9 +18,9 @@ static void (*const probes[])(struct doctor *d) = {
 	doctor_instructions,
 	doctor_formats,
 	doctor_host_ops,
-	doctor_driver,
 	doctor_nodes,
-	doctor_device,		/* the firmware's version comes from it */
+	doctor_device,		/* what the next two have to say comes from it */
+	doctor_driver,
 	doctor_firmware,
 	doctor_processor,
 };

@@ -100,24 +100,6 @@ void doctor_host_ops(struct doctor *d)
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-/* The first line of a file below the root; false when there is none. */
-static bool read_line(const struct doctor *d, const char *path, char *out, size_t size)
-{
-	char full[4096];
-	FILE *f;
-	bool ok;
-
-	snprintf(full, sizeof(full), "%.3000s%s", d->root, path);
-	f = fopen(full, "re");
-	if (!f)
-		return false;
-	ok = fgets(out, (int)size, f) != NULL;
-	fclose(f);
-	if (ok)
-		out[strcspn(out, "\n")] = 0;
-	return ok;
-}
-
 static bool exists(const struct doctor *d, const char *path)
 {
 	char full[4096];
@@ -143,20 +125,19 @@ static bool has_node(const struct doctor *d)
 
 void doctor_driver(struct doctor *d)
 {
-	char version[64] = "version unknown";
-
-	if (!exists(d, "/sys/module/npu")) {
+	/* Its version it tells through a device; one that is built in may not be in /sys/module. */
+	if (*d->info.driver)
+		doctor_say(d, STATE_GOOD, "kernel driver", NULL, "npu %s", d->info.driver);
+	else if (!exists(d, "/sys/module/npu"))
 		doctor_say(d, STATE_NONE, "kernel driver", NULL,
 			   "not loaded (there is no /sys/module/npu)");
-		return;
-	}
-	read_line(d, "/sys/module/npu/version", version, sizeof(version));
-	if (!has_node(d))
+	else if (!has_node(d))
 		doctor_say(d, STATE_WRONG, "kernel driver",
 			   "let the kernel look for it again (echo 1 > /sys/bus/pci/rescan; then dmesg says why not), or unload the module (rmmod npu)",
-			   "npu %s is loaded, but it has no device in /dev/accel", version);
+			   "npu is loaded, but it has no device in /dev/accel");
 	else
-		doctor_say(d, STATE_GOOD, "kernel driver", NULL, "npu %s", version);
+		doctor_say(d, STATE_GOOD, "kernel driver", NULL,
+			   "npu is loaded (its version is known when the device is one of it)");
 }
 
 void doctor_firmware(struct doctor *d)
@@ -170,7 +151,9 @@ void doctor_firmware(struct doctor *d)
 			   "not loaded (there is no driver that would do it; %s is %s)", file,
 			   exists(d, file) ? "there" : "not there");
 	else
-		doctor_say(d, STATE_NONE, "firmware", NULL, "the driver does not tell its version");
+		doctor_say(d, STATE_NONE, "firmware", NULL, *d->info.driver ?
+			   "the driver does not tell its version" :
+			   "its version is known when the device is one of the driver");
 }
 
 void doctor_nodes(struct doctor *d)
@@ -207,7 +190,7 @@ void doctor_device(struct doctor *d)
 {
 	struct npu_device_options opt = { .size = sizeof(opt), .threads = d->opt->threads };
 	struct npu_error err = { 0 };
-	char buf[32];
+	char sram[32], engine[64];
 
 	if (npu_device_open(d->opt->device, &opt, &d->dev, &err) ||
 	    npu_device_info(d->dev, &d->info, &err)) {
@@ -217,9 +200,9 @@ void doctor_device(struct doctor *d)
 		return;
 	}
 	doctor_say(d, STATE_GOOD, "device", NULL,
-		   "%s: %s, instruction set %u.%u, %u threads, %s, on-chip memory %s",
-		   d->info.uri, d->info.name, d->info.isa_major, d->info.isa_minor,
-		   d->info.threads, d->info.simd, bytes_text(d->info.sram_size, buf));
+		   "%s: %s, instruction set %u.%u%s, on-chip memory %s", d->info.uri, d->info.name,
+		   d->info.isa_major, d->info.isa_minor, engine_text(&d->info, engine),
+		   bytes_text(d->info.sram_size, sram));
 }
 
 /* What kernels may use, as /proc/cpuinfo spells it. */

@@ -106,7 +106,7 @@ int info_print(struct session *s)
 	struct npu_device_info dev = NPU_INIT(dev);
 	struct npu_program_info prog = NPU_INIT(prog);
 	const char *key, *value;
-	char buf[32];
+	char buf[64];
 	unsigned int i;
 
 	if (npu_job_info(s->job, &job) || npu_device_info(s->dev, &dev, &s->err))
@@ -132,9 +132,9 @@ int info_print(struct session *s)
 		say(", state %s", bytes_text(job.state, buf));
 	say(", SRAM %s", bytes_text(job.sram, buf));
 	say(", instructions %s\n", bytes_text(job.streams, buf));
-	say("device: %s (%s), libnpu %s, instruction set %u.%u, %u threads, %s, SRAM %s\n",
-	    dev.name, dev.uri, npu_version(), dev.isa_major, dev.isa_minor, dev.threads,
-	    dev.simd, bytes_text(dev.sram_size, buf));
+	say("device: %s (%s), libnpu %s, instruction set %u.%u%s", dev.name, dev.uri,
+	    npu_version(), dev.isa_major, dev.isa_minor, engine_text(&dev, buf));
+	say(", SRAM %s\n", bytes_text(dev.sram_size, buf));
 	return 0;
 }
 

@@ -35,7 +35,7 @@ static int parse_dims(const char *text, unsigned int *rank, int64_t *dims)
 		if (*rank == NPU_TENSOR_MAX_RANK)
 			return -1;
 		dims[*rank] = strtoll(text, &end, 10);
-		if (end == text || dims[(*rank)++] < 1)
+		if (*text < '0' || *text > '9' || dims[(*rank)++] < 1)
 			return -1;
 		text = end + 1;
 	} while (*end == 'x' || *end == ',');
@@ -143,16 +143,6 @@ static const struct item *given_stride(const struct session *s, const char *name
 	return NULL;
 }
 
-static int parse_stride(const struct item *item, uint64_t *stride)
-{
-	char *end;
-
-	*stride = strtoull(item->value, &end, 10);
-	if (*end || end == item->value || *item->value == '-' || !*stride || *stride > UINT32_MAX)
-		return fail("--stride %s=%s: want bytes, from 1 on", item->name, item->value);
-	return 0;
-}
-
 /* Apart are rows of bytes only: an array or a picture has no room between them. */
 static int check_stride(const struct source *src, const struct item *stride)
 {
@@ -184,16 +174,14 @@ static size_t strided_bytes(struct session *s, const struct item *item)
 	struct npu_program_info prog = NPU_INIT(prog);
 	struct npu_plane_info plane = NPU_INIT(plane);
 	unsigned int p, k, index;
-	uint64_t stride, rows;
+	uint64_t rows;
 	size_t most = 0;
 
-	if (parse_stride(item, &stride))
-		return 0;
 	for (p = 0; !npu_job_program(s->job, p, &prog); p++) {
 		index = frame_index(s, p, item->name);
 		for (k = 0, rows = 0; !npu_job_plane(s->job, p, index, k, &plane); k++)
 			rows += plane.rows;
-		most = rows * stride > most ? rows * stride : most;
+		most = rows * item->bytes > most ? rows * item->bytes : most;
 	}
 	return most + FRAME_SLACK;
 }
@@ -505,6 +493,7 @@ static int fill_one(struct session *s, const struct source *src, const struct np
 	data = malloc(count * dtype_size(t->dtype));
 	if (!data)
 		return fail("no memory for input '%s'", t->name);
+	s->random = s->random || !src || src->kind == KIND_RANDOM;
 	if (!src || src->kind >= KIND_ZEROS)
 		make_up(t, count, src ? src->kind : KIND_RANDOM, s->opt->seed, data);
 	else if (src->kind == KIND_NPY)
@@ -558,13 +547,10 @@ static int frame_fill(struct session *s, const struct source *src, unsigned int 
 	const struct item *item = given_stride(s, img->name);
 	uint8_t *frame = NULL;
 	size_t size = src->raw_size;
-	uint64_t stride = 0;
 	int ret = 0;
 
-	if (item && parse_stride(item, &stride))
-		return 1;
 	if (item)
-		ret = pack_frame(s, src, program, img, stride, &frame, &size);
+		ret = pack_frame(s, src, program, img, item->bytes, &frame, &size);
 	if (!ret &&
 	    npu_run_write_image(s->run, img->name, item ? frame : src->raw, size, &s->err))
 		ret = fail("--input %s: %s: %s", img->name, src->item->value, s->err.text);
@@ -697,6 +683,20 @@ static int check_names(struct session *s)
 	return 0;
 }
 
+/* Options for data that turn out not to be there would do nothing. */
+static int check_used(const struct session *s, const struct source *src, unsigned int n)
+{
+	unsigned int i;
+
+	if (s->opt->seed && !s->random)
+		return fail("--seed: no input is made up as random data");
+	for (i = 0; i < n && src[i].kind != KIND_IMAGE; i++)
+		;
+	if (s->opt->for_picture && i == n)
+		return fail("--%s is for pictures, and no --input is one", s->opt->for_picture);
+	return 0;
+}
+
 int inputs_fill(struct session *s)
 {
 	unsigned int n = s->opt->num_input, i;
@@ -716,6 +716,8 @@ int inputs_fill(struct session *s)
 		ret = dmabufs_bind(s);
 	if (!ret)
 		ret = fill_all(s, src, n);
+	if (!ret)
+		ret = check_used(s, src, n);
 	for (i = 0; i < n; i++)
 		source_free(&src[i]);
 	free(src);

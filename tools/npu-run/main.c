@@ -16,10 +16,7 @@ static int work(struct session *s)
 		puts(info.report);
 	if (!ret && opt->disasm)
 		ret = disasm_print(s);
-	if (ret ||
-	    ((opt->info || opt->report || opt->disasm) && !opt->bench && !opt->profile &&
-	     !opt->digest && !opt->trace && !opt->num_input && !opt->num_dmabuf &&
-	     !opt->num_output && !opt->top))
+	if (ret || !options_run(opt))
 		return ret;
 	ret = inputs_fill(s);
 	if (!ret && opt->digest)

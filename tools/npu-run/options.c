@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +24,10 @@ static const struct option_row rows[] = {
 		 "'random' instead of FILE make data up"),
 	OPT_CALL(0, "input-dmabuf", "NAME=fd:N[,offset=B][,bytes=B][,stride=B]", take_dmabuf,
 		 "an input, or a camera's frame, in the dma-buf of an open descriptor; or\n"
-		 "NAME=heap:system,file=FILE[,stride=B]: in memory of a dma-buf heap, which is\n"
+		 "NAME=heap:system,file=FILE[,stride=B]: in memory of a dma-buf heap,\n"
 		 "filled from a file"),
 	OPT_CALL(0, "stride", "NAME=B", take_stride,
-		 "rows of a raw frame (--input NAME=FILE) are B bytes apart, in all its planes"),
+		 "rows of a raw frame (--input NAME=FILE) are B bytes apart, in every plane"),
 	OPT_CALL('s', "shape", "NAME=1x3x64x64", take_shape,
 		 "shape of an input (follows from .npy files and pictures)"),
 	OPT_CALL('o', "output", "NAME=FILE", take_output,
@@ -51,18 +54,20 @@ static const struct option_row rows[] = {
 	OPT_FLAG(0, "digest", digest,
 		 "a digest of every layer's output, the same on every machine"),
 	OPT_FLAG(0, "disasm", disasm, "the instructions"),
-	OPT_NUMBER(0, "seed", "N", seed, 1, 4000000000u, "another set of random data"),
+	OPT_NUMBER(0, "seed", "N", seed, 1, 4000000000u,
+		   "another set of random data, where an input is made up so"),
 	OPT_LINE(""),
 	OPT_CALL(0, "check", "[=json]", take_check,
-		 "every instruction beside the oracle, a plain reference: the same bits? And\n"
-		 "every layer beside the model in f32: how far off? Exit status 1 when not good"),
+		 "every instruction beside the oracle, a plain reference: the same bits?\n"
+		 "And every layer beside the model in f32: how far off? Exit status 1 when\n"
+		 "not good"),
 	OPT_TEXT(0, "against", "MODEL.onnx", against,
 		 "the model that a checked job file was made from, for the second question"),
 	OPT_CALL(0, "max-error", "V", take_max_error,
 		 "what a layer may be off by, of its largest value (default: by type)"),
 	OPT_CALL(0, "min-cosine", "V", take_min_cosine, "the same (default: by type)"),
 	OPT_CALL(0, "check-work", "N", take_check_work,
-		 "million MACs that the oracle does of a job, default 1000; 'all': no sampling"),
+		 "million MACs that the oracle does of a job (1000); 'all': no sampling"),
 	OPT_LINE("of a model that is checked, as npu-compile's (and -s NAME=DIMS):"),
 	OPT_WORD('p', "precision", "f16|f32", compile.precision, "of activations and weights"),
 	OPT_FLAG(0, "all-f16", compile.all_f16, "f16 where it would be f32 for exactness"),
@@ -73,8 +78,8 @@ static const struct option_row rows[] = {
 	OPT_CALL(0, "budget", "B", take_budget, "what int8 may cost"),
 	OPT_LINE(""),
 	OPT_CALL(0, "doctor", "[=json]", take_doctor,
-		 "library, compiler, driver, firmware, device and files: versions, which pair\n"
-		 "does not fit, and what to do; exit status 1 when something is wrong"),
+		 "library, compiler, driver, firmware, device and files: versions, which\n"
+		 "pair does not fit, and what to do; exit status 1 when something is wrong"),
 	OPT_TEXT(0, "root", "DIR", root, "--doctor looks for driver and device nodes below DIR"),
 	OPT_LINE(""),
 	OPT_TEXT('d', "device", "URI", device,
@@ -82,6 +87,35 @@ static const struct option_row rows[] = {
 	OPT_NUMBER(0, "threads", "N", threads, 1, 256, "CPU threads of the sim device"),
 	OPT_CALL(0, "devices", NULL, take_devices,
 		 "what devices there are, and why one can not be used"),
+};
+
+/* An option that would do nothing is a mistake. */
+static const struct option_rule rules[] = {
+	{ "doctor", OPTION_ONLY_WITH, "root|device|threads" },
+	{ "check", OPTION_NOT_WITH, "info|report|profile|bench|digest|disasm|trace|output|top" },
+	{ "sort", OPTION_NEEDS, "profile" },
+	{ "json", OPTION_NEEDS, "profile" },
+	{ "trace-runs", OPTION_NEEDS, "trace" },
+	{ "root", OPTION_NEEDS, "doctor" },
+	{ "against", OPTION_NEEDS, "check" },
+	{ "precision", OPTION_NEEDS, "check" },
+	{ "all-f16", OPTION_NEEDS, "check" },
+	{ "no-sram", OPTION_NEEDS, "check" },
+	{ "int8", OPTION_NEEDS, "check" },
+	{ "int8", OPTION_NEEDS, "calib" },
+	{ "calib", OPTION_NEEDS, "int8" },
+	{ "calib-method", OPTION_NEEDS, "int8" },
+	{ "budget", OPTION_NEEDS, "int8" },
+	{ "max-error", OPTION_NEEDS, "check" },
+	{ "min-cosine", OPTION_NEEDS, "check" },
+	{ "check-work", OPTION_NEEDS, "check" },
+	{ "stride", OPTION_NEEDS, "input" },
+	{ "scale", OPTION_NEEDS, "input" },
+	{ "mean", OPTION_NEEDS, "input" },
+	{ "std", OPTION_NEEDS, "input" },
+	{ "bgr", OPTION_NEEDS, "input" },
+	{ "fit", OPTION_NEEDS, "input" },
+	{ "seed", OPTION_NEEDS, "input|profile|bench|digest|trace|check" },
 };
 
 static const struct option_table table = {
@@ -94,25 +128,15 @@ static const struct option_table table = {
 		"\n",
 	.row = rows,
 	.num = sizeof(rows) / sizeof(rows[0]),
+	.rule = rules,
+	.num_rules = sizeof(rules) / sizeof(rules[0]),
 	.column = 27,
 };
 
-/* Options that only say how another one is done. */
-static const struct { const char *option, *needs; } details[] = {
-	{ "sort", "profile" }, { "json", "profile" }, { "trace-runs", "trace" },
-	{ "root", "doctor" }, { "against", "check" }, { "precision", "check" },
-	{ "all-f16", "check" }, { "no-sram", "check" }, { "int8", "check" }, { "int8", "calib" },
-	{ "calib", "int8" }, { "calib-method", "int8" }, { "budget", "int8" },
-	{ "max-error", "check" }, { "min-cosine", "check" }, { "check-work", "check" },
-	{ "stride", "input" },
-};
-
-/* What neither --check nor --doctor does. */
-static const char *const actions[] = { "info", "report", "profile", "bench", "digest", "disasm",
-				       "trace", "output", "top" };
-
 /* How a checked model is compiled, which a job file is already. */
 static const char *const for_models[] = { "precision", "all-f16", "no-sram", "int8" };
+
+static const char *const for_pictures[] = { "scale", "mean", "std", "bgr", "fit" };
 
 /* ---- arguments ---- */
 
@@ -128,7 +152,7 @@ static int add_item(struct item *items, unsigned int *count, const char *name, c
 		return -EINVAL;
 	}
 	*value = 0;
-	items[(*count)++] = (struct item){ arg, value + 1 };
+	items[(*count)++] = (struct item){ .name = arg, .value = value + 1 };
 	return 0;
 }
 
@@ -141,9 +165,21 @@ static int add_item(struct item *items, unsigned int *count, const char *name, c
 
 TAKE_ITEM(take_input, input, "NAME=FILE")
 TAKE_ITEM(take_dmabuf, dmabuf, "NAME=fd:N, or NAME=heap:HEAP")
-TAKE_ITEM(take_stride, stride, "NAME=BYTES")
 TAKE_ITEM(take_shape, shape, "NAME=1x2x3")
 TAKE_ITEM(take_output, output, "NAME=FILE")
+
+static int take_stride(void *options, const char *name, char *arg)
+{
+	struct options *opt = options;
+	struct item *item = &opt->stride[opt->num_stride];
+	int ret = add_item(opt->stride, &opt->num_stride, name, arg, "NAME=BYTES");
+	char whose[256];
+
+	if (ret)
+		return ret;
+	snprintf(whose, sizeof(whose), "%s %s", name, item->name);
+	return option_number(&table, whose, item->value, 1, UINT32_MAX, &item->bytes);
+}
 
 /* "a", "a/b" */
 static int take_scale(void *options, const char *name, char *arg)
@@ -158,26 +194,34 @@ static int take_scale(void *options, const char *name, char *arg)
 		d = strtod(below, &end);
 		v = end != below && d != 0 ? v / d : 0;
 	}
-	if (end == arg || *end || v == 0)
-		return option_refuse(&table, name, arg, "V or A/B, not 0");
+	/* What a float does not have is infinite, or 0, only now. */
 	opt->scale = (float)v;
+	if (end == arg || *end || !isfinite(opt->scale) || opt->scale == 0)
+		return option_refuse(&table, name, arg, "V or A/B, of a float's range, not 0");
 	return 0;
 }
 
+/* "a", for all three, or "a,b,c" */
 static bool read_three(const char *arg, float out[3])
 {
-	char end;
-	int n = sscanf(arg, "%f,%f,%f%c", &out[0], &out[1], &out[2], &end);
+	unsigned int n = 0;
+	char *end;
 
-	if (n == 1 && !strchr(arg, ','))
+	do {
+		out[n] = strtof(arg, &end);
+		if (end == arg || !isfinite(out[n++]))
+			return false;
+		arg = end + 1;
+	} while (*end == ',' && n < 3);
+	if (n == 1)
 		out[1] = out[2] = out[0];
-	return n == 3 || (n == 1 && !strchr(arg, ','));
+	return !*end && n != 2;
 }
 
 static int take_mean(void *options, const char *name, char *arg)
 {
 	return read_three(arg, ((struct options *)options)->mean) ?
-		       0 : option_refuse(&table, name, arg, "A or A,B,C");
+		       0 : option_refuse(&table, name, arg, "A or A,B,C, of a float's range");
 }
 
 static int take_std(void *options, const char *name, char *arg)
@@ -185,7 +229,7 @@ static int take_std(void *options, const char *name, char *arg)
 	float *std = ((struct options *)options)->std;
 
 	return read_three(arg, std) && std[0] != 0 && std[1] != 0 && std[2] != 0 ?
-		       0 : option_refuse(&table, name, arg, "A or A,B,C, not 0");
+		       0 : option_refuse(&table, name, arg, "A or A,B,C, of a float's range, not 0");
 }
 
 static int take_count(const char *name, const char *arg, unsigned int *out)
@@ -213,23 +257,26 @@ static int take_check_work(void *options, const char *name, char *arg)
 	return opt->check_all ? 0 : take_count(name, arg, &opt->check_work);
 }
 
-static int take_limit(const char *name, const char *arg, double *out)
+static int take_limit(const char *name, const char *arg, double max, const char *what,
+		      double *out)
 {
 	char *end;
 
 	*out = strtod(arg, &end);
-	return end != arg && !*end && *out >= 0 ?
-		       0 : option_refuse(&table, name, arg, "a number from 0 on");
+	return end != arg && !*end && *out >= 0 && *out <= max ?
+		       0 : option_refuse(&table, name, arg, what);
 }
 
 static int take_max_error(void *options, const char *name, char *arg)
 {
-	return take_limit(name, arg, &((struct options *)options)->max_error);
+	return take_limit(name, arg, DBL_MAX, "a number from 0 on",
+			  &((struct options *)options)->max_error);
 }
 
 static int take_min_cosine(void *options, const char *name, char *arg)
 {
-	return take_limit(name, arg, &((struct options *)options)->min_cosine);
+	return take_limit(name, arg, 1, "a number from 0 to 1",
+			  &((struct options *)options)->min_cosine);
 }
 
 static int take_format(const char *name, const char *arg, enum format *out)
@@ -284,28 +331,32 @@ static int take_devices(void *options, const char *name, char *arg)
 
 /* ---- all of them ---- */
 
-static int refuse_pair(const char *what, const char *a, const char *b)
+bool options_run(const struct options *opt)
 {
-	fprintf(stderr, "npu-run: --%s %s --%s; see npu-run --help\n", a, what, b);
-	return 2;
+	return !(opt->info || opt->report || opt->disasm) || opt->bench || opt->profile ||
+	       opt->digest || opt->trace || opt->num_input || opt->num_dmabuf ||
+	       opt->num_output || opt->top;
 }
 
-/* An option that would do nothing is a mistake. */
-static int check_together(const bool *seen)
+/* The last of the @names[@num] that was there, or NULL. */
+static const char *find_seen(const bool *seen, const char *const *names, size_t num)
 {
-	bool check = options_seen(&table, seen, "check"),
-	     doctor = options_seen(&table, seen, "doctor");
-	size_t i;
+	while (num && !options_seen(&table, seen, names[num - 1]))
+		num--;
+	return num ? names[num - 1] : NULL;
+}
 
-	for (i = 0; i < sizeof(details) / sizeof(details[0]); i++)
-		if (options_seen(&table, seen, details[i].option) &&
-		    !options_seen(&table, seen, details[i].needs))
-			return refuse_pair("needs", details[i].option, details[i].needs);
-	for (i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
-		if ((check || doctor) && options_seen(&table, seen, actions[i]))
-			return refuse_pair("does not go with", actions[i],
-					   check ? "check" : "doctor");
-	return check && doctor ? refuse_pair("does not go with", "check", "doctor") : 0;
+__attribute__((format(printf, 1, 2)))
+static int refuse(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("npu-run: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputs("\nTry 'npu-run --help'.\n", stderr);
+	return 2;
 }
 
 int options_parse(struct options *opt, int argc, char **argv)
@@ -320,18 +371,15 @@ int options_parse(struct options *opt, int argc, char **argv)
 	ret = options_take(&table, opt, argc, argv, seen);
 	if (ret)
 		return ret < 0 ? 2 : -1;
-	for (size_t i = 0; i < sizeof(for_models) / sizeof(for_models[0]); i++)
-		if (options_seen(&table, seen, for_models[i]))
-			opt->for_model = for_models[i];
-	ret = check_together(seen);
-	if (ret)
-		return ret;
-	if (optind != argc - 1 && !opt->doctor) {
-		fputs(table.head, stderr);
-		return 2;
-	}
+	opt->for_model = find_seen(seen, for_models, sizeof(for_models) / sizeof(for_models[0]));
+	opt->for_picture = find_seen(seen, for_pictures,
+				     sizeof(for_pictures) / sizeof(for_pictures[0]));
 	opt->models = argv + optind;
 	opt->num_models = argc - optind;
 	opt->model = argv[optind];
+	if (opt->num_models != 1 && !opt->doctor)
+		return refuse("expected one model, got %u", opt->num_models);
+	if (opt->num_shape && !options_run(opt))
+		return refuse("--shape is of a run, and --info, --report and --disasm alone do none");
 	return 0;
 }

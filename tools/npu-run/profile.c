@@ -232,6 +232,7 @@ int bench_run(struct session *s)
 {
 	struct npu_device_info dev = NPU_INIT(dev);
 	unsigned int n = s->opt->bench, i;
+	char engine[64];
 	double *ms, start, first;
 	int ret = 0;
 
@@ -250,9 +251,9 @@ int bench_run(struct session *s)
 	}
 	if (!ret && !npu_device_info(s->dev, &dev, &s->err)) {
 		qsort(ms, n, sizeof(*ms), compare_double);
-		say("%s: median %.3f ms, min %.3f, p90 %.3f of %u runs; load %.3f ms, first run %.3f ms; %s, %u threads, %s\n",
+		say("%s: median %.3f ms, min %.3f, p90 %.3f of %u runs; load %.3f ms, first run %.3f ms; %s%s\n",
 		    s->opt->model, n % 2 ? ms[n / 2] : (ms[n / 2 - 1] + ms[n / 2]) / 2, ms[0],
-		    ms[(n - 1) * 9 / 10], n, s->load_ms, first, dev.uri, dev.threads, dev.simd);
+		    ms[(n - 1) * 9 / 10], n, s->load_ms, first, dev.uri, engine_text(&dev, engine));
 	}
 	free(ms);
 	return ret;

@@ -16,6 +16,7 @@
 struct item {
 	char *name;
 	char *value;
+	uint64_t bytes;			/* what @value is with --stride */
 };
 
 enum format { FORMAT_NONE, FORMAT_TEXT, FORMAT_JSON };
@@ -43,6 +44,7 @@ struct options {
 	const char *against;		/* --check of a job file: the model it came from */
 	struct npu_compile_options compile;	/* --check of a model */
 	const char *for_model;		/* one of the options for these, when there is any */
+	const char *for_picture;	/* one of those that only pictures need, the same */
 	bool int8;			/* the same in int8, with these */
 	struct npu_quant_options quant;
 	const char *calib[MAX_ITEMS];
@@ -50,7 +52,7 @@ struct options {
 	double max_error, min_cosine;	/* limits of --check; negative: by the types in use */
 	unsigned int check_work;	/* million MACs for the oracle; 0: all */
 	bool check_all;
-	uint64_t seed;			/* of what is made up */
+	uint64_t seed;			/* of what is made up; 0: not given */
 	/* Pictures: (pixel * scale - mean[c]) / std[c]. */
 	float mean[3], std[3], scale;
 	bool bgr;
@@ -65,9 +67,12 @@ struct session {
 	struct npu_job *job;
 	struct npu_run *run;
 	double load_ms;
+	bool random;			/* an input was made up so */
 	struct npu_error err;
 };
 
+/* Is the model run, or are only things said of the file? */
+bool options_run(const struct options *opt);
 /* Returns 0, or 2 after a message (usage), or -1 when there is nothing more to do (--help). */
 int options_parse(struct options *opt, int argc, char **argv);
 
@@ -133,6 +138,8 @@ const char *dtype_name(unsigned int dtype);
 const char *dims_text(unsigned int rank, const int64_t *dims, char buf[128]);
 /* "12.3 MiB" */
 const char *bytes_text(uint64_t bytes, char buf[32]);
+/* ", 2 threads, avx2": what a device tells of the processor that it is; "" when it is none. */
+const char *engine_text(const struct npu_device_info *dev, char buf[64]);
 double now_ms(void);
 struct cJSON;
 /* Print @root (NULL: no memory) to standard output and delete it. 0, or 1 after a message. */

@@ -40,6 +40,18 @@ const char *bytes_text(uint64_t bytes, char buf[32])
 	return buf;
 }
 
+const char *engine_text(const struct npu_device_info *dev, char buf[64])
+{
+	int n = 0;
+
+	*buf = 0;
+	if (dev->threads)
+		n = snprintf(buf, 64, ", %u threads", dev->threads);
+	if (*dev->simd)
+		snprintf(buf + n, 64 - (size_t)n, ", %s", dev->simd);
+	return buf;
+}
+
 double element(unsigned int dtype, const void *data, size_t index)
 {
 	const char *p = (const char *)data + index * dtype_size(dtype);

@@ -30,6 +30,23 @@ npu-run --doctor >$tmp/doctor
 ktap_result $? doctor_finds_nothing_wrong || cat $tmp/doctor
 grep -q '^device  */dev/accel/accel0: NPU v1' $tmp/doctor && grep -q '^firmware  *[0-9]' $tmp/doctor
 ktap_result $? doctor_names_device_and_firmware || cat $tmp/doctor
+# What the kernel said of the driver when it came.
+version=$(dmesg | sed -n 's/.*Initialized npu \([0-9.]*\) .*/\1/p' | tail -n 1)
+ktap_is "$(sed -n 's/^kernel driver  *//p' $tmp/doctor)" "npu ${version:-of which it said nothing}" \
+	doctor_names_the_driver
+# The device is no processor: it has no threads, and no field for them.
+for what in --info --bench=2; do
+	for job in *.npu; do
+		npu-run "$job" $what
+	done >$tmp/out 2>$tmp/err
+	ktap_result $? "npu_run_${what#--}" || cat $tmp/err
+	grep '/dev/accel/accel' $tmp/out >$tmp/lines
+	[ -s $tmp/lines ] && ! grep -E '0 threads|, *,|, *$' $tmp/lines
+	ktap_result $? "${what#--}_has_no_empty_field" || cat $tmp/out
+done
+grep '^device ' $tmp/doctor >$tmp/lines
+! grep -E '0 threads|, *,|, *$' $tmp/lines
+ktap_result $? doctor_has_no_empty_field
 
 if [ -e page.png ]; then
 	npu-ocr --quiet --models /mnt/host --job det=ocr/det.npu --job rec=ocr/rec.npu \
