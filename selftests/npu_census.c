@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,16 +34,18 @@ static int64_t count_objects(const char *name)
 	return queues < 0 || vms < 0 || none < 0 ? -1 : queues + vms + !none;
 }
 
-/* A counter of the virtual device, whose @key is "name": with quotes and colon; -1: no host. */
-static int64_t count_vdev(const char *key)
+int64_t npu_census_vdev(const char *name)
 {
 	static char answer[4096];
-	char *at;
+	char key[64], *at;
+	int ret;
 
-	if (npu_host("vdev 0 counters", answer, sizeof(answer)))
-		return -1;
+	ret = npu_host("vdev 0 counters", answer, sizeof(answer));
+	if (ret)
+		return ret == -ENOTSUP ? -1 : NPU_CENSUS_UNKNOWN;
+	snprintf(key, sizeof(key), "\"%s\":", name);
 	at = strstr(answer, key);
-	return at ? strtoll(at + strlen(key), NULL, 10) : -1;
+	return at ? strtoll(at + strlen(key), NULL, 10) : NPU_CENSUS_UNKNOWN;
 }
 
 /* Sum of the values, as @format reads them, of the lines of a file that it fits. */
@@ -89,6 +92,6 @@ void npu_census_take(const char *name, struct npu_census *census)
 			break;
 		usleep(100000);
 	}
-	census->mapped = count_vdev("\"dma-live-bytes\":");
+	census->mapped = npu_census_vdev("dma-live-bytes");
 	census->memory = kernel_memory();
 }

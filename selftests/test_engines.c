@@ -25,9 +25,6 @@
 #define SLOW_TIMES	200u
 #define LONG_TIMES	400u
 
-/* The page of the stream's buffer that serves as input; the one behind it is the output. */
-#define IN_PAGE		8u
-
 /* Users have a file and a VM each, in which the same addresses hold other bytes. */
 FIXTURE(engines) {
 	struct npu_dev user[USERS];
@@ -38,23 +35,12 @@ FIXTURE(engines) {
 
 static uint8_t *input_of(struct npu_dev *dev)
 {
-	return dev->stream.cpu + IN_PAGE * NPU_PAGE;
+	return dev->stream.cpu + NPU_DATA_IN * NPU_PAGE;
 }
 
 static volatile uint8_t *output_of(struct npu_dev *dev)
 {
-	return dev->stream.cpu + (IN_PAGE + 1) * NPU_PAGE;
-}
-
-static int open_user(struct npu_dev *dev, uint8_t value)
-{
-	int ret = npu_dev_open(dev);
-
-	if (ret)
-		return ret;
-	memset(input_of(dev), value, NPU_PAGE);
-	return npu_bind(dev->fd, dev->vm, dev->stream.handle, IN_PAGE * NPU_PAGE, NPU_VA_IN,
-			2 * NPU_PAGE, 0);
+	return dev->stream.cpu + NPU_DATA_OUT * NPU_PAGE;
 }
 
 FIXTURE_SETUP(engines)
@@ -64,10 +50,11 @@ FIXTURE_SETUP(engines)
 	int ret;
 
 	for (i = 0; i < USERS; i++) {
-		ret = open_user(&self->user[i], i + 1);
+		ret = npu_dev_open_paged(&self->user[i], &self->copy);
 		if (ret == -ENODEV)
 			SKIP(return, NPU_NO_DEVICE);
 		ASSERT_EQ(0, ret);
+		memset(input_of(&self->user[i]), i + 1, NPU_PAGE);
 	}
 	ASSERT_EQ(0, npu_npu_info(self->user[0].fd, &info));
 	if (info.num_engines < 2)
@@ -76,9 +63,6 @@ FIXTURE_SETUP(engines)
 		SKIP(return, "there is no host that arms faults of the device");
 	ASSERT_GE(MAX_ENGINES, info.num_engines);
 	self->num = info.num_engines;
-	self->copy = (struct npu_copy) {
-		.in = NPU_VA_IN, .out = NPU_VA_IN + NPU_PAGE, .size = SIZE,
-	};
 	self->engine_resets = npu_sys_counter(self->user[0].fd, "engine-resets");
 	self->device_resets = npu_sys_counter(self->user[0].fd, "device-resets");
 	ASSERT_LE(0, self->engine_resets);

@@ -430,8 +430,18 @@ static void take_census(struct __test_metadata *_metadata, const struct place *p
 		census_settle(place->name, &most, now);
 	}
 	EXPECT_GE(0, now->objects);
+	EXPECT_NE(NPU_CENSUS_UNKNOWN, now->mapped);
 	EXPECT_LE(now->mapped, first->mapped + MAPPED);
 	EXPECT_LE(now->memory, first->memory + MEMORY_KIB);
+}
+
+/* What the events are measured with: a counter that is not there is not one that stays the same. */
+TEST(counter_that_the_host_does_not_know)
+{
+	if (npu_census_vdev("dma-live-bytes") == -1)
+		SKIP(return, "there is no host that counts");
+	EXPECT_LE(0, npu_census_vdev("dma-live-bytes"));
+	EXPECT_EQ(NPU_CENSUS_UNKNOWN, npu_census_vdev("no-such-counter"));
 }
 
 TEST_F_TIMEOUT(events, under_load, 3600)
