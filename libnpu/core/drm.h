@@ -84,6 +84,7 @@ struct drm_work {
 	uint64_t submitted;		/* npu_now() of it */
 	struct drm_npu_job_get_result result;	/* if known: how it ended */
 	bool known;
+	bool missed;			/* looked for in vain, or too late: by the one in charge */
 	struct drm_bo trace;		/* size 0: none */
 };
 
@@ -102,8 +103,8 @@ struct drm_queue {
 	struct drm_work *head, *tail;
 	struct drm_sync *syncs;		/* free ones */
 	uint64_t added, ended;		/* works, so far */
-	uint64_t told;			/* npu_now() of the newest end */
-	unsigned int misses;		/* works whose ends are not to be looked for */
+	uint64_t idle;			/* CLOCK_MONOTONIC of the newest end that the device told */
+	unsigned int misses;		/* works, head first, that are not looked for */
 	bool busy;			/* a thread is in charge of head, which stays meanwhile */
 	bool hurry;			/* the queue's thread is to be, at once, until all ended */
 	bool asleep;			/* that thread waits for wake, and for no time */
@@ -138,9 +139,12 @@ int drm_buffer_is_bounced(struct npu_buffer *buf, bool *bounced, struct npu_erro
 void drm_buffer_destroy(struct npu_buffer *buf);
 int drm_code_create(struct npu_code *code, struct npu_error *err);
 void drm_code_destroy(struct npu_code *code);
-/* How long the device had its newest job, from begin to end, ns; 0: not known. Any thread. */
-uint64_t drm_code_took(const struct npu_code *code);
-void drm_code_set_took(struct npu_code *code, uint64_t ns);
+/*
+ * How long the device had its last two jobs, from begin to end, ns. False: there were not so many.
+ * Any thread.
+ */
+bool drm_code_took(const struct npu_code *code, uint64_t *least, uint64_t *most);
+void drm_code_add_took(struct npu_code *code, uint64_t ns);
 
 /* drm_queue.c, drm_submit.c */
 int drm_queue_create(struct npu_queue *queue, struct npu_error *err);
@@ -198,6 +202,7 @@ void drm_work_end(struct drm_queue *dq, struct drm_work *dw, int ret);
  * drm_poll.c. True: @dw's job has ended, and the result is in @dw; false: not while it was looked
  * for, if it was. By the one that is in charge of it, without dq->lock.
  */
+#define DRM_POLL_MISSES	4u	/* jobs that are not looked for behind one that was missed */
 bool drm_poll(struct drm_queue *dq, struct drm_work *dw, uint64_t deadline);
 /* Device time to CLOCK_MONOTONIC. */
 uint64_t drm_clock(struct drm_device *drm, uint64_t device_ns);

@@ -437,9 +437,12 @@ void drm_buffer_destroy(struct npu_buffer *buf)
 }
 
 /* Of a struct npu_code. */
+#define CODE_TIMES	2
+
 struct drm_code {
 	struct drm_bo bo;
-	_Atomic uint64_t took;
+	_Atomic uint64_t took[CODE_TIMES];	/* of its newest jobs, ns; 0: not so many yet */
+	atomic_uint num_took;
 };
 
 int drm_code_create(struct npu_code *code, struct npu_error *err)
@@ -470,16 +473,26 @@ void drm_code_destroy(struct npu_code *code)
 	free(dc);
 }
 
-uint64_t drm_code_took(const struct npu_code *code)
+bool drm_code_took(const struct npu_code *code, uint64_t *least, uint64_t *most)
 {
 	const struct drm_code *dc = code->backend;
+	unsigned int i;
 
-	return atomic_load_explicit(&dc->took, memory_order_relaxed);
+	*least = UINT64_MAX;
+	*most = 0;
+	for (i = 0; i < CODE_TIMES; i++) {
+		uint64_t took = atomic_load_explicit(&dc->took[i], memory_order_relaxed);
+
+		*least = took < *least ? took : *least;
+		*most = took > *most ? took : *most;
+	}
+	return *least;
 }
 
-void drm_code_set_took(struct npu_code *code, uint64_t ns)
+void drm_code_add_took(struct npu_code *code, uint64_t ns)
 {
 	struct drm_code *dc = code->backend;
+	unsigned int i = atomic_fetch_add_explicit(&dc->num_took, 1, memory_order_relaxed);
 
-	atomic_store_explicit(&dc->took, ns, memory_order_relaxed);
+	atomic_store_explicit(&dc->took[i % CODE_TIMES], ns, memory_order_relaxed);
 }

@@ -238,13 +238,29 @@ static void ask(struct drm_queue *dq, struct drm_work *dw, struct drm_npu_job_ge
 	}
 }
 
+/*
+ * What drm_poll() goes by, with dq->lock. The end may be told long after it came, when the next job
+ * has run as well. Of one that never ran there is none: the next is then looked for too early.
+ */
+static void note_end(struct drm_queue *dq, const struct drm_work *dw, uint64_t ended)
+{
+	uint64_t now = npu_now();
+
+	if (ended)
+		dq->idle = ended < now ? ended : now;
+	if (dw->missed)
+		dq->misses = DRM_POLL_MISSES;
+	else if (dq->misses)
+		dq->misses--;
+}
+
 void drm_work_end(struct drm_queue *dq, struct drm_work *dw, int ret)
 {
 	struct drm_npu_job_get_result res = { 0 };
 	struct npu_work *work = dw->work;
 	struct drm_device *drm = dq->drm;
 	struct ending e;
-	uint64_t started;
+	uint64_t started, ended;
 
 	e.status = 0;
 	e.dead = e.has_fault = false;
@@ -254,11 +270,13 @@ void drm_work_end(struct drm_queue *dq, struct drm_work *dw, int ret)
 	else if (atomic_load(&work->stop))
 		cancelled(&e);
 	check_waits(work, &e);
+	started = drm_clock(drm, res.started_ns);
+	ended = started ? started + (res.ended_ns - res.started_ns) : 0;
 
 	pthread_mutex_lock(&dq->lock);
 	dq->head = dw->next;
 	dq->ended++;
-	dq->told = npu_now();
+	note_end(dq, dw, ended);
 	if (!dq->head) {
 		dq->tail = NULL;
 		dq->hurry = false;
@@ -274,12 +292,12 @@ void drm_work_end(struct drm_queue *dq, struct drm_work *dw, int ret)
 	}
 	pthread_mutex_unlock(&dq->lock);
 
-	if (res.ended_ns > res.started_ns)
-		drm_code_set_took(work->code, res.ended_ns - res.started_ns);
-	started = drm_clock(drm, res.started_ns);
+	/* One that was cut short says nothing of the next one's time. */
+	if (res.status == DRM_NPU_JOB_DONE && res.ended_ns > res.started_ns)
+		drm_code_add_took(work->code, res.ended_ns - res.started_ns);
 	npu_work_set_times(work, started, res.busy_ns, res.slices);
-	if (started)
-		npu_work_set_finished(work, started + (res.ended_ns - res.started_ns));
+	if (ended)
+		npu_work_set_finished(work, ended);
 	if (dw->trace.size) {
 		/* Without the device there is nothing to be seen, and the job has failed anyway. */
 		drm_bo_sync(drm, &dw->trace, 0, dw->trace.size, DRM_NPU_BO_SYNC_FROM_DEVICE, NULL);

@@ -3,9 +3,11 @@
  * The drm backend: the ends of short jobs are looked for. An interrupt, a processor that comes out
  * of its idle state with nothing in its caches, and a thread that is woken can take as long as a
  * job. So whoever waits for a job that is not long sleeps until shortly before it will have ended,
- * if it takes what the last one of its stream took, and then asks the driver again and again. That
+ * if it takes what the last two of its stream took, and then asks the driver again and again. That
  * finds the end in the firmware's messages, and no interrupt is raised meanwhile. A job that takes
- * longer is waited for in the kernel, and so are the next ones of the queue.
+ * longer is waited for in the kernel, and so are the next ones of the queue, which are as well when
+ * a job took so much less that the sleep was longer than that. What a job takes can depend on its
+ * scalars: of a stream whose last two differ nothing is expected.
  */
 #include <errno.h>
 #include <time.h>
@@ -18,7 +20,6 @@
 #define MAX_PART_NS	500000u
 #define WAKE_NS		100000u	/* a sleep ends so much later: the timer's slack, and waking up */
 #define LATE_NS		150000u	/* a job begins, and its end is told, so late */
-#define MISSES		4u	/* jobs that are not looked for behind one that took longer */
 
 static void sleep_until(uint64_t ns)
 {
@@ -34,14 +35,11 @@ static void sleep_until(uint64_t ns)
 /* When @dw's job has begun at the earliest; 0: it is not to be looked for. */
 static uint64_t begin_of(struct drm_queue *dq, const struct drm_work *dw)
 {
-	uint64_t begin;
+	uint64_t begin = 0;
 
 	pthread_mutex_lock(&dq->lock);
-	begin = dw->submitted > dq->told ? dw->submitted : dq->told;
-	if (dq->misses) {
-		dq->misses--;
-		begin = 0;
-	}
+	if (!dq->misses && !dw->missed)
+		begin = dw->submitted > dq->idle ? dw->submitted : dq->idle;
 	pthread_mutex_unlock(&dq->lock);
 	return begin;
 }
@@ -73,26 +71,38 @@ static bool ask_until(struct drm_queue *dq, struct drm_work *dw, uint64_t until)
 	return false;
 }
 
+/* When to look for the end; false: not at all, or not with this deadline. */
+static bool plan(struct drm_queue *dq, const struct drm_work *dw, uint64_t deadline,
+		 uint64_t *from, uint64_t *until)
+{
+	uint64_t least, most, part, begin;
+
+	if (!dw->kqueue || !drm_code_took(dw->work->code, &least, &most) || most > MAX_TOOK_NS)
+		return false;
+	part = least / PART < MAX_PART_NS ? least / PART : MAX_PART_NS;
+	if (most - least > 2 * part + LATE_NS)
+		return false;
+	begin = begin_of(dq, dw);
+	*from = begin + least - part;
+	*until = begin + most + part + LATE_NS;
+	return begin && *until <= deadline;
+}
+
 bool drm_poll(struct drm_queue *dq, struct drm_work *dw, uint64_t deadline)
 {
-	uint64_t took = drm_code_took(dw->work->code), part = took / PART, now = npu_now();
-	uint64_t begin, until;
+	uint64_t from, until, now = npu_now(), end;
 
-	if (!dw->kqueue || !took || took > MAX_TOOK_NS)
+	if (!plan(dq, dw, deadline, &from, &until))
 		return false;
-	if (part > MAX_PART_NS)
-		part = MAX_PART_NS;
-	begin = begin_of(dq, dw);
-	until = begin + took + part + LATE_NS;
-	if (!begin || until > deadline || until < now)
-		return false;
-	if (begin + took - part > now + WAKE_NS)
-		sleep_until(begin + took - part - WAKE_NS);
+	/* It may have ended before anybody came to wait, whatever the others of its stream took. */
+	if (now > dw->submitted + LATE_NS)
+		dw->known = ask_until(dq, dw, 0);
+	if (dw->known || until < now)
+		return dw->known;
+	if (from > now + WAKE_NS)
+		sleep_until(from - WAKE_NS);
 	dw->known = ask_until(dq, dw, until);
-	if (!dw->known) {
-		pthread_mutex_lock(&dq->lock);
-		dq->misses = MISSES;
-		pthread_mutex_unlock(&dq->lock);
-	}
+	end = dw->known ? drm_clock(dq->drm, dw->result.ended_ns) : 0;
+	dw->missed = !dw->known || (end && end + WAKE_NS + LATE_NS < from);
 	return dw->known;
 }

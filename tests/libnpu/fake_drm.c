@@ -25,7 +25,7 @@
 
 struct fake_drm_switches fake_drm = { .major = 1, .isa = 1, .name = "npu" };
 unsigned int fake_drm_jobs, fake_drm_waits;
-static unsigned int calls, kernel_waits;
+static unsigned int calls, kernel_waits, early_asks;
 
 struct bo { uint64_t offset, size; bool live, traced; };
 struct map { uint64_t va, size; uint32_t bo, flags; bool live; };
@@ -151,11 +151,28 @@ unsigned int fake_drm_kernel_waits(void)
 	return n;
 }
 
+unsigned int fake_drm_early_asks(void)
+{
+	unsigned int n;
+
+	pthread_mutex_lock(&lock);
+	n = early_asks;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
 void fake_drm_set(bool *flag, bool value)
 {
 	pthread_mutex_lock(&lock);
 	*flag = value;
 	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+}
+
+void fake_drm_set_job_us(unsigned int us)
+{
+	pthread_mutex_lock(&lock);
+	fake_drm.job_us = us;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -305,7 +322,7 @@ static bool waits_over(const struct job *j)
 }
 
 /* It is told later: who asks meanwhile hears that the job has not ended. */
-static void run_engine(struct job *j, struct drm_npu_job_get_result *res)
+static void run_engine(struct job *j, unsigned int us, struct drm_npu_job_get_result *res)
 {
 	struct npu_engine_state state = {
 		.stream_size = j->stream_size,
@@ -318,7 +335,7 @@ static void run_engine(struct job *j, struct drm_npu_job_get_result *res)
 	state.stream = resolve(NULL, j->stream, j->stream_size, NPU_ACCESS_EXEC, &bad);
 	memcpy(state.scalar, j->scalar, sizeof(state.scalar));
 	res->started_ns = now();
-	usleep(fake_drm.job_us);
+	usleep(us);
 	res->slices = 1;
 	res->status = DRM_NPU_JOB_FAULTED;
 	if (state.stream && !npu_engine_state_init(f.engine, &state)) {
@@ -344,6 +361,7 @@ static void run_job(struct queue *q, struct job *j)
 {
 	struct drm_npu_job_get_result result = { 0 };
 	const struct map *trace;
+	unsigned int us;
 	uint32_t i;
 
 	while (!q->dead && ((fake_drm.hang && !atomic_load(&j->stop)) || !waits_over(j)))
@@ -355,8 +373,9 @@ static void run_job(struct queue *q, struct job *j)
 	else if (fake_drm.lose)
 		j->result.status = DRM_NPU_JOB_INNOCENT;
 	else {
+		us = fake_drm.job_us;
 		pthread_mutex_unlock(&lock);
-		run_engine(j, &result);
+		run_engine(j, us, &result);
 		pthread_mutex_lock(&lock);
 		j->result = result;
 	}
@@ -533,6 +552,7 @@ static int get_result(struct drm_npu_job_get_result *a)
 		j->result.queue_id = a->queue_id;
 		j->result.job_id = a->job_id;
 		*a = j->result;
+		early_asks += a->status == DRM_NPU_JOB_PENDING;
 		return 0;
 	}
 	return ENOENT;

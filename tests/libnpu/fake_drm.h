@@ -39,6 +39,7 @@ extern struct fake_drm_switches fake_drm;
 
 /* Change a switch while jobs are under way. */
 void fake_drm_set(bool *flag, bool value);
+void fake_drm_set_job_us(unsigned int us);	/* of jobs that have not begun */
 
 /*
  * A job that is traced leaves one record, of an instruction that took so many ns. Memory has it
@@ -55,6 +56,9 @@ unsigned int fake_drm_buffers(void);
 
 /* Waits for the end of a job in the kernel. */
 unsigned int fake_drm_kernel_waits(void);
+
+/* Questions how a job has ended that came before it had. */
+unsigned int fake_drm_early_asks(void);
 
 /* Calls so far, without those of which the time decides how many there are. */
 unsigned int fake_drm_calls(void);
