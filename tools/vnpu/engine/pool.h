@@ -32,7 +32,7 @@ struct npu_thread_pool {
 	atomic_uint num_open;		/* of them; also read without the lock, as a hint */
 	atomic_uint sleeping;		/* helpers that wait for work; a hint without the lock */
 	bool quit;
-	bool looks;			/* there is a processor for each helper and each caller */
+	atomic_bool looks;		/* there is a processor for each helper and each caller */
 	unsigned int num_threads;
 	pthread_t *threads;
 };
