@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * A model's job through the MMU beside the same job in process, on one thread: what is added is
- * translation, which walks tables once a page and copies nothing. How long both take is told, but no
- * test: the sum over instructions of the best time of each, from the records of both, as others use
- * the machine, too. Small pages all over the place are slower for a reason that has nothing to do
- * with the device: the host reads them so. The driver gives large buffers large pages.
+ * translation, which walks tables once a page and copies nothing. How long both take is told, but
+ * no test: the sum over instructions of the best time of each, from the records of both, as others
+ * use the machine, too. Small pages all over the place are slower for a reason that has nothing to
+ * do with the device: the host reads them so. The driver gives large buffers large pages.
  */
 #include <string.h>
 #include "../tap.h"
