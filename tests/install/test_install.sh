@@ -11,8 +11,11 @@ tap_run "make install" make --no-print-directory BUILD="$NPU_BUILD" DESTDIR="$ro
 export PKG_CONFIG_PATH=$root/opt/npu/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 flags=$(pkg-config --cflags --libs libnpu)
 tap_like "$flags" "-I$root/opt/npu/include/npu .*-lnpu" "pkg-config names headers and library"
-tap_is "$(pkg-config --modversion libnpu)" "$("$NPU_BUILD/npu-ocr" --version | cut -d' ' -f2)" \
-	"libnpu.pc and the tools have one version"
+version=$(pkg-config --modversion libnpu)
+for tool in npu-compile npu-llm npu-ocr npu-run npu-vdev; do
+	tap_is "$("$NPU_BUILD/$tool" --version)" "$tool $version, libnpu $version" \
+		"libnpu.pc and $tool have one version"
+done
 
 # Each header stands alone, in C and in C++ where there is a compiler for it.
 for header in "$root"/opt/npu/include/npu/npu*.h; do
