@@ -363,10 +363,13 @@ static void test_in_turn(void)
 	tap_ok(n <= 1, "jobs of 8 ms and of 0.5 in turn are not looked for: %u are", n);
 }
 
-/* That comes once, and then the next ones are left alone: the fewest of a few times count. */
+/*
+ * That comes once, and then the next ones are left alone. A host that is busy may let a job be
+ * waited for, or come to ask when one has ended: some of the tries are not disturbed.
+ */
 static void test_shorter(void)
 {
-	unsigned int i, n, waits, fewest = TRIES;
+	unsigned int i, n = 0, waits, tries = 0, exact = 0;
 	int ret = -1;
 
 	for (i = 0; i < ATTEMPTS; i++) {
@@ -377,10 +380,12 @@ static void test_shorter(void)
 		if (waits)
 			continue;
 		n = count_left_alone();
-		fewest = n < fewest ? n : fewest;
+		tries++;
+		exact += n == MISSES;
 	}
-	tap_ok(!ret && fewest == MISSES, "behind one that was slept through %u are not looked for: %u",
-	       MISSES, fewest);
+	tap_ok(!ret && exact,
+	       "behind one that was slept through %u are not looked for: %u of %u times",
+	       MISSES, exact, tries);
 }
 
 /* The first one after that may have been looked for, and in vain. */

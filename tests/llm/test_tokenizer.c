@@ -57,7 +57,7 @@ static void show(const char *what, const int32_t *ids, size_t n)
 
 static bool same(const int32_t *got, size_t num, const int32_t *want, size_t num_want)
 {
-	if (num == num_want && !memcmp(got, want, num * sizeof(*got)))
+	if (num == num_want && (!num || !memcmp(got, want, num * sizeof(*got))))
 		return true;
 	show("got", got, num);
 	show("expected", want, num_want);
