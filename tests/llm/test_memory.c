@@ -27,6 +27,8 @@
 #endif
 
 #define PERCENT		2.0
+#define SMALL_KIB	4096	/* below it, what threads' heaps happen to hold is more than that */
+#define HEAPS_KIB	256
 #define CODE_KIB	384	/* which pages of libraries are read in is the kernel's choice */
 
 struct result {
@@ -217,6 +219,8 @@ static int by_measured(const void *a, const void *b)
 
 static bool is_off(const struct result *r, double slack)
 {
+	if (r->predicted < SMALL_KIB)
+		slack += HEAPS_KIB;
 	return *r->why || fabs(r->measured - r->predicted) > r->predicted * PERCENT / 100 + slack;
 }
 
