@@ -239,6 +239,18 @@ void tiny_make(struct fixture *f)
 	finish(f, 1, 5, 2, 2);
 }
 
+struct npu_run *tiny_run(struct npu_job *job, const float x[TINY_COLS])
+{
+	struct npu_run *run;
+	struct npu_error err;
+
+	if (npu_run_create(job, &run, &err) ||
+	    npu_run_set_shape(run, "x", 2, (int64_t[]){ 1, TINY_COLS }, &err) ||
+	    npu_run_write(run, "x", x, sizeof(float[TINY_COLS]), &err))
+		abort();
+	return run;
+}
+
 /* ---- host steps ---- */
 
 void (*fixture_scale_hook)(int64_t rows);

@@ -58,6 +58,8 @@ struct fixture {
 };
 
 void tiny_make(struct fixture *f);
+/* A run of that job with one row, whose input is @x; the caller's to destroy. */
+struct npu_run *tiny_run(struct npu_job *job, const float x[TINY_COLS]);
 /* y = rows of table[8][4] chosen by idx [3] i32 (an input): a bad index faults at run time. */
 void gather_make(struct fixture *f);
 /* The same with the table at byte @at of @weights, @size bytes of zeros that the caller keeps. */

@@ -37,19 +37,14 @@ static float value(unsigned int i, unsigned int col)
 	return (float)(i + 1) * 0.5f + (float)col;
 }
 
-static struct npu_run *tiny_run(struct env *e, unsigned int i)
+static struct npu_run *tiny_run_of(struct env *e, unsigned int i)
 {
-	struct npu_run *run;
 	float x[TINY_COLS];
 	unsigned int c;
 
 	for (c = 0; c < TINY_COLS; c++)
 		x[c] = value(i, c);
-	if (npu_run_create(e->tiny, &run, &err) ||
-	    npu_run_set_shape(run, "x", 2, (int64_t[]){ 1, TINY_COLS }, &err) ||
-	    npu_run_write(run, "x", x, sizeof(x), &err))
-		abort();
-	return run;
+	return tiny_run(e->tiny, x);
 }
 
 static bool tiny_right(struct npu_run *run, unsigned int i)
@@ -76,7 +71,7 @@ static void check_some(struct env *e, unsigned int mask, bool head)
 	npu_run_create(e->slow, &slow, &err);
 	npu_queue_submit(e->q, slow, NULL, &fs, &err);
 	for (i = 0; i < JOBS; i++) {
-		run[i] = tiny_run(e, i);
+		run[i] = tiny_run_of(e, i);
 		bad += npu_queue_submit(e->q, run[i], NULL, &fence[i], &err) != 0;
 	}
 	npu_fence_wait(fs, npu_deadline_after(2000000), NULL);
@@ -129,7 +124,7 @@ static void random_round(struct thread *t)
 	int status;
 
 	for (i = 0; i < 3; i++) {
-		run[i] = tiny_run(t->env, i);
+		run[i] = tiny_run_of(t->env, i);
 		if (npu_queue_submit(t->env->q, run[i], NULL, &fence[i], NULL))
 			abort();
 	}
@@ -218,7 +213,7 @@ static void check_all(struct env *e)
 /* A driver that can not: alone in its queue a job is stopped, else it comes to its end. */
 static void check_old(struct env *e)
 {
-	struct npu_run *run[2] = { tiny_run(e, 0), tiny_run(e, 1) };
+	struct npu_run *run[2] = { tiny_run_of(e, 0), tiny_run_of(e, 1) };
 	struct npu_fence *fence[2];
 	unsigned int i;
 

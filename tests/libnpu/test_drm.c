@@ -34,16 +34,9 @@ struct env {
 	struct npu_job *tiny, *gather, *host;
 };
 
-static struct npu_run *tiny_run(struct npu_job *job, float first)
+static struct npu_run *run_from(struct npu_job *job, float first)
 {
-	float x[TINY_COLS] = { first, 2, 3, 4 };
-	struct npu_run *run;
-
-	if (npu_run_create(job, &run, &err) ||
-	    npu_run_set_shape(run, "x", 2, (int64_t[]){ 1, 4 }, &err) ||
-	    npu_run_write(run, "x", x, sizeof(x), &err))
-		abort();
-	return run;
+	return tiny_run(job, (float[TINY_COLS]){ first, 2, 3, 4 });
 }
 
 static bool tiny_right(struct npu_run *run, float first)
@@ -133,7 +126,7 @@ static void test_buffers(struct env *e)
 static void test_jobs(struct env *e)
 {
 	struct npu_fence_times times = NPU_INIT(times);
-	struct npu_run *run = tiny_run(e->tiny, -7);
+	struct npu_run *run = run_from(e->tiny, -7);
 	struct npu_fence *fence;
 	float x[TINY_ROWS * TINY_COLS], y[2][TINY_ROWS * TINY_COLS];
 	struct npu_job *job[2] = { e->tiny, NULL };
@@ -171,7 +164,7 @@ static void test_jobs(struct env *e)
 static void test_profile(struct env *e)
 {
 	struct npu_submit_options opt = { .size = sizeof(opt), .flags = NPU_SUBMIT_PROFILE };
-	struct npu_run *run = tiny_run(e->tiny, 1);
+	struct npu_run *run = run_from(e->tiny, 1);
 	const struct npu_insn_profile *p;
 	struct npu_fence *fence;
 	size_t n = 0;
@@ -190,7 +183,7 @@ static void test_profile(struct env *e)
 
 static void test_calls(struct env *e)
 {
-	struct npu_run *run = tiny_run(e->tiny, 1);
+	struct npu_run *run = run_from(e->tiny, 1);
 	struct npu_fence *fence;
 	unsigned int i, before = 0;
 
@@ -291,7 +284,7 @@ static void test_fault(struct env *e)
 	npu_s32 idx[3] = { 7, 0, 9 };
 	struct npu_fault fault;
 	struct npu_fence *f, *behind;
-	struct npu_run *run, *tiny = tiny_run(e->tiny, 1);
+	struct npu_run *run, *tiny = run_from(e->tiny, 1);
 
 	npu_run_create(e->gather, &run, &err);
 	npu_run_write(run, "idx", idx, sizeof(idx), &err);
@@ -321,7 +314,7 @@ static void test_fault(struct env *e)
 /* One submit that the driver ends with @flag set. */
 static void check_ending(struct env *e, bool *flag, int status, const char *word)
 {
-	struct npu_run *run = tiny_run(e->tiny, 1);
+	struct npu_run *run = run_from(e->tiny, 1);
 	struct npu_fence *f;
 
 	fake_drm_set(flag, true);
@@ -339,7 +332,7 @@ static void check_ending(struct env *e, bool *flag, int status, const char *word
 
 static void test_waits(struct env *e)
 {
-	struct npu_run *a = tiny_run(e->tiny, 3), *b = tiny_run(e->tiny, 4);
+	struct npu_run *a = run_from(e->tiny, 3), *b = run_from(e->tiny, 4);
 	struct npu_submit_options opt = NPU_INIT(opt);
 	struct npu_fence *fa, *fb, *list[1] = { NULL };
 	unsigned int waits = fake_drm_waits;
@@ -380,7 +373,7 @@ static void test_waits(struct env *e)
  */
 static void check_wait_error(struct env *e, int error, bool no_result)
 {
-	struct npu_run *run = tiny_run(e->tiny, 6);
+	struct npu_run *run = run_from(e->tiny, 6);
 	struct npu_fence *f;
 
 	fake_drm_set(&fake_drm.hang, true);
@@ -415,7 +408,7 @@ static void test_wait_errors(struct env *e)
 /* Fences of another device, and of jobs with host steps, are waited for by the host. */
 static void test_foreign(struct env *e)
 {
-	struct npu_run *sim_run, *b = tiny_run(e->tiny, 5), *host;
+	struct npu_run *sim_run, *b = run_from(e->tiny, 5), *host;
 	struct npu_submit_options opt = NPU_INIT(opt);
 	struct npu_fence *fa, *fb, *list[1];
 	float x[4] = { 1, 2, 3, 4 };
@@ -455,7 +448,7 @@ static void test_foreign(struct env *e)
 
 static void test_cancel(struct env *e)
 {
-	struct npu_run *a = tiny_run(e->tiny, 3), *b = tiny_run(e->tiny, 4);
+	struct npu_run *a = run_from(e->tiny, 3), *b = run_from(e->tiny, 4);
 	struct npu_fence *fa, *fb;
 
 	fake_drm_set(&fake_drm.hang, true);
@@ -489,7 +482,7 @@ static void *hammer(void *arg)
 {
 	struct hammer *h = arg;
 	struct npu_queue *queue;
-	struct npu_run *run = tiny_run(h->e->tiny, 9);
+	struct npu_run *run = run_from(h->e->tiny, 9);
 	struct npu_fence *fence;
 	struct npu_error why;
 	unsigned int i;
@@ -543,7 +536,7 @@ static void test_priority(struct env *e)
 
 static void test_gone(struct env *e)
 {
-	struct npu_run *run = tiny_run(e->tiny, 1);
+	struct npu_run *run = run_from(e->tiny, 1);
 	struct npu_buffer *buf;
 	struct npu_fence *f;
 

@@ -28,18 +28,7 @@ static struct npu_queue *queue, *other;
 static struct npu_job *tiny, *host;
 static struct npu_run *run[JOBS];
 static struct npu_error err;
-
-static struct npu_run *run_new(struct npu_job *job)
-{
-	float x[TINY_COLS] = { 1, 2, 3, 4 };
-	struct npu_run *r;
-
-	if (npu_run_create(job, &r, &err) ||
-	    npu_run_set_shape(r, "x", 2, (int64_t[]){ 1, TINY_COLS }, &err) ||
-	    npu_run_write(r, "x", x, sizeof(x), &err))
-		abort();
-	return r;
-}
+static const float row[TINY_COLS] = { 1, 2, 3, 4 };
 
 static void begin(int fd)
 {
@@ -60,7 +49,7 @@ static void begin(int fd)
 	host = fixture_load(dev, &f, "host.npu");
 	fixture_free(&f);
 	for (i = 0; i < JOBS; i++)
-		run[i] = run_new(tiny);
+		run[i] = tiny_run(tiny, row);
 }
 
 static void end(void)
@@ -99,7 +88,7 @@ static void released(void *ctx)
 static void test_nobody(void)
 {
 	static float x[TINY_COLS] __attribute__((aligned(4096))) = { 1, 2, 3, 4 };
-	struct npu_run *r = run_new(tiny);
+	struct npu_run *r = tiny_run(tiny, row);
 	struct npu_buffer *buf;
 	atomic_bool gone = false;
 	unsigned int i;
@@ -254,7 +243,7 @@ static void test_callback(void)
 static void test_chained(void)
 {
 	struct npu_submit_options opt = NPU_INIT(opt);
-	struct npu_run *h = run_new(host);
+	struct npu_run *h = tiny_run(host, row);
 	struct npu_fence *fh, *f[2] = { NULL };
 
 	hang(true);
@@ -282,7 +271,7 @@ static void test_chained(void)
 static void test_forwarded(void)
 {
 	struct npu_fence_times times = NPU_INIT(times);
-	struct npu_run *h = run_new(host);
+	struct npu_run *h = tiny_run(host, row);
 	uint64_t late = UINT64_MAX;
 	struct waiter w = { 0 };
 	struct npu_fence *fh;
@@ -460,7 +449,7 @@ static void *storm_run(void *arg)
 {
 	struct storm *s = arg;
 	struct npu_submit_options opt = NPU_INIT(opt);
-	struct npu_run *r = run_new(tiny);
+	struct npu_run *r = tiny_run(tiny, row);
 	struct npu_fence *f;
 	struct npu_error why;
 	unsigned int i, kind;

@@ -28,17 +28,7 @@ static struct npu_job *tiny, *tiny2;
 static struct npu_run *runs[NUM_RUNS], *other;	/* of tiny, and of tiny2: another stream */
 static struct npu_error err;
 
-static struct npu_run *make_run(struct npu_job *job)
-{
-	float x[TINY_COLS] = { 1, 2, 3, 4 };
-	struct npu_run *run;
-
-	if (npu_run_create(job, &run, &err) ||
-	    npu_run_set_shape(run, "x", 2, (int64_t[]){ 1, TINY_COLS }, &err) ||
-	    npu_run_write(run, "x", x, sizeof(x), &err))
-		abort();
-	return run;
-}
+static const float row[TINY_COLS] = { 1, 2, 3, 4 };
 
 static void begin(int fd)
 {
@@ -55,8 +45,8 @@ static void begin(int fd)
 	tiny2 = fixture_load(dev, &f, "tiny.npu");
 	fixture_free(&f);
 	for (i = 0; i < NUM_RUNS; i++)
-		runs[i] = make_run(tiny);
-	other = make_run(tiny2);
+		runs[i] = tiny_run(tiny, row);
+	other = tiny_run(tiny2, row);
 }
 
 static void end(void)

@@ -283,7 +283,7 @@ static int parse_number(const char *s, double low, double high, double *value)
 	return errno || end == s || *end || !(*value >= low && *value <= high) ? -EINVAL : 0;
 }
 
-int calib_parse_method(const char *text, enum npu_calib_method *method, double *percentile)
+static int calib_parse_method(const char *text, enum npu_calib_method *method, double *percentile)
 {
 	size_t len = strcspn(text, "=");
 
@@ -302,7 +302,7 @@ int calib_parse_method(const char *text, enum npu_calib_method *method, double *
 	return -EINVAL;
 }
 
-int calib_parse_budget(const char *text, enum npu_quant_budget *budget, double *value)
+static int calib_parse_budget(const char *text, enum npu_quant_budget *budget, double *value)
 {
 	bool accuracy = !strncmp(text, "accuracy=", 9);
 
@@ -310,4 +310,21 @@ int calib_parse_budget(const char *text, enum npu_quant_budget *budget, double *
 		return -EINVAL;
 	*budget = accuracy ? NPU_BUDGET_ACCURACY : NPU_BUDGET_SPEED;
 	return parse_number(text + (accuracy ? 9 : 6), 0, 1, value);
+}
+
+#define CALIB_METHODS	"auto, minmax, percentile[=50..100], mse or kl"
+#define CALIB_BUDGETS	"accuracy=0..1 or speed=0..1"
+
+int calib_take_method(const struct option_table *table, const char *name, const char *arg,
+		      struct npu_quant_options *q)
+{
+	return calib_parse_method(arg, &q->method, &q->percentile) ?
+		       option_refuse(table, name, arg, CALIB_METHODS) : 0;
+}
+
+int calib_take_budget(const struct option_table *table, const char *name, const char *arg,
+		      struct npu_quant_options *q)
+{
+	return calib_parse_budget(arg, &q->budget, &q->budget_value) ?
+		       option_refuse(table, name, arg, CALIB_BUDGETS) : 0;
 }

@@ -5,6 +5,7 @@
 
 #include "npu_compiler.h"
 #include "tools/common/npy.h"
+#include "tools/common/option_table.h"
 
 struct calib_set {
 	struct npu_calib_sample *sample;
@@ -29,13 +30,13 @@ int calib_load(struct calib_set *set, const char *const *path, unsigned int coun
 	       struct npu_error *why);
 void calib_free(struct calib_set *set);
 
-/* What the next two take, for messages. */
-#define CALIB_METHODS	"auto, minmax, percentile[=50..100], mse or kl"
-#define CALIB_BUDGETS	"accuracy=0..1 or speed=0..1"
-
-/* "percentile=99.9": method and, when there is a number, percentile. 0 or -EINVAL. */
-int calib_parse_method(const char *text, enum npu_calib_method *method, double *percentile);
-/* "accuracy=0.99" or "speed=0.9". 0 or -EINVAL. */
-int calib_parse_budget(const char *text, enum npu_quant_budget *budget, double *value);
+/*
+ * --calib-method ("percentile=99.9": method and, when there is a number, percentile) and --budget
+ * ("accuracy=0.99", "speed=0.9") of @table's program: 0, or -EINVAL after a message.
+ */
+int calib_take_method(const struct option_table *table, const char *name, const char *arg,
+		      struct npu_quant_options *q);
+int calib_take_budget(const struct option_table *table, const char *name, const char *arg,
+		      struct npu_quant_options *q);
 
 #endif

@@ -178,18 +178,12 @@ static int take_calib(void *options, const char *name, char *arg)
 
 static int take_method(void *options, const char *name, char *arg)
 {
-	struct npu_quant_options *q = &((struct options *)options)->quant;
-
-	return calib_parse_method(arg, &q->method, &q->percentile) ?
-		       option_refuse(&table, name, arg, CALIB_METHODS) : 0;
+	return calib_take_method(&table, name, arg, &((struct options *)options)->quant);
 }
 
 static int take_budget(void *options, const char *name, char *arg)
 {
-	struct npu_quant_options *q = &((struct options *)options)->quant;
-
-	return calib_parse_budget(arg, &q->budget, &q->budget_value) ?
-		       option_refuse(&table, name, arg, CALIB_BUDGETS) : 0;
+	return calib_take_budget(&table, name, arg, &((struct options *)options)->quant);
 }
 
 static int take_keep_float(void *options, const char *name, char *arg)
